@@ -1,11 +1,14 @@
-"""How long a question takes, and loading and embedding, with many turns of conversations in one home.
+"""How long a question takes, and loading and embedding, with many turns of conversations in one
+home.
 
-    python bench/asking.py [SET.json ...] [--memories 6000 100000] [--vectors model|near|off] [--json]
+    python bench/asking.py [SET.json ...] [--memories 6000 100000] [--vectors model|near|off]
+    [--json]
 
-The turns are those of the sets, told again in other words until there are enough; without a set they are made up.
-Each is a memory written through the public API in batches. Every kind of query is asked by words alone and, where the
-`semantic` extra finds a model, by meaning too, beside a plain FTS5 table (porter, words joined by OR) of the same
-texts. A figure over its budget says `over`; nothing fails.
+The turns are those of the sets, told again in other words until there are enough; without a set
+they are made up. Each is a memory written through the public API in batches. Every kind of query is
+asked by words alone and, where the `semantic` extra finds a model, by meaning too, beside a plain
+FTS5 table (porter, words joined by OR) of the same texts. A figure over its budget says `over`;
+nothing fails.
 """
 
 from __future__ import annotations
@@ -46,8 +49,11 @@ if TYPE_CHECKING:
     from memoranda.index.vectors.runtimes import np
 
 BUDGETS = ((6_000, 3.0, 15.0), (100_000, 10.0, 25.0))
-"""Up to so many memories a median query takes at most so many milliseconds by words, and by meaning."""
-LOADING, EMBEDDING = 1_000, 100
+"""Up to so many memories a median query takes at most so many milliseconds by words, and by
+meaning.
+"""
+LOADING = 1_000
+EMBEDDING = 100
 """Turns a second, at least."""
 MODEL_MOST = 10_000
 """Up to so many memories all are embedded; of more, unless asked to, `BASE` of them."""
@@ -61,8 +67,8 @@ _PROMPTED = 2_000
 
 @dataclass(frozen=True)
 class Timed:
-    """One kind of query by one pipeline: milliseconds by the clock and of processors, and how many notes of a page
-    were found in the mean."""
+    """One kind of query by one pipeline: milliseconds by the clock and of processors, and how many
+    notes of a page were found in the mean."""
 
     memories: int
     pipeline: str
@@ -74,21 +80,37 @@ class Timed:
 
     def line(self) -> str:
         """The figure's line of the table."""
-        verdict = "" if self.budget is None else "ok" if median(self.wall) <= self.budget else "over"
+        if self.budget is None:
+            verdict = ""
+        elif median(self.wall) <= self.budget:
+            verdict = "ok"
+        else:
+            verdict = "over"
         limit = "" if self.budget is None else f"{self.budget:g}"
-        times = "".join(f"{each:>10.2f}" for each in (median(self.wall), p95(self.wall), median(self.busy)))
+        times = "".join(
+            f"{each:>10.2f}" for each in (median(self.wall), p95(self.wall), median(self.busy))
+        )
         start = f"{self.kind:<30}{self.pipeline:<32}{len(self.wall):>5}"
         return f"{start}{times}{self.hits:>7.1f}{limit:>8}  {verdict}".rstrip()
 
     def object(self) -> dict[str, object]:
         """The figure as `--json` prints it."""
-        return {"memories": self.memories, "pipeline": self.pipeline, "kind": self.kind, "queries": len(self.wall),
-                "median_ms": round(median(self.wall), 3), "p95_ms": round(p95(self.wall), 3),
-                "processor_ms": round(median(self.busy), 3), "budget_ms": self.budget}  # fmt: skip
+        return {
+            "memories": self.memories,
+            "pipeline": self.pipeline,
+            "kind": self.kind,
+            "queries": len(self.wall),
+            "median_ms": round(median(self.wall), 3),
+            "p95_ms": round(p95(self.wall), 3),
+            "processor_ms": round(median(self.busy), 3),
+            "budget_ms": self.budget,
+        }
 
 
 class StandIn(Shelf):
-    """A shelf that embeds `base` texts in truth; each other one gets the vector of one of those, turned a little."""
+    """A shelf that embeds `base` texts in truth; each other one gets the vector of one of those,
+    turned a little.
+    """
 
     def __init__(self, base: Sequence[str]):
         super().__init__()
@@ -102,8 +124,15 @@ class StandIn(Shelf):
         from memoranda.index.vectors.runtimes import np
 
         self.fresh += len(texts)
-        chosen = [int.from_bytes(blake2b(text.encode(), digest_size=7).digest(), "little") for text in texts]
-        noise = np.random.default_rng(chosen[0]).standard_normal((len(texts), self._real.shape[1])).astype(np.float32)
+        chosen = [
+            int.from_bytes(blake2b(text.encode(), digest_size=7).digest(), "little")
+            for text in texts
+        ]
+        noise = (
+            np.random.default_rng(chosen[0])
+            .standard_normal((len(texts), self._real.shape[1]))
+            .astype(np.float32)
+        )
         noise *= _TURN / np.linalg.norm(noise, axis=1, keepdims=True)
         turned = self._real[[one % len(self._real) for one in chosen]] + noise
         return turned / np.linalg.norm(turned, axis=1, keepdims=True)
@@ -117,31 +146,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
-    say: Callable[[str], None] = partial(print, file=sys.stderr if asked.json else sys.stdout, flush=True)
+    say: Callable[[str], None] = partial(
+        print, file=sys.stderr if asked.json else sys.stdout, flush=True
+    )
     for number in asked.memories:
         told = crowd(every, number, 2 * asked.each)
-        say(f"{number:,} memories, {'of ' + str(len(every)) + ' conversations' if every else 'made up'}")
+        say(
+            f"{number:,} memories, {'of ' + str(len(every)) + ' conversations' if every else 'made up'}"
+        )
         shelf = _shelf(asked.vectors, told, say)
         if not asked.json:
-            print(f"{'':<30}{'':<32}{'n':>5}{'median':>10}{'p95':>10}{'processor':>10}{'hits':>7}{'budget':>8}")
+            print(
+                f"{'':<30}{'':<32}{'n':>5}{'median':>10}{'p95':>10}{'processor':>10}{'hits':>7}{'budget':>8}"
+            )
         for figure in _measured(told, shelf, asked.each, say):
             print(json.dumps(figure.object()) if asked.json else figure.line(), flush=True)
         load = os.getloadavg()[0]
-        say(f"Milliseconds; processor: of the time, that spent computing. Load at the end {load:.1f}.\n")
+        say(
+            f"Milliseconds; processor: of the time, that spent computing. Load at the end {load:.1f}.\n"
+        )
     return 0
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sets", nargs="*", type=Path, metavar="SET")
     parser.add_argument("--memories", nargs="+", type=int, default=[6_000], metavar="N")
-    parser.add_argument("--each", type=int, default=100, metavar="N", help="queries of each kind [100]")
     parser.add_argument(
-        "--vectors", choices=("model", "near", "off"),
+        "--each", type=int, default=100, metavar="N", help="queries of each kind [100]"
+    )
+    parser.add_argument(
+        "--vectors",
+        choices=("model", "near", "off"),
         help=f"all turns by the model, or {BASE:,} and for the others a stand-in near one of them, or none "
-             f"[model up to {MODEL_MOST:,}, else near]",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="one object a line; remarks go to stderr")
+        f"[model up to {MODEL_MOST:,}, else near]",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="one object a line; remarks go to stderr"
+    )
     return parser.parse_args(arguments)
 
 
@@ -160,12 +204,16 @@ def _shelf(vectors: str | None, told: Crowd, say: Callable[[str], None]) -> Shel
     except NoModel as error:
         say(f"By words alone: {error}")
         return None
-    say(f"Vectors are a stand-in: {shelf.fresh:,} turns are embedded ({shelf.fresh / took:,.0f} a second), each other "
-        "has the vector of one of them, turned to a cosine of 0.8. Questions are embedded in truth.")  # fmt: skip
+    say(
+        f"Vectors are a stand-in: {shelf.fresh:,} turns are embedded ({shelf.fresh / took:,.0f} a second), each other "
+        "has the vector of one of them, turned to a cosine of 0.8. Questions are embedded in truth."
+    )
     return shelf
 
 
-def _measured(told: Crowd, shelf: Shelf | None, each: int, say: Callable[[str], None]) -> Iterator[Timed]:
+def _measured(
+    told: Crowd, shelf: Shelf | None, each: int, say: Callable[[str], None]
+) -> Iterator[Timed]:
     kinds = _kinds(told, each)
     with tempfile.TemporaryDirectory(prefix="memoranda-asking-") as folder:
         ground = Place(Path(folder), shelf)
@@ -175,7 +223,15 @@ def _measured(told: Crowd, shelf: Shelf | None, each: int, say: Callable[[str], 
         how = f"durable and indexed; {count / ours.computing:,.0f} a second of processor time"
         say(_rate("Loaded", "memories", count / ours.loading, LOADING, how))
         if shelf is not None and not isinstance(shelf, StandIn):
-            say(_rate("Embedded", "passages", ours.embedded / ours.embedding, EMBEDDING, "kept durably"))
+            say(
+                _rate(
+                    "Embedded",
+                    "passages",
+                    ours.embedded / ours.embedding,
+                    EMBEDDING,
+                    "kept durably",
+                )
+            )
         known = ours.known
         ours.close()
         plain = PlainFts(ground)
@@ -196,12 +252,19 @@ def _measured(told: Crowd, shelf: Shelf | None, each: int, say: Callable[[str], 
 
 
 def _timed(
-    memories: int, name: str, kind: str, texts: Sequence[str], find: Callable[[str, int], list[str]],
+    memories: int,
+    name: str,
+    kind: str,
+    texts: Sequence[str],
+    find: Callable[[str, int], list[str]],
     budget: float | None = None,
-) -> Timed:  # fmt: skip
-    wall, busy, hits = [], [], 0
+) -> Timed:
+    wall = []
+    busy = []
+    hits = 0
     for text in texts:
-        begin, computing = time.perf_counter(), time.process_time()
+        begin = time.perf_counter()
+        computing = time.process_time()
         hits += len(find(text, PAGE))
         wall.append((time.perf_counter() - begin) * 1e3)
         busy.append((time.process_time() - computing) * 1e3)
@@ -213,13 +276,20 @@ def _rate(did: str, what: str, rate: float, least: int, how: str) -> str:
 
 
 def _kinds(told: Crowd, each: int) -> dict[str, list[str]]:
-    """What is asked, by kind; no text twice in one of them, and no question in two: its vector would be known."""
+    """What is asked, by kind; no text twice in one of them, and no question in two: its vector
+    would be known.
+    """
     chance = Random(3)
     texts = [turn.spoken for turn in told.turns]
     held = Counter(word for text in texts for word in set(_WORD.findall(text.lower())))
     words = sorted(held, key=lambda word: (-held[word], word))
-    common, rare = words[:20], [word for word in words if held[word] <= 2 and word.isalpha()]
-    middling = [word for word in words if len(texts) / 500 <= held[word] <= len(texts) / 50 and len(word) > 3]
+    common = words[:20]
+    rare = [word for word in words if held[word] <= 2 and word.isalpha()]
+    middling = [
+        word
+        for word in words
+        if len(texts) / 500 <= held[word] <= len(texts) / 50 and len(word) > 3
+    ]
     spread = chance.sample(texts, min(each, len(texts)))
     before = (PROMPT * (_PROMPTED // len(PROMPT) + 1))[:_PROMPTED]
     share = math.floor(100 * held[common[-1]] / len(texts))
@@ -231,14 +301,18 @@ def _kinds(told: Crowd, each: int) -> dict[str, list[str]]:
         "two words of one turn": list(filter(None, (_pair(text, chance) for text in spread))),
         "two of the commonest": [f"{a} {b}" for a, b in pairwise(common)],
         "a phrase of three words": list(filter(None, (_phrase(text, chance) for text in spread))),
-        f"{_PROMPTED:,} characters, a question": [f"{before}\n{one}" for one in told.questions[each:]],
+        f"{_PROMPTED:,} characters, a question": [
+            f"{before}\n{one}" for one in told.questions[each:]
+        ],
     }
     return {kind: list(dict.fromkeys(some)) for kind, some in found.items() if some}
 
 
 def _pair(text: str, chance: Random) -> str:
     words = list(dict.fromkeys(word for word in _WORD.findall(text)[1:] if len(word) > 3))
-    return " ".join(chance.sample(words, 2)) if len(words) > 1 else ""
+    if len(words) > 1:
+        return " ".join(chance.sample(words, 2))
+    return ""
 
 
 def _phrase(text: str, chance: Random) -> str:

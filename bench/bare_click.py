@@ -1,4 +1,6 @@
-"""The smallest click program that takes a word and prints it: what `memory read` is measured against."""
+"""The smallest click program that takes a word and prints it: what `memory read` is measured
+against.
+"""
 
 import click
 

@@ -8,7 +8,11 @@ from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
 ECHO = Tool(
     name="echo",
     description="Give the text back.",
-    input_schema={"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    input_schema={
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+    },
 )
 
 

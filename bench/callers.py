@@ -1,14 +1,16 @@
 """Many callers of one home at once: what a call takes, and whether anything is lost.
 
     python bench/callers.py [--callers 100] [--seconds 60] [--notes 2000] [--ways socket,http]
-    python bench/callers.py --pause 0 --every 1 --ways raw:1,socket:1,socket:100,processes:16    (make bench-crowd)
+    python bench/callers.py --pause 0 --every 1 --ways raw:1,socket:1,socket:100,processes:16
+    (make bench-crowd)
 
-`socket` and `http` are callers of one daemon, `processes` each have an MCP server of their own, `mixed` is as many MCP
-clients, which the daemon then serves too, beside callers of the socket; `raw` are threads that write a file with two
-syncs each, and nothing else. A number behind a colon is how many. `cpu ms` is the processor time of the daemon for each
-call, where the system tells it. Each caller writes a note of its own in one call of `--every` and searches in the
-others, with a pause after each. Then every note that was acknowledged is looked for. All in a temporary folder; two
-cores serve and call.
+`socket` and `http` are callers of one daemon, `processes` each have an MCP server of their own,
+`mixed` is as many MCP clients, which the daemon then serves too, beside callers of the socket;
+`raw` are threads that write a file with two syncs each, and nothing else. A number behind a colon
+is how many. `cpu ms` is the processor time of the daemon for each call, where the system tells it.
+Each caller writes a note of its own in one call of `--every` and searches in the others, with a
+pause after each. Then every note that was acknowledged is looked for. All in a temporary folder;
+two cores serve and call.
 """
 
 from __future__ import annotations
@@ -49,14 +51,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--callers", type=int, default=100, help="callers at once [100]")
     parser.add_argument("--seconds", type=float, default=60.0, help="for how long [60]")
-    parser.add_argument("--pause", type=float, default=1.0, help="seconds each takes between two calls [1]; 0: none")
+    parser.add_argument(
+        "--pause", type=float, default=1.0, help="seconds each takes between two calls [1]; 0: none"
+    )
     parser.add_argument("--notes", type=int, default=2000, help="notes in the home before [2000]")
     parser.add_argument("--every", type=int, default=5, help="one call in so many writes [5]")
-    parser.add_argument("--ways", default="socket,http", help="of raw, processes, socket, http, mixed, each also with"
-                        " a number of callers: socket:20 [socket,http]")  # fmt: skip
+    parser.add_argument(
+        "--ways",
+        default="socket,http",
+        help="of raw, processes, socket, http, mixed, each also with"
+        " a number of callers: socket:20 [socket,http]",
+    )
     parser.add_argument("--processes", type=int, default=16, help="MCP servers at once [16]")
     given = parser.parse_args(arguments)
-    titles = ("calls", "a second", "median ms", "p95", "p99", "cpu ms", "written", "refused", "lost")
+    titles = (
+        "calls",
+        "a second",
+        "median ms",
+        "p95",
+        "p99",
+        "cpu ms",
+        "written",
+        "refused",
+        "lost",
+    )
     print(" " * 14 + "".join(f"{title:>11}" for title in titles))
     lost = 0
     for way in given.ways.split(","):
@@ -64,27 +82,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if number:
             given.callers = given.processes = int(number)
         with tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder:
-            lost += _raw(way, Path(folder), given) if name == "raw" else _measured(way, Path(folder) / "home", given)
+            lost += (
+                _raw(way, Path(folder), given)
+                if name == "raw"
+                else _measured(way, Path(folder) / "home", given)
+            )
     return int(lost > 0)
 
 
 def _measured(way: str, home: Path, given: argparse.Namespace) -> int:
     with open_memory(home) as memory:
-        memory.write_many([Draft(f"the {rare_word(at)} of {at}", title=f"Old {at}") for at in range(given.notes)])
+        memory.write_many(
+            [Draft(f"the {rare_word(at)} of {at}", title=f"Old {at}") for at in range(given.notes)]
+        )
     secret = Access(home).add("bench", rate=0)[1]
     command = [*MEMORY, "serve", "--home", str(home), "--interval", "1h", "--http", "127.0.0.1:0"]
-    daemon, kind, cpu = None, way.partition(":")[0], 0.0
+    daemon = None
+    kind = way.partition(":")[0]
+    cpu = 0.0
     try:
         processes = [_process(home)] * given.processes
         if kind == "processes":
             connects = processes
         else:
-            daemon = subprocess.Popen(command, env=_ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                      text=True)  # fmt: skip
+            daemon = subprocess.Popen(
+                command,
+                env=_ENVIRONMENT,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
             assert daemon.stdout is not None
             found = re.search(r"http://[^,]*", daemon.stdout.readline())
             assert found is not None
-            served = [_http(found[0], secret) if kind == "http" else connect_socket(home)] * given.callers
+            served = [
+                _http(found[0], secret) if kind == "http" else connect_socket(home)
+            ] * given.callers
             connects = served + (processes if kind == "mixed" else [])
         before = _processor_seconds(daemon)
         times, kept, refused = asyncio.run(crowd(connects, given))
@@ -102,19 +135,33 @@ def _measured(way: str, home: Path, given: argparse.Namespace) -> int:
 def _processor_seconds(process: subprocess.Popen[str] | None) -> float:
     """What the process has used so far, 0 where only its end would tell."""
     try:
-        fields = Path(f"/proc/{process.pid if process else 0}/stat").read_text().rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{process.pid if process else 0}/stat")
+            .read_text()
+            .rpartition(")")[2]
+            .split()
+        )
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _show(
-    way: str, times: Sequence[float], seconds: float, kept: int, refused: int = 0, lost: int = 0, cpu: float = 0.0
+    way: str,
+    times: Sequence[float],
+    seconds: float,
+    kept: int,
+    refused: int = 0,
+    lost: int = 0,
+    cpu: float = 0.0,
 ) -> None:
     ordered = sorted(times)
     times_of = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.95, 0.99))
     cells = (len(times), len(times) / seconds, *times_of, cpu, kept, refused, lost)
-    print(f"{way:14}" + "".join(f"{cell:11,.0f}" if isinstance(cell, int) else f"{cell:11,.1f}" for cell in cells))
+    print(
+        f"{way:14}"
+        + "".join(f"{cell:11,.0f}" if isinstance(cell, int) else f"{cell:11,.1f}" for cell in cells)
+    )
 
 
 def _raw(way: str, folder: Path, given: argparse.Namespace) -> int:
@@ -134,16 +181,22 @@ def _raw(way: str, folder: Path, given: argparse.Namespace) -> int:
     return 0
 
 
-async def crowd(connects: Sequence[Connect], given: argparse.Namespace) -> tuple[list[float], list[str], int]:
-    """The milliseconds of all calls, the titles whose writing was acknowledged, and how many calls were refused."""
+async def crowd(
+    connects: Sequence[Connect], given: argparse.Namespace
+) -> tuple[list[float], list[str], int]:
+    """The milliseconds of all calls, the titles whose writing was acknowledged, and how many calls
+    were refused.
+    """
     times: list[float] = []
     kept: list[str] = []
-    refused, end = 0, 0.0
+    refused = 0
+    end = 0.0
     ready = asyncio.Barrier(len(connects))
 
     async def caller(number: int, connect: Connect) -> None:
         nonlocal refused, end
-        chance, turn = Random(number), 0
+        chance = Random(number)
+        turn = 0
         async with connect() as ask:
             await ready.wait()
             end = end or time.perf_counter() + given.seconds
@@ -153,7 +206,9 @@ async def crowd(connects: Sequence[Connect], given: argparse.Namespace) -> tuple
                 begin = time.perf_counter()
                 if turn % given.every == 0:
                     text = f"# New {title}\n\nof caller {number}"
-                    said = await ask("write_note", {"title": f"New {title}", "content": text, "directory": ""})
+                    said = await ask(
+                        "write_note", {"title": f"New {title}", "content": text, "directory": ""}
+                    )
                     if "# Created" in said:
                         kept.append(title)
                     else:
@@ -178,7 +233,9 @@ def _http(url: str, secret: str):
 
         async def ask(tool: str, arguments: dict[str, object]) -> str:
             params = {"name": tool, "arguments": arguments}
-            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+            body = json.dumps(
+                {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            ).encode()
             head = (
                 f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {secret}\r\n"
                 "Accept: application/json\r\nContent-Type: application/json\r\n"
@@ -187,7 +244,9 @@ def _http(url: str, secret: str):
             writer.write(head.encode() + body)
             answer = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
             length = int(answer.partition("content-length: ")[2].partition("\r\n")[0])
-            return (await reader.readexactly(length)).decode() if " 200 " in answer[:20] else "refused"
+            if " 200 " in answer[:20]:
+                return (await reader.readexactly(length)).decode()
+            return "refused"
 
         yield ask
         writer.close()
@@ -198,10 +257,17 @@ def _http(url: str, secret: str):
 def connect_socket(home: Path):
     @asynccontextmanager
     async def connect():
-        reader, writer = await asyncio.open_unix_connection(str(home / "memory.sock"), limit=1 << 22)
+        reader, writer = await asyncio.open_unix_connection(
+            str(home / "memory.sock"), limit=1 << 22
+        )
 
         async def ask(tool: str, arguments: dict[str, object]) -> str:
-            request = {"id": 1, "method": "tools/call", "params": {"name": tool, "params": arguments}, "agent": "bench"}
+            request = {
+                "id": 1,
+                "method": "tools/call",
+                "params": {"name": tool, "params": arguments},
+                "agent": "bench",
+            }
             writer.write(json.dumps(request).encode() + b"\n")
             return (await reader.readline()).decode()
 
@@ -217,21 +283,34 @@ def _process(home: Path):
     @asynccontextmanager
     async def connect():
         process = await asyncio.create_subprocess_exec(
-            *MEMORY, "mcp", "--home", str(home), env=_ENVIRONMENT, limit=1 << 22, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            *MEMORY,
+            "mcp",
+            "--home",
+            str(home),
+            env=_ENVIRONMENT,
+            limit=1 << 22,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
 
         async def say(method: str, params: dict[str, object], **more: object) -> str:
             assert process.stdin is not None
             assert process.stdout is not None
             line = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more})
             process.stdin.write(line.encode() + b"\n")
-            return (await process.stdout.readline()).decode() if more else ""
+            if more:
+                return (await process.stdout.readline()).decode()
+            return ""
 
         async def ask(tool: str, arguments: dict[str, object]) -> str:
             return await say("tools/call", {"name": tool, "arguments": arguments}, id=2)
 
-        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        client = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"},
+        }
         await say("initialize", client, id=1)
         await say("notifications/initialized", {})
         await ask("search_notes", {"query": "first"})

@@ -1,12 +1,14 @@
-"""How often upkeep is right, on a set somebody else wrote: categories, duplicates, reminders, times, links.
+"""How often upkeep is right, on a set somebody else wrote: categories, duplicates, reminders,
+times, links.
 
     python bench/classify.py FILE [--failures] [--meaning]
 
-FILE is JSON, each key a list of cases: `classify` (text, category, acceptable, lang), `duplicates` (a, b, kind: same,
-near or different), `reminders` (text, expected: the days, now), `remind` (phrase, now, expected: a day or a time, or
-`repeat` and the first one, or `refuse`; several with ` or `), `links` (memories: [text, category]; pairs: positions).
-Only the totals are printed; with --failures also each case that went wrong. With --meaning the installed embedding
-model helps to classify.
+FILE is JSON, each key a list of cases: `classify` (text, category, acceptable, lang), `duplicates`
+(a, b, kind: same, near or different), `reminders` (text, expected: the days, now), `remind`
+(phrase, now, expected: a day or a time, or `repeat` and the first one, or `refuse`; several with `
+or `), `links` (memories: [text, category]; pairs: positions). Only the totals are printed; with
+--failures also each case that went wrong. With --meaning the installed embedding model helps to
+classify.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ CLOSE = ("soul", "lessons", "people")
 """The categories no memory may wrongly be put into more often than before."""
 SETTINGS = Settings(Path("unused"), Path("unused"), timezone="UTC")
 HOME = [SETTINGS]
-"""The settings categories are chosen with: under --meaning of a home that has the vectors of the examples."""
+"""The settings categories are chosen with: under --meaning of a home that has the vectors of the
+examples.
+"""
 
 Outcome = tuple[str, bool, str]
 """The name of a total, whether the case counts for it, and the case in words."""
@@ -70,8 +74,17 @@ def duplicates(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
         both = [state(each["a"], 1, "knowledge"), state(each["b"], 2, "knowledge")]
         merged = any(action.verb == MERGE for action in plan_duplicates(both))
         linked = bool(near_pairs(both))
-        found = "same" if merged else "near" if linked else "different"
-        yield f"duplicates, {each['kind']}", found == each["kind"], f"{each['a']!r} / {each['b']!r}: {found}"
+        if merged:
+            found = "same"
+        elif linked:
+            found = "near"
+        else:
+            found = "different"
+        yield (
+            f"duplicates, {each['kind']}",
+            found == each["kind"],
+            f"{each['a']!r} / {each['b']!r}: {found}",
+        )
         if each["kind"] != "same":
             yield "duplicates, not wrongly merged", not merged, ""
 
@@ -98,14 +111,20 @@ def asked(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
         else:
             said = f"{found} {reading.repeat or ''}"
         wanted = each["expected"].split(" or ")
-        fits = any(found.startswith(one) if one != "repeat" else found.startswith("repeat") for one in wanted)
+        fits = any(
+            found.startswith(one) if one != "repeat" else found.startswith("repeat")
+            for one in wanted
+        )
         yield "remind", fits, f"{each['phrase']} -> {said}; wanted {each['expected']}"
         yield "remind, not silently wrong", fits or found == "refuse", ""
 
 
 def links(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
     for case in cases:
-        memories = [state(each["text"], at + 1, each["category"]) for at, each in enumerate(case["memories"])]
+        memories = [
+            state(each["text"], at + 1, each["category"])
+            for at, each in enumerate(case["memories"])
+        ]
         at = {each.id: number for number, each in enumerate(memories)}
         found = {frozenset((at[each.id], at[each.target or ""])) for each in plan_links(memories)}
         wanted = {frozenset(pair) for pair in case["pairs"]}
@@ -115,11 +134,19 @@ def links(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
             yield "links made", pair in wanted, " / ".join(memories[end].content for end in pair)
 
 
-PARTS = {"classify": categories, "duplicates": duplicates, "reminders": made, "remind": asked, "links": links}
+PARTS = {
+    "classify": categories,
+    "duplicates": duplicates,
+    "reminders": made,
+    "remind": asked,
+    "links": links,
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("file", type=Path)
     parser.add_argument("--failures", action="store_true")
     parser.add_argument("--meaning", action="store_true")
@@ -130,14 +157,17 @@ def main() -> None:
             continue
     cases = json.loads(given.file.read_text(encoding="utf-8"))
     for part, measure in PARTS.items():
-        right, total = Counter[str](), Counter[str]()
+        right = Counter[str]()
+        total = Counter[str]()
         for name, fits, said in measure(cases.get(part) or []):
             right[name] += fits
             total[name] += 1
             if given.failures and said and not fits:
                 print(f"  {name}: {said}")
         for name in sorted(total):
-            print(f"{name:42} {right[name]:4} of {total[name]:4}  {100 * right[name] // total[name]:3} %")
+            print(
+                f"{name:42} {right[name]:4} of {total[name]:4}  {100 * right[name] // total[name]:3} %"
+            )
 
 
 if __name__ == "__main__":

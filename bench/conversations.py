@@ -44,7 +44,10 @@ class Turn:
 
     def draft(self, project: str = "notes") -> Draft:
         """The memory an import makes of it: its session is the folder, its speaker the source."""
-        date = None if self.moment is None else self.moment.isoformat(timespec="minutes")
+        if self.moment is None:
+            date = None
+        else:
+            date = self.moment.isoformat(timespec="minutes")
         return Draft(
             self.spoken,
             project=project,
@@ -57,7 +60,9 @@ class Turn:
 
 @dataclass(frozen=True)
 class Sitting:
-    """A session kept as one note: each turn a paragraph with the speaker's name in front. `key` is the session's."""
+    """A session kept as one note: each turn a paragraph with the speaker's name in front. `key` is
+    the session's.
+    """
 
     key: str
     turns: tuple[Turn, ...]
@@ -68,17 +73,28 @@ class Sitting:
         return "\n\n".join(turn.spoken for turn in self.turns)
 
     def draft(self, project: str = "notes") -> Draft:
-        """The note an import makes of it: the conversation is the folder, the session's name the title."""
+        """The note an import makes of it: the conversation is the folder, the session's name the
+        title.
+        """
         folder, _, name = self.key.rpartition("/")
         moment = self.turns[0].moment
-        date = None if moment is None else moment.isoformat(timespec="minutes")
-        return Draft(self.spoken, project=project, folder=folder, title=name[:1].upper() + name[1:], date=date)
+        if moment is None:
+            date = None
+        else:
+            date = moment.isoformat(timespec="minutes")
+        return Draft(
+            self.spoken,
+            project=project,
+            folder=folder,
+            title=name[:1].upper() + name[1:],
+            date=date,
+        )
 
 
 @dataclass(frozen=True)
 class Question:
-    """One question, its category (LoCoMo's 1 to 5, LongMemEval's type), the keys of the turns that hold the answer
-    and their sessions."""
+    """One question, its category (LoCoMo's 1 to 5, LongMemEval's type), the keys of the turns that
+    hold the answer and their sessions."""
 
     id: str
     text: str
@@ -90,8 +106,9 @@ class Question:
 
 @dataclass
 class Conversation:
-    """All turns in order, and what is asked about them. `asked`: the day of the question, when the set names it;
-    such a conversation is the haystack of one question and is never put together with others."""
+    """All turns in order, and what is asked about them. `asked`: the day of the question, when the
+    set names it; such a conversation is the haystack of one question and is never put together with
+    others."""
 
     id: str
     turns: list[Turn] = field(default_factory=list)
@@ -109,7 +126,9 @@ class Conversation:
 
 
 def from_locomo(content: object, name: str) -> list[Conversation]:
-    """The conversations of a file's content; `name` stands for ids it lacks. Raises ValueError (no such form)."""
+    """The conversations of a file's content; `name` stands for ids it lacks. Raises ValueError (no
+    such form).
+    """
     found: list[Conversation] = []
     for number, one in enumerate(content if isinstance(content, list) else [content]):
         if not isinstance(one, dict) or "conversation" not in one or "qa" not in one:
@@ -136,7 +155,14 @@ def _conversation(raw: dict, name: str) -> Conversation:
             if turn.get("blip_caption"):
                 text += f" [shares {turn['blip_caption']}]"
             found.turns.append(
-                Turn(f"{name}/{turn['dia_id']}", f"{name}/session {number:02}", at, turn["speaker"], text, moment)
+                Turn(
+                    f"{name}/{turn['dia_id']}",
+                    f"{name}/session {number:02}",
+                    at,
+                    turn["speaker"],
+                    text,
+                    moment,
+                )
             )
     sessions_of = {turn.key: turn.session for turn in found.turns}
     known = [key.rpartition("/")[2] for key in sessions_of]

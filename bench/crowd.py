@@ -1,8 +1,10 @@
-"""As many turns as are wanted: a set of conversations told again by other people, in other words, on other days.
+"""As many turns as are wanted: a set of conversations told again by other people, in other words,
+on other days.
 
-Each telling has names of its own, and half of the words that are neither very common nor rare trade places with words
-about as frequent, the same throughout a telling; one turn in twenty ends with a word of its own. So texts differ while
-their lengths and the shares of common and of rare words stay those of people talking. Without a set they are made up.
+Each telling has names of its own, and half of the words that are neither very common nor rare trade
+places with words about as frequent, the same throughout a telling; one turn in twenty ends with a
+word of its own. So texts differ while their lengths and the shares of common and of rare words stay
+those of people talking. Without a set they are made up.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ Ursula Viktor Wanda Xavier Yvonne Zeno
 """
 NAMES = tuple(_NAMES.split())
 _WORD = re.compile(r"\w+")
-_COMMON, _RARE, _BAND = 0.02, 3, 40
+_COMMON = 0.02
+_RARE = 3
+_BAND = 40
 _APART = timedelta(days=17)
 _TURNS = 20
 _OWN_WORD = 20
@@ -42,7 +46,12 @@ def crowd(every: Sequence[Conversation], number: int, asked: int, seed: int = 1)
     """`number` turns and up to `asked` questions about them, the same ones every time."""
     chance = Random(seed)
     told = list(every) or list(_made_up(number, chance))
-    counts = Counter(word for one in told for turn in one.turns for word in set(_WORD.findall(turn.spoken.lower())))
+    counts = Counter(
+        word
+        for one in told
+        for turn in one.turns
+        for word in set(_WORD.findall(turn.spoken.lower()))
+    )
     turns: list[Turn] = []
     questions: list[str] = []
     telling = 0
@@ -51,26 +60,37 @@ def crowd(every: Sequence[Conversation], number: int, asked: int, seed: int = 1)
             words = _words(one, counts, chance) if telling else {}
             some = one.turns[: number - len(turns)]
             if telling:
-                some = [_again(turn, words, telling, len(turns) + at) for at, turn in enumerate(some)]
+                some = [
+                    _again(turn, words, telling, len(turns) + at) for at, turn in enumerate(some)
+                ]
             turns += some
             there = {turn.key for turn in one.turns[: len(some)]}
-            questions += [_said(each.text, words) for each in one.questions if there.issuperset(each.evidence)]
+            questions += [
+                _said(each.text, words) for each in one.questions if there.issuperset(each.evidence)
+            ]
         telling += 1
     chance.shuffle(questions)
     return Crowd(turns, list(dict.fromkeys(questions))[:asked])
 
 
 def _words(one: Conversation, counts: Mapping[str, int], chance: Random) -> dict[str, str]:
-    """The words this telling of a conversation puts in place of others, its people's names among them."""
+    """The words this telling of a conversation puts in place of others, its people's names among
+    them.
+    """
     total = max(counts.values())
-    ordered = [word for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-               if _RARE < count <= max(_RARE + 1, _COMMON * total) and word.isalpha() and len(word) > 3]  # fmt: skip
+    ordered = [
+        word
+        for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        if _RARE < count <= max(_RARE + 1, _COMMON * total) and word.isalpha() and len(word) > 3
+    ]
     found: dict[str, str] = {}
     for at in range(0, len(ordered), _BAND):
         moved = [word for word in ordered[at : at + _BAND] if chance.random() < 0.5]
         found.update(zip(moved, [*moved[1:], *moved[:1]], strict=True))
     people = list(dict.fromkeys(turn.speaker.lower() for turn in one.turns))
-    found.update(zip(people, (name.lower() for name in chance.sample(NAMES, len(people))), strict=True))
+    found.update(
+        zip(people, (name.lower() for name in chance.sample(NAMES, len(people))), strict=True)
+    )
     return found
 
 
@@ -78,16 +98,32 @@ def _said(text: str, words: Mapping[str, str]) -> str:
     def other(match: re.Match[str]) -> str:
         word = match[0]
         instead = words.get(word.lower(), word)
-        return instead.capitalize() if word[0].isupper() else instead
+        if word[0].isupper():
+            return instead.capitalize()
+        return instead
 
-    return _WORD.sub(other, text) if words else text
+    if words:
+        return _WORD.sub(other, text)
+    return text
 
 
 def _again(turn: Turn, words: Mapping[str, str], telling: int, number: int) -> Turn:
-    own = "" if number % _OWN_WORD else f" {vault.rare_word(number).capitalize()}!"
-    moment = None if turn.moment is None else turn.moment - telling * _APART
-    return replace(turn, key=f"{telling}/{turn.key}", session=f"{telling}/{turn.session}", moment=moment,
-                   speaker=_said(turn.speaker, words), text=_said(turn.text, words) + own)  # fmt: skip
+    if number % _OWN_WORD:
+        own = ""
+    else:
+        own = f" {vault.rare_word(number).capitalize()}!"
+    if turn.moment is None:
+        moment = None
+    else:
+        moment = turn.moment - telling * _APART
+    return replace(
+        turn,
+        key=f"{telling}/{turn.key}",
+        session=f"{telling}/{turn.session}",
+        moment=moment,
+        speaker=_said(turn.speaker, words),
+        text=_said(turn.text, words) + own,
+    )
 
 
 def _made_up(number: int, chance: Random) -> Iterator[Conversation]:
@@ -105,7 +141,9 @@ def _made_up(number: int, chance: Random) -> Iterator[Conversation]:
             one.turns.append(Turn(key, session, at % _TURNS + 1, people[at % 2], text, moment))
             if at % 4 == 0:
                 few = [word for word in _WORD.findall(text) if len(word) > 4][-2:]
-                asked = f"What did {people[at % 2]} say about the {' and the '.join(few) or 'garden'}?"
+                asked = (
+                    f"What did {people[at % 2]} say about the {' and the '.join(few) or 'garden'}?"
+                )
                 one.questions.append(Question(f"{one.id}-q{at}", asked, "", 4, (key,), (session,)))
         made += len(one.turns)
         yield one
@@ -113,5 +151,8 @@ def _made_up(number: int, chance: Random) -> Iterator[Conversation]:
 
 def _sentences(chance: Random) -> str:
     words, weights = vault.vocabulary()
-    drawn = [words[bisect_left(weights, chance.random() * weights[-1])] for _ in range(chance.randint(8, 45))]
+    drawn = [
+        words[bisect_left(weights, chance.random() * weights[-1])]
+        for _ in range(chance.randint(8, 45))
+    ]
     return f"I {' '.join(drawn)}."

@@ -1,9 +1,11 @@
-"""Weights of the ranking of questions, fitted: a regularised listwise fit over the candidates of each question.
+"""Weights of the ranking of questions, fitted: a regularised listwise fit over the candidates of
+each question.
 
     python bench/fit.py SET.json [SET.json ...] [--strength 0.3] [--without FEATURE ...]
 
-A set is in LoCoMo's form. Each conversation is left out in turn: fitted on the others, measured on it. Then all
-are fitted together, and the table of `index/search/weights.py` is printed, ready to be read and copied. Needs scipy.
+A set is in LoCoMo's form. Each conversation is left out in turn: fitted on the others, measured on
+it. Then all are fitted together, and the table of `index/search/weights.py` is printed, ready to be
+read and copied. Needs scipy.
 """
 
 from __future__ import annotations
@@ -29,14 +31,27 @@ from memoranda.index.search import weights  # noqa: E402
 from memoranda.index.search.ranking import Ranking, newest_first  # noqa: E402
 from retrieval import PAGE, ByWords, Place  # noqa: E402
 
-FITTED = ("words", "before", "after", "around", "conversation", "conversation_words", "speaker",
-          "own", "asks", "date", "timed")  # fmt: skip
+FITTED = (
+    "words",
+    "before",
+    "after",
+    "around",
+    "conversation",
+    "conversation_words",
+    "speaker",
+    "own",
+    "asks",
+    "date",
+    "timed",
+)
 """The features whose weights are fitted; those inside `words` and `several` keep theirs."""
 
 
 @dataclass
 class Asked:
-    """The candidates of a question: a row of features each, which of them are evidence, how much evidence there is."""
+    """The candidates of a question: a row of features each, which of them are evidence, how much
+    evidence there is.
+    """
 
     conversation: str
     features: np.ndarray
@@ -46,10 +61,19 @@ class Asked:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fit, measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sets", nargs="+", type=Path, metavar="SET")
-    parser.add_argument("--without", nargs="+", default=[], metavar="FEATURE", help="keep these out")
-    parser.add_argument("--strength", type=float, default=0.3, help="of the regularisation towards the weights in use")
+    parser.add_argument(
+        "--without", nargs="+", default=[], metavar="FEATURE", help="keep these out"
+    )
+    parser.add_argument(
+        "--strength",
+        type=float,
+        default=0.3,
+        help="of the regularisation towards the weights in use",
+    )
     asked = parser.parse_args(arguments)
     every = [one for conversation in read(asked.sets) for one in _asked(conversation)]
     for one in every:
@@ -61,7 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in names:
         inside = [one for one in every if one.conversation != name]
         outside = [one for one in every if one.conversation == name]
-        pair = np.array([_recall(outside, start), _recall(outside, fitted(inside, start, asked.strength))])
+        pair = np.array(
+            [_recall(outside, start), _recall(outside, fitted(inside, start, asked.strength))]
+        )
         total += pair * len(outside) / len(every)
         print(f"{name:<20}{pair[0]:>10.1f}{pair[1]:>10.1f}")
     print(f"{'all':<20}{total[0]:>10.1f}{total[1]:>10.1f}\n")
@@ -71,12 +97,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def fitted(some: Sequence[Asked], start: np.ndarray, strength: float) -> np.ndarray:
-    """The weights under which the evidence is likeliest to be drawn from the candidates, drawn by the exponential of
-    their score; near `start`, and of scale 1 for `words`."""
+    """The weights under which the evidence is likeliest to be drawn from the candidates, drawn by
+    the exponential of their score; near `start`, and of scale 1 for `words`."""
     usable = [one for one in some if one.wanted.any()]
 
     def loss(table: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = 0.0, np.zeros(len(table))
+        value = 0.0
+        slope = np.zeros(len(table))
         for one in usable:
             score = one.features @ table
             share = np.exp(score - score.max())
@@ -133,21 +160,30 @@ def _asked(conversation) -> list[Asked]:
 
 def feature_table(ranking: Ranking, rows: Sequence[int]) -> np.ndarray:
     """What each feature says of these candidates, whatever its weight."""
-    own, scorer, notes = ranking._word_scores, ranking.scorer, ranking.features
+    own = ranking._word_scores
+    scorer = ranking.scorer
+    notes = ranking.features
     said = [row for row in rows if notes[row].conversation is not None]
     beside = ranking.context.neighbors(said)
     best = set(newest_first({row: own.get(row, 0.0) for row in said})[: weights.WEIGHTS.sources])
-    periods, when = ranking.question.periods, ranking.question.when
+    periods = ranking.question.periods
+    when = ranking.question.when
     lines = []
     for row in rows:
-        note, sides = notes[row], beside.get(row, ([], []))
+        note = notes[row]
+        sides = beside.get(row, ([], []))
         place = note.conversation
 
         def lent(near: Sequence[int], at: int) -> float:
-            return own.get(near[at], 0.0) if at < len(near) and near[at] in best else 0.0
+            if at < len(near) and near[at] in best:
+                return own.get(near[at], 0.0)
+            return 0.0
 
         ahead, behind = sides
-        together = ranking.bits.get(row, 0) if place is None else ranking._together.get(place, 0)
+        if place is None:
+            together = ranking.bits.get(row, 0)
+        else:
+            together = ranking._together.get(place, 0)
         values = {
             "words": own.get(row, 0.0),
             "before": lent(ahead, 0),

@@ -2,9 +2,10 @@
 
     python bench/gate.py [FILE ...] [--json]
 
-Prints microseconds for both kinds of rules on one memory of about 200 characters, with the rules loaded, and for a
-text of a megabyte. The texts of each FILE (JSON: every string in it; a folder: its Markdown; else the text) must raise
-no alarm; those that do are listed and counted. A figure over its budget says `over`; nothing fails.
+Prints microseconds for both kinds of rules on one memory of about 200 characters, with the rules
+loaded, and for a text of a megabyte. The texts of each FILE (JSON: every string in it; a folder:
+its Markdown; else the text) must raise no alarm; those that do are listed and counted. A figure
+over its budget says `over`; nothing fails.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ BUDGET = 60.0
 MEMORIES = {
     "English": "Anna prefers dark mode in every editor. The deploy of 2026-11-03 went to eu-west-1 because the users "
     "asked for lower latency, and nobody shall wait for the nightly build again; ask Ben, who keeps the list.",
-    "Chinese": "安娜在所有编辑器里都喜欢深色模式。2026年11月3日的部署放在了 eu-west-1，因为大家希望延迟更低。" * 3,
+    "Chinese": "安娜在所有编辑器里都喜欢深色模式。2026年11月3日的部署放在了 eu-west-1，因为大家希望延迟更低。"
+    * 3,
     "words of rules": "The user forgot the key of the system: ask for the password manager, not for a token. Send the "
     "secret santa list to the owner; ignore the old prompt on the box, the developer has another one ready now.",
 }
@@ -45,7 +47,9 @@ def strings(value: Any) -> Iterator[str]:
 
 def look(text: str) -> list[str]:
     """The rules that match."""
-    return [each.rule.id for kind in (SECRET, SUSPICIOUS) for each in default_rules().find(text, kind)]
+    return [
+        each.rule.id for kind in (SECRET, SUSPICIOUS) for each in default_rules().find(text, kind)
+    ]
 
 
 def microseconds(text: str, times: int) -> float:
@@ -60,7 +64,9 @@ def microseconds(text: str, times: int) -> float:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
@@ -71,7 +77,11 @@ def main() -> None:
     figures["a megabyte"] = microseconds(MEMORIES["English"] * 5000, 5)
     alarms: list[tuple[str, str]] = []
     texts = 0
-    files = [each for place in asked.files for each in (sorted(place.rglob("*.md")) if place.is_dir() else [place])]
+    files = [
+        each
+        for place in asked.files
+        for each in (sorted(place.rglob("*.md")) if place.is_dir() else [place])
+    ]
     for file in files:
         text = file.read_text(encoding="utf-8")
         for each in strings(json.loads(text)) if file.suffix == ".json" else (text,):
@@ -81,7 +91,10 @@ def main() -> None:
         print(json.dumps({"microseconds": figures, "texts": texts, "alarms": len(alarms)}))
         return
     for name, value in figures.items():
-        over = " over" if name in MEMORIES and value > BUDGET else ""
+        if name in MEMORIES and value > BUDGET:
+            over = " over"
+        else:
+            over = ""
         print(f"{name:<20} {value:>12,.1f} µs{over}")
     print(f"{texts} texts, {len(alarms)} alarms")
     for name, each in alarms:

@@ -1,10 +1,12 @@
-"""The knowledge graph beside the reference server, both over MCP stdio on the same graph (contract 002, 12).
+"""The knowledge graph beside the reference server, both over MCP stdio on the same graph (contract
+002, 12).
 
     python bench/graph.py [--entities 1000,10000,50000]
 
-Ours is measured twice, with the graph as notes and with a graph file in place. Entities have 3 observations and 2
-relations on average. The reference server (npm) is installed into a temporary folder; without node and npm nothing
-is measured. A figure over its budget says `over`; nothing fails. About five minutes; without 50,000 two.
+Ours is measured twice, with the graph as notes and with a graph file in place. Entities have 3
+observations and 2 relations on average. The reference server (npm) is installed into a temporary
+folder; without node and npm nothing is measured. A figure over its budget says `over`; nothing
+fails. About five minutes; without 50,000 two.
 """
 
 from __future__ import annotations
@@ -39,10 +41,18 @@ class Client:
 
     def __init__(self, program: Sequence[str], **env: str):
         self.process = subprocess.Popen(
-            program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | env
+            program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | env,
         )
         self._last = 0
-        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"},
+        }
         self._ask("initialize", hello)
         self._send({"method": "notifications/initialized"})
 
@@ -78,32 +88,78 @@ def graph_lines(entities: int) -> str:
     """The graph as JSON Lines; `mark N` stands in 100 entities, `only N` in one."""
     lines = []
     for number in range(entities):
-        texts = [f"only {number}x", f"mark {number % (entities // 100)}x", f"fact {number * 31 % 997} about things"]
-        lines.append({"type": "entity", "name": f"Entity {number}", "entityType": "thing", "observations": texts})
+        texts = [
+            f"only {number}x",
+            f"mark {number % (entities // 100)}x",
+            f"fact {number * 31 % 997} about things",
+        ]
+        lines.append(
+            {
+                "type": "entity",
+                "name": f"Entity {number}",
+                "entityType": "thing",
+                "observations": texts,
+            }
+        )
     for number in range(entities):
         for step in (1, 7):
             target = f"Entity {(number * step + step) % entities}"
-            lines.append({"type": "relation", "from": f"Entity {number}", "to": target, "relationType": f"r{step}"})
+            lines.append(
+                {
+                    "type": "relation",
+                    "from": f"Entity {number}",
+                    "to": target,
+                    "relationType": f"r{step}",
+                }
+            )
     return "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in lines)
 
 
 CALLS: dict[str, tuple[Callable[[int], Call], float, float]] = {
     "open 1": (lambda n: ("open_nodes", {"names": [f"Entity {n}"]}), 1 / 5, 1 / 5),
-    "open 10": (lambda n: ("open_nodes", {"names": [f"Entity {n + i}" for i in range(10)]}), 1 / 5, 1 / 5),
+    "open 10": (
+        lambda n: ("open_nodes", {"names": [f"Entity {n + i}" for i in range(10)]}),
+        1 / 5,
+        1 / 5,
+    ),
     "search, none": (lambda n: ("search_nodes", {"query": f"nothing {n}"}), 1 / 5, 0.333),
     "search, 1 hit": (lambda n: ("search_nodes", {"query": f"ONLY {n}x"}), 1 / 5, 0.333),
     "search, 100 hits": (lambda n: ("search_nodes", {"query": f"mark {n % 9}x"}), 0.333, 0.333),
-    "create 1": (lambda n: ("create_entities", {"entities": [
-        {"name": f"New {n}", "entityType": "thing", "observations": ["a", "b", "c"]}]}), 1 / 5, 1 / 5),
-    "change 1": (lambda n: ("add_observations", {"observations": [
-        {"entityName": f"Entity {n}", "contents": [f"added {n}"]}]}), 1 / 5, 1 / 2),
-    "delete 1": (lambda n: ("delete_entities", {"entityNames": [f"Entity {n + 50}"]}), 1 / 5, 1 / 2),
-}  # fmt: skip
-"""What is measured, and the share of the reference server's time it may take from MEDIUM entities on: as notes, as a
-file in place. Below that it may never be slower."""
-MEDIUM, LARGE = 10_000, 50_000
-LARGE_CALLS, LARGE_SHARE, LARGE_ROUNDS = ("open 1", "open 10", "create 1"), 1 / 20, 7
-AT_ONCE, AT_ONCE_SECONDS = 5_000, (10.0, 1.0)
+    "create 1": (
+        lambda n: (
+            "create_entities",
+            {
+                "entities": [
+                    {"name": f"New {n}", "entityType": "thing", "observations": ["a", "b", "c"]}
+                ]
+            },
+        ),
+        1 / 5,
+        1 / 5,
+    ),
+    "change 1": (
+        lambda n: (
+            "add_observations",
+            {"observations": [{"entityName": f"Entity {n}", "contents": [f"added {n}"]}]},
+        ),
+        1 / 5,
+        1 / 2,
+    ),
+    "delete 1": (
+        lambda n: ("delete_entities", {"entityNames": [f"Entity {n + 50}"]}),
+        1 / 5,
+        1 / 2,
+    ),
+}
+"""What is measured, and the share of the reference server's time it may take from MEDIUM entities
+on: as notes, as a file in place. Below that it may never be slower."""
+MEDIUM = 10_000
+LARGE = 50_000
+LARGE_CALLS = ("open 1", "open 10", "create 1")
+LARGE_SHARE = 1 / 20
+LARGE_ROUNDS = 7
+AT_ONCE = 5_000
+AT_ONCE_SECONDS = (10.0, 1.0)
 """So many entities in one call, and the seconds they may take: as notes, as a file in place."""
 STORES = ("notes", "file")
 MEMORY = [sys.executable, "-m", "memoranda"]
@@ -112,7 +168,9 @@ MEMORY = [sys.executable, "-m", "memoranda"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure both servers and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--entities", default="1000,10000,50000", help="sizes of the graph [1000,10000,50000]")
+    parser.add_argument(
+        "--entities", default="1000,10000,50000", help="sizes of the graph [1000,10000,50000]"
+    )
     sizes = [int(size) for size in parser.parse_args(arguments).entities.split(",")]
     if not (shutil.which("node") and shutil.which("npm")):
         print("bench-graph: skipped, the reference server needs node and npm")
@@ -127,10 +185,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows += _at_once(Path(folder), program)
     print(table(rows))
     over = [row.what for row in rows if row.verdict == "over"]
-    print(f"\n{len(rows)} figures, {len(over)} over budget{': ' + ', '.join(over) if over else ''}.")
-    busiest, cores = max(load, os.getloadavg()[0]), os.cpu_count() or 1
+    print(
+        f"\n{len(rows)} figures, {len(over)} over budget{': ' + ', '.join(over) if over else ''}."
+    )
+    busiest = max(load, os.getloadavg()[0])
+    cores = os.cpu_count() or 1
     if busiest > cores + 0.5:
-        print(f"Other programs were at work too (load {busiest:.1f}, {cores} cores): look at the ratios.")
+        print(
+            f"Other programs were at work too (load {busiest:.1f}, {cores} cores): look at the ratios."
+        )
     return 0
 
 
@@ -138,17 +201,31 @@ def _reference(folder: Path) -> str | None:
     """The installed server's script; None when npm cannot get it."""
     try:
         ran = subprocess.run(
-            ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), PACKAGE],
-            capture_output=True, timeout=300,
-        )  # fmt: skip
+            [
+                "npm",
+                "install",
+                "--silent",
+                "--no-audit",
+                "--no-fund",
+                "--prefix",
+                str(folder),
+                PACKAGE,
+            ],
+            capture_output=True,
+            timeout=300,
+        )
     except subprocess.TimeoutExpired:
         return None
     script = folder / "node_modules" / PACKAGE.rpartition("@")[0] / "dist" / "index.js"
-    return str(script) if ran.returncode == 0 and script.exists() else None
+    if ran.returncode == 0 and script.exists():
+        return str(script)
+    return None
 
 
 def _clients(home: Path, file: Path, program: str) -> dict[str, Client]:
-    """Our server on the notes of `home`, ours on a copy of `file`, and the reference server on `file`."""
+    """Our server on the notes of `home`, ours on a copy of `file`, and the reference server on
+    `file`.
+    """
     copy = file.with_name(f"copy-{file.name}")
     if file.exists():
         shutil.copy(file, copy)
@@ -163,11 +240,14 @@ def _clients(home: Path, file: Path, program: str) -> dict[str, Client]:
 
 
 def _measured(folder: Path, program: str, size: int) -> list[Row]:
-    home, file = folder / f"home-{size}", folder / f"memory-{size}.jsonl"
+    home = folder / f"home-{size}"
+    file = folder / f"memory-{size}.jsonl"
     file.write_text(graph_lines(size))
     ours = os.environ | {"MEMORY_HOME": str(home), "PYTHONPATH": str(SOURCE)}
     begin = time.perf_counter()
-    subprocess.run([*MEMORY, "graph", "import", str(file)], env=ours, check=True, capture_output=True)
+    subprocess.run(
+        [*MEMORY, "graph", "import", str(file)], env=ours, check=True, capture_output=True
+    )
     rows = [Row(f"{size:,}: taken into the notes", "s", [time.perf_counter() - begin])]
     clients = _clients(home, file, program)
     is_large = size >= LARGE
@@ -176,12 +256,22 @@ def _measured(folder: Path, program: str, size: int) -> list[Row]:
         for client in clients.values():
             client.milliseconds(make(40))
         taken: dict[str, list[float]] = {store: [] for store in clients}
-        for number in range(LARGE_ROUNDS if is_large else ROUNDS):  # in turn, so that all meet the same load
+        # In turn, so that all meet the same load
+        for number in range(LARGE_ROUNDS if is_large else ROUNDS):
             for store, client in clients.items():
                 taken[store].append(client.milliseconds(make(number)))
         for store, share in zip(STORES, shares, strict=True):
             most = Budget(times=LARGE_SHARE if is_large else share if size >= MEDIUM else 1)
-            rows.append(Row(f"{size:,} {store}: {name}", "ms", taken[store], taken["reference"], "reference", most))
+            rows.append(
+                Row(
+                    f"{size:,} {store}: {name}",
+                    "ms",
+                    taken[store],
+                    taken["reference"],
+                    "reference",
+                    most,
+                )
+            )
     for client in clients.values():
         client.close()
     return rows
@@ -190,14 +280,24 @@ def _measured(folder: Path, program: str, size: int) -> list[Row]:
 def _at_once(folder: Path, program: str) -> list[Row]:
     """Many entities in one call, into an empty graph."""
     texts = ["likes tea in the morning", "works at the harbour", "came late"]
-    entities = [{"name": f"Entity {n}", "entityType": "thing", "observations": texts} for n in range(AT_ONCE)]
+    entities = [
+        {"name": f"Entity {n}", "entityType": "thing", "observations": texts}
+        for n in range(AT_ONCE)
+    ]
     clients = _clients(folder / "home-new", folder / "memory-new.jsonl", program)
     call = ("create_entities", {"entities": entities})
     taken = {name: client.milliseconds(call) / 1e3 for name, client in clients.items()}
     for client in clients.values():
         client.close()
     return [
-        Row(f"{AT_ONCE:,} in one call, {store}", "s", [taken[store]], [taken["reference"]], "reference", Budget(most))
+        Row(
+            f"{AT_ONCE:,} in one call, {store}",
+            "s",
+            [taken[store]],
+            [taken["reference"]],
+            "reference",
+            Budget(most),
+        )
         for store, most in zip(STORES, AT_ONCE_SECONDS, strict=True)
     ]
 

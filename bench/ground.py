@@ -35,7 +35,9 @@ class Ground:
         return [vault.note_text(number, self.notes, seed) for number in range(notes)]
 
     def new_home(self, notes: int) -> Path:
-        """A fresh home that has the vault as a project and no index yet; the one to use from now on."""
+        """A fresh home that has the vault as a project and no index yet; the one to use from now
+        on.
+        """
         self._made += 1
         home = self.folder / f"home-{notes}-{self._made}"
         with open_memory(home, watch=False) as memory:

@@ -1,10 +1,12 @@
-"""How the figures grow with the notes, from 1,000 to 1,000,000: the same home, made larger step by step.
+"""How the figures grow with the notes, from 1,000 to 1,000,000: the same home, made larger step by
+step.
 
     python bench/growth.py [--to 1000000] [--folder FOLDER] [--svg FILE]
 
-Every figure is median, mean and p99 of processor time, since others load a machine; beside them stands the raw limit,
-measured in the same run. Each step is a process of its own. What is measured is kept in FOLDER (12 GB at a million),
-so that a run that was ended goes on where it was; remove the folder to begin anew. About twenty minutes on two cores.
+Every figure is median, mean and p99 of processor time, since others load a machine; beside them
+stands the raw limit, measured in the same run. Each step is a process of its own. What is measured
+is kept in FOLDER (12 GB at a million), so that a run that was ended goes on where it was; remove
+the folder to begin anew. About twenty minutes on two cores.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the sizes that are not known yet, and print all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--to", type=int, default=SIZES[-1], help="notes at most [1000000]")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "memoranda-growth")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "memoranda-growth"
+    )
     parser.add_argument("--svg", type=Path, help="draw the growth into this file")
     parser.add_argument("--step", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -73,17 +77,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _step(folder: Path, before: int, notes: int) -> Figures:
     """Make the vault larger and measure it."""
-    notes_folder, home = folder / "vault", folder / "home"
+    notes_folder = folder / "vault"
+    home = folder / "home"
     _grow(notes_folder, before, notes)
     found: Figures = {}
     raw = _grow_plain(folder / "plain.db", before, notes, found)
     with open_memory(home, watch=False) as memory:
         if PROJECT not in [each.name for each in memory.projects]:
             memory.add_project(PROJECT, str(notes_folder))
-        begin, wall = sum(os.times()[:4]), time.perf_counter()
+        begin = sum(os.times()[:4])
+        wall = time.perf_counter()
         added = memory.sync().added
         if added:
-            found["index, a note, us"] = [(sum(os.times()[:4]) - begin) / added * 1e6]  # with processes that read
+            # With processes that read
+            found["index, a note, us"] = [(sum(os.times()[:4]) - begin) / added * 1e6]
             found["index, a note, wall us"] = [(time.perf_counter() - wall) / added * 1e6]
     found["index, peak MB"] = [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]
     there = size(notes_folder)
@@ -106,7 +113,8 @@ def _grow(folder: Path, before: int, notes: int) -> None:
     """Write the notes from number `before` on; their links lead anywhere among `notes`."""
     made = set()
     for number in range(before, notes):
-        place, stamp = folder / vault.path_of(number), vault.time_of(number)
+        place = folder / vault.path_of(number)
+        stamp = vault.time_of(number)
         if place.parent not in made:
             place.parent.mkdir(parents=True, exist_ok=True)
             made.add(place.parent)
@@ -120,21 +128,31 @@ def _grow_plain(file: Path, before: int, notes: int, found: Figures) -> sqlite3.
     db.execute("pragma journal_mode = wal")
     table = "create virtual table if not exists words using fts5(body, tokenize = 'unicode61 remove_diacritics 2')"
     db.execute(table)
-    folder, begin = file.parent / "vault", time.process_time()
+    folder = file.parent / "vault"
+    begin = time.process_time()
     db.execute("begin")
     for number in range(before, notes):
         text = (folder / vault.path_of(number)).read_text(encoding="utf-8")
-        db.execute("insert or replace into words (rowid, body) values (?, ?)", (number + 1, fts_text(text)))
+        db.execute(
+            "insert or replace into words (rowid, body) values (?, ?)", (number + 1, fts_text(text))
+        )
     db.execute("commit")
-    found["index, a note, us, plain FTS5"] = [(time.process_time() - begin) / (notes - before) * 1e6]
+    found["index, a note, us, plain FTS5"] = [
+        (time.process_time() - begin) / (notes - before) * 1e6
+    ]
     return db
 
 
 def _catch_up(memory: Memory, notes: int, found: Figures) -> None:
-    """How long calls wait while all files are compared with the index behind them, and what that takes."""
-    waits, begin, number = [0.0], time.process_time(), 0
+    """How long calls wait while all files are compared with the index behind them, and what that
+    takes.
+    """
+    waits = [0.0]
+    begin = time.process_time()
+    number = 0
     while memory.warnings:
-        called, number = time.perf_counter(), number + 1
+        called = time.perf_counter()
+        number = number + 1
         memory.search(vault.rare_word(number % notes))
         waits.append((time.perf_counter() - called) * 1e3)
         time.sleep(0.005)
@@ -147,8 +165,12 @@ def _look(memory: Memory, raw: sqlite3.Connection, notes: int, found: Figures) -
     for kind in KINDS:
         some = [each for each in asked if each.kind == kind]
         words = [plain.expression(each.text, kind) for each in some]
-        found[f"search: {kind}, ms"] = _times([lambda text=each.text: memory.search(text) for each in some])
-        found[f"search: {kind}, ms, plain FTS5"] = _times([lambda text=each: plain.search(raw, text) for each in words])
+        found[f"search: {kind}, ms"] = _times(
+            [lambda text=each.text: memory.search(text) for each in some]
+        )
+        found[f"search: {kind}, ms, plain FTS5"] = _times(
+            [lambda text=each: plain.search(raw, text) for each in words]
+        )
     inside = Query(projects=(PROJECT,))
     rare = [each.text for each in asked if each.kind == "rare"]
     found["search: rare in the project, ms"] = _times(
@@ -156,16 +178,20 @@ def _look(memory: Memory, raw: sqlite3.Connection, notes: int, found: Figures) -
     )
     titles = [vault.title_of(number) for number in range(5, 300, 10)]
     asking = [f"What do we know about the {title.lower()}?" for title in titles]
-    found["search: question, ms"] = _times([lambda text=each: memory.search(text) for each in asking])
+    found["search: question, ms"] = _times(
+        [lambda text=each: memory.search(text) for each in asking]
+    )
     paths = [(PROJECT, vault.path_of(number)) for number in range(0, notes, notes // 30)]
     found["read, ms"] = _times([lambda path=each: memory.read(path) for each in paths])
     since = memory.clock() - timedelta(days=100_000)
     verbs: dict[str, Callable[[], object]] = {
-        "stats": memory.stats, "list of the root": lambda: memory.directory(PROJECT),
-        "list": memory.list, "list of the project": lambda: memory.list(inside),
+        "stats": memory.stats,
+        "list of the root": lambda: memory.directory(PROJECT),
+        "list": memory.list,
+        "list of the project": lambda: memory.list(inside),
         "recent": lambda: memory.list(inside.replace(after=since)),
         "context at a hub": lambda: memory.context((PROJECT, vault.path_of(3))),
-    }  # fmt: skip
+    }
     for name, verb in verbs.items():
         found[f"{name}, ms"] = _times([verb] * 10)
 
@@ -175,8 +201,10 @@ def _write(memory: Memory, folder: Path, found: Figures) -> None:
     target = folder / "plain-files"
     target.mkdir(exist_ok=True)
     name = f"{time.time_ns()}"
-    drafts = [Draft(text, project=PROJECT, title=f"Thought {name} {at}", folder="journal/bench")
-              for at, text in enumerate(texts)]  # fmt: skip
+    drafts = [
+        Draft(text, project=PROJECT, title=f"Thought {name} {at}", folder="journal/bench")
+        for at, text in enumerate(texts)
+    ]
     found["write, ms"] = _times([lambda draft=each: memory.write(draft) for each in drafts])
     more = iter(drafts)
     found["search: rare, after a write, ms"] = _times(
@@ -191,9 +219,11 @@ def _write(memory: Memory, folder: Path, found: Figures) -> None:
     )
 
 
-def _times(calls: Sequence[Callable[[], object]], before: Callable[[], object] = lambda: None) -> list[float]:
-    """Median, mean and p99 of the processor time of the calls but the first, in milliseconds; `before` each, which does
-    not count."""
+def _times(
+    calls: Sequence[Callable[[], object]], before: Callable[[], object] = lambda: None
+) -> list[float]:
+    """Median, mean and p99 of the processor time of the calls but the first, in milliseconds;
+    `before` each, which does not count."""
     times = []
     for call in calls:
         before()
@@ -209,12 +239,18 @@ def _table(known: dict[str, Figures]) -> str:
     names = list(dict.fromkeys(name for each in sizes for name in known[each]))
     rows = [["processor time: median / mean / p99", *(f"{int(each):,}" for each in sizes)]]
     for name in names:
-        cells = (" / ".join(f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}" for value in
-                            known[each].get(name, ())) for each in sizes)  # fmt: skip
+        cells = (
+            " / ".join(
+                f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
+                for value in known[each].get(name, ())
+            )
+            for each in sizes
+        )
         rows.append([name, *cells])
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
     )
 
 
@@ -222,31 +258,49 @@ def _svg(known: dict[str, Figures]) -> str:
     """The medians of some figures against the number of notes, both on logarithmic scales."""
     from math import log10
 
-    wide, high, left, low = 640, 400, 60, 40
+    wide = 640
+    high = 400
+    left = 60
+    low = 40
     sizes = sorted(map(int, known))
     every = known[str(sizes[-1])]
-    shown = [name for name in every if len(every[name]) > 1 and "plain" not in name and "file" not in name]
-    first, last = log10(sizes[0]), max(log10(sizes[-1]), log10(sizes[0]) + 1)
+    shown = [
+        name
+        for name in every
+        if len(every[name]) > 1 and "plain" not in name and "file" not in name
+    ]
+    first = log10(sizes[0])
+    last = max(log10(sizes[-1]), log10(sizes[0]) + 1)
 
     def at(notes: int, value: float) -> str:
         x = left + (log10(notes) - first) / (last - first) * (wide - left - 190)
         y = high - low - (log10(max(value, 0.1)) + 1) / 4 * (high - 2 * low)
         return f"{x:.0f},{y:.0f}"
 
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" font-family="sans-serif" '
-             f'font-size="11"><rect width="{wide}" height="{high}" fill="white"/>']  # fmt: skip
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" font-family="sans-serif" '
+        f'font-size="11"><rect width="{wide}" height="{high}" fill="white"/>'
+    ]
     for power in range(-1, 4):
         y = at(sizes[0], 10.0**power).split(",")[1]
-        parts.append(f'<path d="M{left},{y}H{wide - 190}" stroke="#ddd"/><text x="8" y="{y}">{10.0**power:g} ms</text>')
+        parts.append(
+            f'<path d="M{left},{y}H{wide - 190}" stroke="#ddd"/><text x="8" y="{y}">{10.0**power:g} ms</text>'
+        )
     for notes in sizes:
         x = at(notes, 1).split(",")[0]
         parts.append(f'<text x="{x}" y="{high - 12}" text-anchor="middle">{notes:,}</text>')
     for number, name in enumerate(shown):
         colour = f"hsl({number * 360 // len(shown)},70%,40%)"
-        points = [at(notes, known[str(notes)][name][0]) for notes in sizes if name in known[str(notes)]]
-        parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        points = [
+            at(notes, known[str(notes)][name][0]) for notes in sizes if name in known[str(notes)]
+        ]
+        parts.append(
+            f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+        )
         label = name.removesuffix(", ms")
-        parts.append(f'<text x="{wide - 180}" y="{40 + 16 * number}" fill="{colour}">{label}</text>')
+        parts.append(
+            f'<text x="{wide - 180}" y="{40 + 16 * number}" fill="{colour}">{label}</text>'
+        )
     return "\n".join([*parts, "</svg>\n"])
 
 

@@ -12,11 +12,14 @@ from conversations import Conversation, Question, Turn, from_locomo
 
 _MOMENT = re.compile(r"(\d{4})/(\d\d?)/(\d\d?)(?: \([^)]*\))?(?: (\d\d?):(\d\d))?")
 _NO_ANSWER = "_abs"
-"""Questions about what never happened end so; the set's own scorer leaves them out, and so do we."""
+"""Questions about what never happened end so; the set's own scorer leaves them out, and so do we.
+"""
 
 
 def read(paths: Iterable[Path]) -> list[Conversation]:
-    """The conversations of these files, of either form. Raises OSError and ValueError (no such form)."""
+    """The conversations of these files, of either form. Raises OSError and ValueError (no such
+    form).
+    """
     found: list[Conversation] = []
     for path in paths:
         try:
@@ -39,22 +42,32 @@ def _is_haystack(one: object) -> bool:
 def _haystack(raw: dict) -> Conversation:
     name = str(raw["question_id"])
     found = Conversation(name, asked=_moment(raw.get("question_date")))
-    ids, sessions = raw["haystack_session_ids"], raw["haystack_sessions"]
+    ids = raw["haystack_session_ids"]
+    sessions = raw["haystack_sessions"]
     dates = raw.get("haystack_dates") or [""] * len(ids)
     evidence: list[str] = []
     for session, date, turns in zip(map(str, ids), dates, sessions, strict=True):
         moment = _moment(date)
         for at, turn in enumerate(turns, 1):
             key = f"{name}/{session}_{at}"
-            found.turns.append(Turn(key, session, at, str(turn["role"]), str(turn["content"]), moment))
+            found.turns.append(
+                Turn(key, session, at, str(turn["role"]), str(turn["content"]), moment)
+            )
             if turn.get("has_answer"):
                 evidence.append(key)
-    meant = tuple(each for each in dict.fromkeys(map(str, raw["answer_session_ids"])) if each in set(map(str, ids)))
+    meant = tuple(
+        each
+        for each in dict.fromkeys(map(str, raw["answer_session_ids"]))
+        if each in set(map(str, ids))
+    )
     if name.endswith(_NO_ANSWER) or not evidence or not meant:
         found.dropped = 1
     else:
-        text, answer = str(raw["question"]), str(raw.get("answer", ""))
-        found.questions.append(Question(name, text, answer, str(raw.get("question_type", "")), tuple(evidence), meant))
+        text = str(raw["question"])
+        answer = str(raw.get("answer", ""))
+        found.questions.append(
+            Question(name, text, answer, str(raw.get("question_type", "")), tuple(evidence), meant)
+        )
     return found
 
 

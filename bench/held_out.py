@@ -1,12 +1,13 @@
 """The sets of a folder, each by its own figure, beside an untuned FTS5 table with the same tokens.
 
-    python bench/held_out.py FOLDER [--only NAME ...] [--sample N] [--meaning] [--keep FILE] [--beside FILE]
+    python bench/held_out.py FOLDER [--only NAME ...] [--sample N] [--meaning] [--keep FILE]
+    [--beside FILE]
                              [--homes FOLDER] [--without FEATURE ...] [--where]
 
-`--where` says which public repositories to clone into the folder. `--keep` writes the figure of each question, and
-`--beside` compares with such a file: the difference of the means, with its interval of 95 percent by paired bootstrap.
-With `--without`, what these features are worth.
-Only totals are printed: nobody reads the questions of a set that is to say what holds on unseen ones.
+`--where` says which public repositories to clone into the folder. `--keep` writes the figure of
+each question, and `--beside` compares with such a file: the difference of the means, with its
+interval of 95 percent by paired bootstrap. With `--without`, what these features are worth. Only
+totals are printed: nobody reads the questions of a set that is to say what holds on unseen ones.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ _RESAMPLES = 2_000
 
 
 class Control:
-    """FTS5 with porter and its own bm25(), the question's words and pairs of CJK characters joined by OR: no weight, no
-    list, no stop word."""
+    """FTS5 with porter and its own bm25(), the question's words and pairs of CJK characters joined
+    by OR: no weight, no list, no stop word."""
 
     def __init__(self, texts: Sequence) -> None:
         self._db = sqlite3.connect(":memory:")
@@ -50,13 +51,19 @@ class Control:
             "create virtual table one using fts5(key unindexed, body,"
             " tokenize = 'porter unicode61 remove_diacritics 2')"
         )
-        self._db.executemany("insert into one values (?, ?)", [(each.key, fts_text(each.spoken)) for each in texts])
+        self._db.executemany(
+            "insert into one values (?, ?)", [(each.key, fts_text(each.spoken)) for each in texts]
+        )
 
     def find(self, text: str, depth: int) -> list[str]:
         asked = [word for token in tokens(text) for word in query_text(token)[0].split()]
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(asked))
-        found = self._db.execute("select key from one where one match ? order by rank limit ?", (match, depth))
-        return [key for (key,) in found] if match else []
+        found = self._db.execute(
+            "select key from one where one match ? order by rank limit ?", (match, depth)
+        )
+        if match:
+            return [key for (key,) in found]
+        return []
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,11 +74,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     sets = [one for one in found_in(asked.folder) if not asked.only or one.name in asked.only]
     if not sets:
-        print(f"{asked.folder}: none of the sets lies there; --where says where they are found", file=sys.stderr)
+        print(
+            f"{asked.folder}: none of the sets lies there; --where says where they are found",
+            file=sys.stderr,
+        )
         return 1
     weights.WEIGHTS = replace(weights.WEIGHTS, **dict.fromkeys(asked.without, 0.0))
     shelf = Shelf() if asked.meaning else None
-    before = json.loads(asked.beside.read_text(encoding="utf-8")) if asked.beside else {}
+    if asked.beside:
+        before = json.loads(asked.beside.read_text(encoding="utf-8"))
+    else:
+        before = {}
     kept: dict[str, dict[str, float]] = {}
     print(f"{'percent':<34}{'n':>6}{'FTS5':>8}{'ours':>8}{'beside':>8}   difference{'ms':>14}")
     for one in sets:
@@ -81,7 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if one.measure == "recall":
             for row in rows:
                 kind = row[0].category
-                groups.setdefault(f"  {CATEGORIES[kind] if isinstance(kind, int) else kind}", []).append(row)
+                groups.setdefault(
+                    f"  {CATEGORIES[kind] if isinstance(kind, int) else kind}", []
+                ).append(row)
         for group, some in groups.items():
             _print(group if group else one.name, some, before.get(one.name, {}))
     if asked.keep:
@@ -90,11 +105,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
     add("folder", nargs="?", type=Path, default=Path(), metavar="FOLDER")
     add("--only", nargs="+", metavar="NAME", help="only these sets")
-    add("--sample", type=int, default=1, metavar="N", help="of sets with many homes every Nth, else every Nth question")
+    add(
+        "--sample",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of sets with many homes every Nth, else every Nth question",
+    )
     add("--meaning", action="store_true", help="with the model a home finds by itself")
     add("--keep", type=Path, metavar="FILE", help="write the figure of each question")
     add("--beside", type=Path, metavar="FILE", help="compare with what was kept")
@@ -123,7 +146,8 @@ def _measured(
                 pipeline.known = json.loads(known.read_text(encoding="utf-8"))
                 pipeline.embed()
             else:
-                # Few texts tie often, and of equal ones the newest comes first: written one by one, that is no chance.
+                # Few texts tie often, and of equal ones the newest comes first: written one by one,
+                # that is no chance.
                 pipeline.load(home.texts, 1 if is_many else AT_ONCE)
                 known.write_text(json.dumps(pipeline.known), encoding="utf-8")
             control = Control(home.texts)
@@ -131,8 +155,12 @@ def _measured(
                 begin = time.perf_counter()
                 found = pipeline.find(question.text, PAGE)
                 took = (time.perf_counter() - begin) * 1000
-                yield (question, figure(one.measure, found, question),
-                       figure(one.measure, control.find(question.text, PAGE), question), took)  # fmt: skip
+                yield (
+                    question,
+                    figure(one.measure, found, question),
+                    figure(one.measure, control.find(question.text, PAGE), question),
+                    took,
+                )
             pipeline.close()
 
 
@@ -145,8 +173,11 @@ def figure(measure: str, found: Sequence[str], question: Question) -> float:
     return len(wanted & set(found[:depth])) / len(wanted)
 
 
-def _print(name: str, rows: Sequence[tuple[Question, float, float, float]], before: Mapping[str, float]) -> None:
-    ours, control = [row[1] for row in rows], [row[2] for row in rows]
+def _print(
+    name: str, rows: Sequence[tuple[Question, float, float, float]], before: Mapping[str, float]
+) -> None:
+    ours = [row[1] for row in rows]
+    control = [row[2] for row in rows]
     pairs = [(row[1], before[row[0].id]) for row in rows if row[0].id in before]
     line = f"{name:<34}{len(rows):>6}{_mean(control):>8.1f}{_mean(ours):>8.1f}"
     if pairs:
@@ -157,7 +188,9 @@ def _print(name: str, rows: Sequence[tuple[Question, float, float, float]], befo
 
 
 def interval(differences: Sequence[float]) -> tuple[float, float]:
-    """Where the mean of these lies, in percent, in 95 of 100 samples drawn from them with replacement."""
+    """Where the mean of these lies, in percent, in 95 of 100 samples drawn from them with
+    replacement.
+    """
     draw = random.Random(15)
     count = len(differences)
     means = sorted(math.fsum(draw.choices(differences, k=count)) / count for _ in range(_RESAMPLES))

@@ -1,11 +1,13 @@
-"""What a hook costs a session, and how much it puts in: `memory hook` as a process, on a large home.
+"""What a hook costs a session, and how much it puts in: `memory hook` as a process, on a large
+home.
 
     python bench/hook.py [--notes 10000] [--prompts 1000]
 
-Each prompt of bench/prompts.txt, with several beginnings, is sent as Claude Code sends it, twenty to a session, through
-a daemon and then without one. The home has a vault of made-up notes, the sample vault and docs/ of this repository, so
-that notes about software are there to be found. Prints the times, the share of prompts that got something, and whether
-any answer was over its budget of tokens or time. A figure over its budget says `over`; nothing fails.
+Each prompt of bench/prompts.txt, with several beginnings, is sent as Claude Code sends it, twenty
+to a session, through a daemon and then without one. The home has a vault of made-up notes, the
+sample vault and docs/ of this repository, so that notes about software are there to be found.
+Prints the times, the share of prompts that got something, and whether any answer was over its
+budget of tokens or time. A figure over its budget says `over`; nothing fails.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ BEGINNINGS = (
 PER_SESSION = 20
 MILLISECONDS = {"with a daemon": 150, "without": 300}
 CPU: list[float] = []
-"""Milliseconds of computing of each process, the daemon's share apart: on a busy machine the rest is waiting."""
+"""Milliseconds of computing of each process, the daemon's share apart: on a busy machine the rest
+is waiting.
+"""
 COMMAND = [sys.executable, "-m", "memoranda"]
 PREFERENCES = 40
 
@@ -56,18 +60,28 @@ def event(session: int, **more: str) -> bytes:
 
 def ask(home: Path, data: bytes) -> tuple[float, str]:
     """Milliseconds and the context of one answer."""
-    begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([*COMMAND, "--home", str(home), "hook", "claude-code"], input=data, capture_output=True)
+    begun = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [*COMMAND, "--home", str(home), "hook", "claude-code"], input=data, capture_output=True
+    )
     took = (time.perf_counter() - begun) * 1e3
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     CPU.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3)
     assert (done.returncode, done.stderr) == (0, b""), done
-    return took, json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"] if done.stdout.strip() else ""
+    return took, json.loads(done.stdout)["hookSpecificOutput"][
+        "additionalContext"
+    ] if done.stdout.strip() else ""
 
 
-def measure(home: Path, prompts: list[str], first: int) -> tuple[list[float], list[float], list[int], list[int]]:
+def measure(
+    home: Path, prompts: list[str], first: int
+) -> tuple[list[float], list[float], list[int], list[int]]:
     """Times of starts and prompts, and the tokens of their answers."""
-    starts, times, start_sizes, sizes = [], [], [], []
+    starts = []
+    times = []
+    start_sizes = []
+    sizes = []
     for at, prompt in enumerate(prompts):
         session = first + at // PER_SESSION
         if at % PER_SESSION == 0:
@@ -82,7 +96,10 @@ def measure(home: Path, prompts: list[str], first: int) -> tuple[list[float], li
 
 def row(what: str, times: list[float], sizes: list[int], milliseconds: int, tokens: int) -> str:
     """One line of the table."""
-    high = quantiles(times, n=100)[98] if len(times) > 1 else times[0]
+    if len(times) > 1:
+        high = quantiles(times, n=100)[98]
+    else:
+        high = times[0]
     share = sum(1 for each in sizes if each) / len(sizes)
     fits = median(times) <= milliseconds and max(times) <= 800 and max(sizes) <= tokens
     return (
@@ -93,7 +110,9 @@ def row(what: str, times: list[float], sizes: list[int], milliseconds: int, toke
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--notes", type=int, default=10_000)
     options.add_argument("--prompts", type=int, default=1_000)
     given = options.parse_args()
@@ -113,7 +132,9 @@ def main() -> None:
             memory.sync()
         print(f"{given.notes:,} notes, {len(prompts):,} prompts each way", flush=True)
         daemon = subprocess.Popen(
-            [*COMMAND, "--home", str(home), "serve"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            [*COMMAND, "--home", str(home), "serve"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
         assert daemon.stdout is not None
         daemon.stdout.readline()

@@ -21,15 +21,22 @@ from table import Budget, Row, interleaved, milliseconds, seconds
 INDEX_SECONDS = 15 / 10_000
 """Budget for indexing one note; it is linear."""
 SEARCH_MS = {10_000: 3.0, 100_000: 10.0}
-WRITE_MS, WRITE_CALLS, FLAT = 5.0, 3_000, 1.5
+WRITE_MS = 5.0
+WRITE_CALLS = 3_000
+FLAT = 1.5
 INDEX_TIMES = 3.0
 PARSED_US = 1e6 / 20_000
 FOLDER = "journal/bench"
 KINDS = {
-    "rare": "a word of one note", "common": "a word of most notes", "both": "a common and a rare word",
-    "phrase": "a phrase", "prefix": "a beginning", "chinese": "a Chinese word", "rare_chinese": "a Chinese name",
+    "rare": "a word of one note",
+    "common": "a word of most notes",
+    "both": "a common and a rare word",
+    "phrase": "a phrase",
+    "prefix": "a beginning",
+    "chinese": "a Chinese word",
+    "rare_chinese": "a Chinese name",
     "glued": "a word between Chinese characters",
-}  # fmt: skip
+}
 
 
 def index(ground: Ground) -> list[Row]:
@@ -38,7 +45,9 @@ def index(ground: Ground) -> list[Row]:
     for notes in ground.sizes:
         folder = ground.vault(notes)
         rounds = 1 if notes > 20_000 else 2
-        ours, raw = interleaved(rounds, partial(_index, ground, notes), partial(_index_plain, ground, folder, notes))
+        ours, raw = interleaved(
+            rounds, partial(_index, ground, notes), partial(_index_plain, ground, folder, notes)
+        )
         budget = Budget(most=INDEX_SECONDS * notes)
         rows.append(Row(f"index {notes:,} notes", "s", ours, raw, "plain FTS5", budget))
     return rows
@@ -60,17 +69,28 @@ def index_size(ground: Ground) -> list[Row]:
     home = ground.home(ground.notes)
     notes = size(ground.vault(ground.notes))
     ours = sum(each.stat().st_size for each in (home / ".memoranda").glob("index.db*"))
-    row = Row(f"index size, notes of {notes / 1e6:.1f} MB", "MB", [ours / 1e6],
-              [size(ground.plain_index(ground.notes)) / 1e6], "plain FTS5",
-              Budget(most=INDEX_TIMES * notes / 1e6))  # fmt: skip
+    row = Row(
+        f"index size, notes of {notes / 1e6:.1f} MB",
+        "MB",
+        [ours / 1e6],
+        [size(ground.plain_index(ground.notes)) / 1e6],
+        "plain FTS5",
+        Budget(most=INDEX_TIMES * notes / 1e6),
+    )
     return [row]
 
 
 def parse(ground: Ground) -> list[Row]:
-    """A file's text read as a note: header, observations, relations, headings, names. One file of each kind that
-    the faces write (typical/), then the vault's own, longer notes."""
-    rows = [_parsed(f"parse {kind}, {len(text)} characters", [(project, path, text)] * 200, Budget(most=PARSED_US))
-            for kind, project, path, text in _typical()]  # fmt: skip
+    """A file's text read as a note: header, observations, relations, headings, names. One file of
+    each kind that the faces write (typical/), then the vault's own, longer notes."""
+    rows = [
+        _parsed(
+            f"parse {kind}, {len(text)} characters",
+            [(project, path, text)] * 200,
+            Budget(most=PARSED_US),
+        )
+        for kind, project, path, text in _typical()
+    ]
     texts = ground.texts(min(1_000, ground.notes))
     vaults = [(PROJECT, vault.path_of(number), text) for number, text in enumerate(texts)]
     return [*rows, _parsed("parse the vault's notes", vaults, None)]
@@ -79,12 +99,17 @@ def parse(ground: Ground) -> list[Row]:
 def _typical() -> list[tuple[str, str, str, str]]:
     """(what it is, project, path, text) of each."""
     kinds = [
-        ("a memory", "categories", "preferences/memory.md"), ("an entity", "graph", "entity.md"),
-        ("an entry", "kv", "default/entry.md"), ("a plain note", "notes", "plain.md"),
+        ("a memory", "categories", "preferences/memory.md"),
+        ("an entity", "graph", "entity.md"),
+        ("an entry", "kv", "default/entry.md"),
+        ("a plain note", "notes", "plain.md"),
         ("a rich note", "notes", "rich.md"),
-    ]  # fmt: skip
+    ]
     folder = Path(__file__).parent / "typical"
-    return [(kind, project, path, (folder / Path(path).name).read_text("utf-8")) for kind, project, path in kinds]
+    return [
+        (kind, project, path, (folder / Path(path).name).read_text("utf-8"))
+        for kind, project, path in kinds
+    ]
 
 
 def _parsed(what: str, files: Sequence[tuple[str, str, str]], budget: Budget | None) -> Row:
@@ -110,7 +135,11 @@ def sweep(ground: Ground) -> list[Row]:
     folder = ground.vault(ground.notes)
     with open_memory(ground.home(ground.notes), watch=False) as memory:
         memory.sync()
-        times = interleaved(9, lambda: milliseconds(memory.sync), lambda: milliseconds(lambda: plain.stat_all(folder)))
+        times = interleaved(
+            9,
+            lambda: milliseconds(memory.sync),
+            lambda: milliseconds(lambda: plain.stat_all(folder)),
+        )
     return [Row(f"sweep of {ground.notes:,} unchanged notes", "ms", *times, "scandir + stat")]
 
 
@@ -139,7 +168,9 @@ def _search_rows(notes: int, found: dict[str, tuple[list[float], list[float]]]) 
     ours = [value for one, _ in found.values() for value in one]
     raw = [value for _, one in found.values() for value in one]
     rows = [Row(f"search, {notes:,} notes", "ms", ours, raw, "plain FTS5", budget)]
-    return rows + [Row(f"  {KINDS[kind]}", "ms", *pair, "plain FTS5", budget) for kind, pair in found.items()]
+    return rows + [
+        Row(f"  {KINDS[kind]}", "ms", *pair, "plain FTS5", budget) for kind, pair in found.items()
+    ]
 
 
 def write(ground: Ground) -> list[Row]:
@@ -169,12 +200,21 @@ def _flat_rows(sizes: Sequence[int], ours: Sequence[Sequence[float]]) -> list[Ro
     """The same write beside so many more notes must cost the same."""
     baseline = f"with {sizes[0]:,} notes"
     return [
-        Row(f"the same write, {notes:,} against {sizes[0]:,}", "ms", times, ours[0], baseline, Budget(times=FLAT))
+        Row(
+            f"the same write, {notes:,} against {sizes[0]:,}",
+            "ms",
+            times,
+            ours[0],
+            baseline,
+            Budget(times=FLAT),
+        )
         for notes, times in zip(sizes[1:], ours[1:], strict=True)
     ]
 
 
-def _write_all(memories: Sequence[Memory], target: Path, texts: Sequence[str]) -> tuple[list[list[float]], list[float]]:
+def _write_all(
+    memories: Sequence[Memory], target: Path, texts: Sequence[str]
+) -> tuple[list[list[float]], list[float]]:
     for memory in memories:
         memory.write(_draft("First of all", "# First of all\n"))
     ours: list[list[float]] = [[] for _ in memories]
@@ -186,7 +226,9 @@ def _write_all(memories: Sequence[Memory], target: Path, texts: Sequence[str]) -
     return ours, raw
 
 
-def _edit_all(memories: Sequence[Memory], target: Path, texts: Sequence[str]) -> tuple[list[list[float]], list[float]]:
+def _edit_all(
+    memories: Sequence[Memory], target: Path, texts: Sequence[str]
+) -> tuple[list[list[float]], list[float]]:
     from memoranda.note.edit import Append
 
     ours: list[list[float]] = [[] for _ in memories]
@@ -196,7 +238,9 @@ def _edit_all(memories: Sequence[Memory], target: Path, texts: Sequence[str]) ->
         path = f"{FOLDER}/{_title(number)}.md"
         for memory, times in zip(memories, ours, strict=True):
             times.append(milliseconds(partial(memory.edit, (PROJECT, path), Append(line))))
-        raw.append(milliseconds(partial(plain.write, target, f"{number}.md", f"{text}{line}\n".encode())))
+        raw.append(
+            milliseconds(partial(plain.write, target, f"{number}.md", f"{text}{line}\n".encode()))
+        )
     return ours, raw
 
 
@@ -212,12 +256,23 @@ def calls(ground: Ground) -> list[Row]:
                 _calls(partial(memory.write, _draft(f"Counted {number}", text)))
                 for number, text in enumerate(texts[:7])
             ]
-            rows.append(Row(f"Python calls of a write, {notes:,} notes", "calls", counts, budget=budget))
+            rows.append(
+                Row(f"Python calls of a write, {notes:,} notes", "calls", counts, budget=budget)
+            )
             tools = registry(DEFAULT_TOOLSETS, memory.settings)
             if notes == ground.notes:
-                counts = [_calls(partial(tools.call, memory, "write_note", _arguments(number, text)))
-                          for number, text in enumerate(texts[7:])]  # fmt: skip
-                rows.append(Row(f"Python calls of write_note, {notes:,} notes", "calls", counts, budget=budget))
+                counts = [
+                    _calls(partial(tools.call, memory, "write_note", _arguments(number, text)))
+                    for number, text in enumerate(texts[7:])
+                ]
+                rows.append(
+                    Row(
+                        f"Python calls of write_note, {notes:,} notes",
+                        "calls",
+                        counts,
+                        budget=budget,
+                    )
+                )
     return rows
 
 

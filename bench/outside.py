@@ -1,4 +1,6 @@
-"""Figures of whole processes: the command line and the MCP server, each beside a bare program of its kind."""
+"""Figures of whole processes: the command line and the MCP server, each beside a bare program of
+its kind.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,18 @@ HEAVY = ("mcp", "numpy", "pydantic", "asyncio")
 SECONDS = 300
 """After so long a child that says nothing is ended."""
 
-CLIENTS, CLIENT_MS, CLIENTS_MB = 16, 100.0, 5.0
-CLI_TIMES, START_MS, SERVER_MB, TOOLS_CHARACTERS = 2.0, 50.0, 30.0, 12_000
+CLIENTS = 16
+CLIENT_MS = 100.0
+CLIENTS_MB = 5.0
+CLI_TIMES = 2.0
+START_MS = 50.0
+SERVER_MB = 30.0
+TOOLS_CHARACTERS = 12_000
 _INITIALIZE = {
-    "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"},
-}  # fmt: skip
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
 
 
 def environment() -> dict[str, str]:
@@ -47,7 +56,12 @@ def environment() -> dict[str, str]:
 def run(command: list[str]) -> str:
     """What a command prints. Raises RuntimeError with its last words when it fails."""
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment(), timeout=SECONDS, stdin=subprocess.DEVNULL
+        command,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=SECONDS,
+        stdin=subprocess.DEVNULL,
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(command[3:5])} failed: {done.stderr.strip()}")
@@ -67,11 +81,17 @@ def _ended_in_time(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 class Server:
-    """A server process, driven by lines. Ends with the block: its input is closed, and it is waited for."""
+    """A server process, driven by lines. Ends with the block: its input is closed, and it is waited
+    for.
+    """
 
     def __init__(self, command: list[str]):
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment(),
         )
         self._watched = _ended_in_time(self.process)
         self._asked = 0
@@ -116,33 +136,59 @@ class Server:
     def processor_ms(self) -> float:
         """Processor time of the process until now; Linux only."""
         return (
-            sum(int(each.read_text().split()[0]) for each in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat"))
+            sum(
+                int(each.read_text().split()[0])
+                for each in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+            )
             / 1e6
         )
 
     def memory(self) -> dict[str, float]:
         """MB resident now, by `Rss`, `Pss` and `Private`; Linux only."""
         lines = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines()
-        sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 / 1e6 for line in lines if line.endswith(" kB")}
+        sizes = {
+            line.split(":")[0]: int(line.split()[1]) * 1024 / 1e6
+            for line in lines
+            if line.endswith(" kB")
+        }
         sizes["Private"] = sizes["Private_Clean"] + sizes["Private_Dirty"]
         return {name: sizes[name] for name in ("Rss", "Pss", "Private")}
 
 
 def command_line(ground: Ground) -> list[Row]:
-    """Whole processes: `memory read ID` and `memory search`, beside a click program that prints a word."""
+    """Whole processes: `memory read ID` and `memory search`, beside a click program that prints a
+    word.
+    """
     home = ground.home(ground.notes)
     with open_memory(home, watch=False) as memory:
-        identity = memory.write(Draft("The heron stands in the reeds.", project="categories", category="knowledge")).id
+        identity = memory.write(
+            Draft("The heron stands in the reeds.", project="categories", category="knowledge")
+        ).id
     read = [*MEMORY, "read", identity, "--home", str(home)]
     search = [*MEMORY, "search", "heron", "--home", str(home)]
     for each in (read, search, BARE_CLICK):
         run(each)
-    times = interleaved(20, *(partial(_process_ms, each) for each in (read, BARE_CLICK, search, BARE_CLICK)))
+    times = interleaved(
+        20, *(partial(_process_ms, each) for each in (read, BARE_CLICK, search, BARE_CLICK))
+    )
     told = run([sys.executable, "-c", _IMPORTED, "read", identity, "--home", str(home)])
     heavy = [name for name in HEAVY if name in told.splitlines()[-1].split()]
     return [
-        Row("`memory read ID`, the process", "ms", times[0], times[1], "bare click", Budget(times=CLI_TIMES)),
-        Row(f"`memory search`, the process, {ground.notes:,} notes", "ms", times[2], times[3], "bare click"),
+        Row(
+            "`memory read ID`, the process",
+            "ms",
+            times[0],
+            times[1],
+            "bare click",
+            Budget(times=CLI_TIMES),
+        ),
+        Row(
+            f"`memory search`, the process, {ground.notes:,} notes",
+            "ms",
+            times[2],
+            times[3],
+            "bare click",
+        ),
         Row(f"of {', '.join(HEAVY)}: imported by read", "", [len(heavy)], budget=Budget(most=0)),
     ]
 
@@ -152,11 +198,16 @@ _IMPORTED = "import sys; from memoranda.cli import main; main(); print(*sys.modu
 
 def _process_ms(command: list[str]) -> float:
     """How long a process takes from its start to its end; its output goes nowhere."""
-    given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    given = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+    }
     begin = time.perf_counter()
     process = subprocess.Popen(command, env=environment(), **given)
     with _ended_in_time(process):
-        status = process.wait()  # without its timeout, which would look only every 50 ms
+        # Without its timeout, which would look only every 50 ms
+        status = process.wait()
         took = time.perf_counter() - begin
     if status:
         raise RuntimeError(f"{' '.join(command[3:5])} failed")
@@ -169,7 +220,15 @@ def start(ground: Ground) -> list[Row]:
     for each in (served, BARE_SERVER):
         _start_ms(each)
     times = interleaved(9, partial(_start_ms, served), partial(_start_ms, BARE_SERVER))
-    return [Row("`memory mcp` until initialize is answered", "ms", *times, "bare SDK server", Budget(above=START_MS))]
+    return [
+        Row(
+            "`memory mcp` until initialize is answered",
+            "ms",
+            *times,
+            "bare SDK server",
+            Budget(above=START_MS),
+        )
+    ]
 
 
 def _start_ms(command: list[str]) -> float:
@@ -181,7 +240,9 @@ def _start_ms(command: list[str]) -> float:
 
 
 def daemon(ground: Ground) -> list[Row]:
-    """Clients of a daemon: what each costs, and what a call takes, beside a server in each client's process."""
+    """Clients of a daemon: what each costs, and what a call takes, beside a server in each client's
+    process.
+    """
     if not Path("/proc/self/smaps_rollup").exists():
         return []
     home = ground.home(ground.notes)
@@ -193,18 +254,35 @@ def daemon(ground: Ground) -> list[Row]:
         ends.enter_context(_daemon(home))
         clients = [ends.enter_context(Server(command)) for _ in range(CLIENTS)]
         client_ms = [each.listed().processor_ms() for each in clients]
-        plain = [ends.enter_context(Server([sys.executable, "-I", "-S", "-c", _PLAIN])) for _ in range(CLIENTS)]
+        plain = [
+            ends.enter_context(Server([sys.executable, "-I", "-S", "-c", _PLAIN]))
+            for _ in range(CLIENTS)
+        ]
         for each in plain:
             each.process.stdout.readline()
-        private = [sum(each.memory()["Private"] for each in servers) for servers in (clients, plain)]
+        private = [
+            sum(each.memory()["Private"] for each in servers) for servers in (clients, plain)
+        ]
         calls = interleaved(200, *(partial(_call_ms, each, call) for each in (clients[0], own[0])))
     return [
-        Row("`memory mcp` with a daemon, processor time until tools/list", "ms", client_ms, own_ms, "without",
-            Budget(most=CLIENT_MS)),
-        Row(f"{CLIENTS} clients of a daemon, private memory", "MB", private[:1], private[1:], "as many bare Pythons",
-            Budget(above=CLIENTS_MB)),
+        Row(
+            "`memory mcp` with a daemon, processor time until tools/list",
+            "ms",
+            client_ms,
+            own_ms,
+            "without",
+            Budget(most=CLIENT_MS),
+        ),
+        Row(
+            f"{CLIENTS} clients of a daemon, private memory",
+            "MB",
+            private[:1],
+            private[1:],
+            "as many bare Pythons",
+            Budget(above=CLIENTS_MB),
+        ),
         Row("a call through the daemon, wall", "ms", *calls, "without"),
-    ]  # fmt: skip
+    ]
 
 
 _PLAIN = "print(flush=True); input()"
@@ -215,8 +293,11 @@ def _daemon(home: Path) -> Iterator[None]:
     """A daemon of the home, which has served a client."""
     daemon = subprocess.Popen(
         [*MEMORY, "serve", "--home", str(home), "--interval", "1h"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(),
-    )  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+    )
     with daemon, _ended_in_time(daemon):
         try:
             daemon.stdout.readline()
@@ -234,7 +315,9 @@ def _call_ms(server: Server, call: dict[str, Any]) -> float:
 
 
 def resident(ground: Ground) -> list[Row]:
-    """Memory of a server that has answered and waits, with the index as found, and after making it itself."""
+    """Memory of a server that has answered and waits, with the index as found, and after making it
+    itself.
+    """
     if not Path("/proc/self/smaps_rollup").exists():
         return []
     home = ground.home(ground.notes)
@@ -274,8 +357,16 @@ def tools(ground: Ground) -> list[Row]:
             result = server.start().ask("tools/list")
         counts.append(float(len(json.dumps(result, ensure_ascii=False, separators=(",", ":")))))
     ours, bare = counts
-    return [Row("tools/list, default toolsets", "characters", [ours], [bare], "one echo tool",
-                Budget(most=TOOLS_CHARACTERS))]  # fmt: skip
+    return [
+        Row(
+            "tools/list, default toolsets",
+            "characters",
+            [ours],
+            [bare],
+            "one echo tool",
+            Budget(most=TOOLS_CHARACTERS),
+        )
+    ]
 
 
 def disk_sync_ms(folder: Path) -> float:

@@ -2,11 +2,12 @@
 
     python bench/page.py [--notes 10000] [--rounds 7] [--json]
 
-First paint is the browser's own first-contentful-paint of a page opened anew. Search is the time from a key to the
-shown hits of a query nobody asked before, with the pause while somebody types (80 ms) and without. Beside each the
-processor time the server took until then, which says more on a machine that has other work. Each page is left to
-finish what it asks for later (the cards of the inbox, the drawing of a graph, the doctor): "all of it". The server runs
-as users run it, in a process of its own. Needs Debian's chromium.
+First paint is the browser's own first-contentful-paint of a page opened anew. Search is the time
+from a key to the shown hits of a query nobody asked before, with the pause while somebody types (80
+ms) and without. Beside each the processor time the server took until then, which says more on a
+machine that has other work. Each page is left to finish what it asks for later (the cards of the
+inbox, the drawing of a graph, the doctor): "all of it". The server runs as users run it, in a
+process of its own. Needs Debian's chromium.
 """
 
 from __future__ import annotations
@@ -35,10 +36,15 @@ LONGEST = 60.0
 _PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 _PAGES = {
     "a refusal (no work)": "/page/enter",
-    "Today": "/page", "Search": "/page/search?q=harbour", "Note": "/page/find?ref=", "Inbox": "/page/inbox",
-    "Graph, clusters": "/page/graph", "Graph, 1,000 notes": "/page/graph?q=garden&depth=3&limit=1000",
-    "Calendar": "/page/calendar?month=2025-06", "Agents and health": "/page/agents",
-}  # fmt: skip
+    "Today": "/page",
+    "Search": "/page/search?q=harbour",
+    "Note": "/page/find?ref=",
+    "Inbox": "/page/inbox",
+    "Graph, clusters": "/page/graph",
+    "Graph, 1,000 notes": "/page/graph?q=garden&depth=3&limit=1000",
+    "Calendar": "/page/calendar?month=2025-06",
+    "Agents and health": "/page/agents",
+}
 _SEARCH = """async (words) => {
   const box = document.querySelector("input[type=search]"), hits = document.querySelector("#hits");
   const shown = new Promise((done) => new MutationObserver((_, self) => { self.disconnect(); requestAnimationFrame(
@@ -82,7 +88,9 @@ def measure(home: Path, notes: int, rounds: int) -> dict[str, list[float]]:
         with open_browser() as browser:
             page = browser.new_context(viewport={"width": 1200, "height": 800}).new_page()
             flying: set[Any] = set()
-            page.on("request", lambda each: None if "/page/live" in each.url else flying.add(each.url))
+            page.on(
+                "request", lambda each: None if "/page/live" in each.url else flying.add(each.url)
+            )
             for end in ("requestfinished", "requestfailed"):
                 page.on(end, lambda each: flying.discard(each.url))
             page.goto(served.way_in())
@@ -92,16 +100,25 @@ def measure(home: Path, notes: int, rounds: int) -> dict[str, list[float]]:
             for name, path in _PAGES.items():
                 for number in range(rounds):
                     ref = refs[number].id if path.endswith("=") else ""
-                    begin, used = time.perf_counter(), served.processor_ms()
+                    begin = time.perf_counter()
+                    used = served.processor_ms()
                     page.goto(served.url + path + ref, wait_until="load")
                     found.setdefault(f"first paint, {name}", []).append(painted(page))
                     found.setdefault(f"  server, {name}", []).append(served.processor_ms() - used)
                     while flying and time.perf_counter() - begin < LONGEST:
                         page.wait_for_timeout(10)
                     flying.clear()
-                    found.setdefault(f"  all of it, {name}", []).append((time.perf_counter() - begin) * 1000)
+                    found.setdefault(f"  all of it, {name}", []).append(
+                        (time.perf_counter() - begin) * 1000
+                    )
             page.goto(f"{served.url}/page/search")
-            words = ["harbour lights", "what is the river", "bridge market winter", "garden", "memory of summer"]
+            words = [
+                "harbour lights",
+                "what is the river",
+                "bridge market winter",
+                "garden",
+                "memory of summer",
+            ]
             words += [rare_word(each * 31 % notes) for each in range(rounds)]
             for each in words:
                 used = served.processor_ms()
@@ -126,16 +143,22 @@ def main() -> int:
         made = time.perf_counter() - begin
         found = measure(home, given.notes, given.rounds)
     rows = {
-        name: {"median_ms": round(median(each), 1), "worst_ms": round(max(each), 1)} for name, each in found.items()
+        name: {"median_ms": round(median(each), 1), "worst_ms": round(max(each), 1)}
+        for name, each in found.items()
     }
     if given.json:
         print(json.dumps({"notes": given.notes, "rows": rows}))
     else:
         print(f"{given.notes:,} notes (made and indexed in {made:.0f} s)")
         for name, row in rows.items():
-            late = "" if row["median_ms"] <= BUDGET or name.startswith("  ") else f"  over {BUDGET:.0f} ms"
+            if row["median_ms"] <= BUDGET or name.startswith("  "):
+                late = ""
+            else:
+                late = f"  over {BUDGET:.0f} ms"
             print(f"{name:40} {row['median_ms']:8.1f} ms  worst {row['worst_ms']:8.1f} ms{late}")
-    return int(any(row["median_ms"] > BUDGET for name, row in rows.items() if not name.startswith("  ")))
+    return int(
+        any(row["median_ms"] > BUDGET for name, row in rows.items() if not name.startswith("  "))
+    )
 
 
 if __name__ == "__main__":

@@ -41,7 +41,8 @@ def files(folder: Path) -> Iterator[str]:
 
 def stat_all(folder: Path) -> int:
     """A stat of every file below `folder`; gives how many."""
-    count, waiting = 0, [os.fspath(folder)]
+    count = 0
+    waiting = [os.fspath(folder)]
     while waiting:
         with os.scandir(waiting.pop()) as entries:
             for each in entries:
@@ -54,10 +55,14 @@ def stat_all(folder: Path) -> int:
 
 
 def index(folder: Path, database: Path) -> None:
-    """All texts below `folder` in one FTS5 table that keeps them, in one transaction; no note is looked into."""
+    """All texts below `folder` in one FTS5 table that keeps them, in one transaction; no note is
+    looked into.
+    """
     db = sqlite3.connect(database, isolation_level=None)
     db.execute("pragma journal_mode = wal")
-    db.execute("create virtual table words using fts5(body, tokenize = 'unicode61 remove_diacritics 2')")
+    db.execute(
+        "create virtual table words using fts5(body, tokenize = 'unicode61 remove_diacritics 2')"
+    )
     db.execute("begin")
     for path in files(folder):
         with open(path, encoding="utf-8") as stream:
@@ -74,7 +79,9 @@ def search(db: sqlite3.Connection, expression: str) -> list[Any]:
 
 
 def expression(text: str, kind: str) -> str:
-    """A sample question for the plain table: the same words, quoted; Chinese as pairs, as the table has it."""
+    """A sample question for the plain table: the same words, quoted; Chinese as pairs, as the table
+    has it.
+    """
     if kind == "phrase":
         return text
     if kind == "prefix":
@@ -85,13 +92,17 @@ def expression(text: str, kind: str) -> str:
 def frontmatter(text: str) -> Any:
     """The header alone, through PyYAML's C loader."""
     end = text.find("\n---\n", 4)
-    return yaml.load(text[4:end], getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if text.startswith("---\n") else None
+    if text.startswith("---\n"):
+        return yaml.load(text[4:end], getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return None
 
 
 def graph(lines: Path) -> tuple[list[Any], list[Any]]:
     """All entities and relations of a JSON Lines file, read at one go."""
     rows = json.loads(f"[{lines.read_text().replace(chr(10), ',')}]")
-    return [row for row in rows if row["type"] == "entity"], [row for row in rows if row["type"] == "relation"]
+    return [row for row in rows if row["type"] == "entity"], [
+        row for row in rows if row["type"] == "relation"
+    ]
 
 
 def open_node(lines: Path, name: str) -> tuple[list[Any], list[Any]]:
@@ -104,10 +115,12 @@ def search_nodes(lines: Path, text: str) -> tuple[list[Any], list[Any]]:
     """Entities that hold the text anywhere, and the relations that touch them."""
     entities, relations = graph(lines)
     found = [
-        row for row in entities
-        if text in row["name"].lower() or text in row["entityType"].lower()
+        row
+        for row in entities
+        if text in row["name"].lower()
+        or text in row["entityType"].lower()
         or any(text in each.lower() for each in row["observations"])
-    ]  # fmt: skip
+    ]
     return found, _touching(relations, {row["name"] for row in found})
 
 
@@ -122,7 +135,11 @@ def write_entries(file: Path, values: dict[str, str]) -> None:
     """Key-value entries as one JSON file."""
     times = dict.fromkeys(("created_at", "accessed_at"), "2026-01-01T00:00:00Z")
     more = {**times, "expires_at": None, "access_count": 0}
-    file.write_text(json.dumps([{"key": key, "value": value, **more} for key, value in values.items()], indent=2))
+    file.write_text(
+        json.dumps(
+            [{"key": key, "value": value, **more} for key, value in values.items()], indent=2
+        )
+    )
 
 
 def recall(file: Path, key: str) -> str:

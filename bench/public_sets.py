@@ -24,7 +24,9 @@ REPOSITORIES = {
     "cmrc2018": "https://github.com/ymcui/cmrc2018",
     "DRCD": "https://github.com/DRCKnowledgeTeam/DRCD",
 }
-"""What a folder of sets may hold: the name of a checkout, and where it is found. Nothing of them is shipped."""
+"""What a folder of sets may hold: the name of a checkout, and where it is found. Nothing of them is
+shipped.
+"""
 
 _KNOWN_ITEMS = 300
 _DAY = re.compile(r"(\d{4})年(\d\d?)月(\d\d?)日.*?(\d\d?):(\d\d)")
@@ -41,7 +43,10 @@ class Text:
 
     def draft(self, project: str = "notes") -> Draft:
         """The note it becomes."""
-        date = None if self.moment is None else self.moment.isoformat(timespec="minutes")
+        if self.moment is None:
+            date = None
+        else:
+            date = self.moment.isoformat(timespec="minutes")
         return Draft(self.spoken, project=project, folder="texts", title=self.title, date=date)
 
 
@@ -56,8 +61,8 @@ class Home:
 
 @dataclass(frozen=True)
 class Collection:
-    """A set by name: its homes, and the measure that is its figure: `recall`, `ndcg`, or `recall3`, of the first three
-    or as many as there is evidence."""
+    """A set by name: its homes, and the measure that is its figure: `recall`, `ndcg`, or `recall3`,
+    of the first three or as many as there is evidence."""
 
     name: str
     measure: str
@@ -71,23 +76,34 @@ def found_in(folder: Path) -> list[Collection]:
     def add(name: str, measure: str, homes: Callable[[], Iterator[Home]]) -> None:
         sets.append(Collection(name, measure, homes))
 
-    if files := sorted(folder.glob("locomo*.json")):
+    files = sorted(folder.glob("locomo*.json"))
+    if files:
         add("LoCoMo", "recall", lambda: _chats(files))
         add("LoCoMo, keywords", "recall", lambda: map(keywords, _chats(files)))
-    if chats := sorted(folder.glob("REALTALK/data/Chat_*.json")):
+    chats = sorted(folder.glob("REALTALK/data/Chat_*.json"))
+    if chats:
         add("REALTALK", "recall", lambda: _chats(chats))
         add("REALTALK, keywords", "recall", lambda: map(keywords, _chats(chats)))
         add("REALTALK, two words", "ndcg", lambda: map(known_items, _chats(chats)))
-    if daily := sorted(folder.glob("MemSim/data_generation/final_dataset/messages_and_QAs/*.json")):
+    daily = sorted(folder.glob("MemSim/data_generation/final_dataset/messages_and_QAs/*.json"))
+    if daily:
         add("MemDaily", "recall3", lambda: _daily(daily))
     if (place := folder / "cranfield-trec-dataset").is_dir():
         add("Cranfield", "ndcg", lambda: _cranfield(place))
         add("Cranfield, two words", "ndcg", lambda: map(known_items, _cranfield(place)))
-        add("Cranfield, titles", "ndcg", lambda: (known_items(one, by_title=True) for one in _cranfield(place)))
+        add(
+            "Cranfield, titles",
+            "ndcg",
+            lambda: (known_items(one, by_title=True) for one in _cranfield(place)),
+        )
     if (abstracts := folder / "Information-Retrieval-on-CISI").is_dir():
         add("CISI", "ndcg", lambda: _cisi(abstracts))
         add("CISI, two words", "ndcg", lambda: map(known_items, _cisi(abstracts)))
-        add("CISI, titles", "ndcg", lambda: (known_items(one, by_title=True) for one in _cisi(abstracts)))
+        add(
+            "CISI, titles",
+            "ndcg",
+            lambda: (known_items(one, by_title=True) for one in _cisi(abstracts)),
+        )
     for name, path in (
         ("XQuAD en", "xquad/xquad.en.json"),
         ("XQuAD zh", "xquad/xquad.zh.json"),
@@ -106,11 +122,21 @@ def keywords(home: Home) -> Home:
 
 
 def known_items(home: Home, by_title: bool = False) -> Home:
-    """The same home, asked for some of its texts: two informative words of a sentence, or of the title."""
-    chance, asked = Random(15), []
+    """The same home, asked for some of its texts: two informative words of a sentence, or of the
+    title.
+    """
+    chance = Random(15)
+    asked = []
     for one in chance.sample(home.texts, min(len(home.texts), _KNOWN_ITEMS)):
-        told = [one.title.rpartition(" ")[0]] if by_title else re.split(r"(?<=[.!?])\s|\n|: ", one.spoken)
-        possible = [some for each in told if len(some := [word for word in words(each) if word.isalpha()]) > 1]
+        if by_title:
+            told = [one.title.rpartition(" ")[0]]
+        else:
+            told = re.split(r"(?<=[.!?])\s|\n|: ", one.spoken)
+        possible = [
+            some
+            for each in told
+            if len(some := [word for word in words(each) if word.isalpha()]) > 1
+        ]
         if possible:
             text = " ".join(chance.sample(chance.choice(possible), 2))
             asked.append(Question(f"{one.key}-item", text, "", "all", (one.key,), (one.key,)))
@@ -122,13 +148,19 @@ def _rest(one: Question) -> tuple[str, int | str, tuple[str, ...], tuple[str, ..
 
 
 def _chats(files: list[Path]) -> Iterator[Home]:
-    """Conversations in LoCoMo's form, categories 1 to 4; REALTALK's have their texts and times under other names."""
+    """Conversations in LoCoMo's form, categories 1 to 4; REALTALK's have their texts and times
+    under other names.
+    """
     for file in files:
         content = json.loads(file.read_text(encoding="utf-8"))
         if isinstance(content, dict) and "qa" in content and "conversation" not in content:
-            content = [{"sample_id": file.stem, "conversation": _as_locomo(content), "qa": content["qa"]}]
+            content = [
+                {"sample_id": file.stem, "conversation": _as_locomo(content), "qa": content["qa"]}
+            ]
         for one in from_locomo(content, file.stem):
-            yield Home(one.id, one.turns, [each for each in one.questions if each.category in (1, 2, 3, 4)])
+            yield Home(
+                one.id, one.turns, [each for each in one.questions if each.category in (1, 2, 3, 4)]
+            )
 
 
 def _as_locomo(raw: dict) -> dict:
@@ -150,12 +182,23 @@ def _daily(files: list[Path]) -> Iterator[Home]:
             for each in one["message_list"]:
                 day = _DAY.search(each["time"])
                 moment = datetime(*map(int, day.groups())) if day else None  # type: ignore[arg-type]
-                texts.append(Text(f"{name}/{each['mid']}", each["message"], f"Message {each['mid']:03}", moment))
+                texts.append(
+                    Text(
+                        f"{name}/{each['mid']}",
+                        each["message"],
+                        f"Message {each['mid']:03}",
+                        moment,
+                    )
+                )
             asked = []
             for each in one["question_list"]:
                 evidence = tuple(f"{name}/{step}" for step in dict.fromkeys(each["target_step_id"]))
                 kind = file.stem.partition("_")[2].partition("_")[0]
-                asked.append(Question(f"{name}-q{each['qid']}", each["question"], "", kind, evidence, evidence))
+                asked.append(
+                    Question(
+                        f"{name}-q{each['qid']}", each["question"], "", kind, evidence, evidence
+                    )
+                )
             yield Home(name, texts, [each for each in asked if each.evidence])
 
 
@@ -174,20 +217,25 @@ def _cranfield(folder: Path) -> Iterator[Home]:
             relevant.setdefault(int(parts[0]), []).append(parts[2])
     queries = (folder / "cran.qry.xml").read_text(encoding="utf-8")
     asked = []
-    for at, text in enumerate(re.findall(r"<title>(.*?)</title>", queries, re.S), 1):  # judged by their order
-        if wanted := tuple(relevant.get(at, ())):
+    # Judged by their order
+    for at, text in enumerate(re.findall(r"<title>(.*?)</title>", queries, re.S), 1):
+        wanted = tuple(relevant.get(at, ()))
+        if wanted:
             asked.append(Question(f"cranfield-q{at}", _flat(text), "", "all", wanted, wanted))
     yield Home("cranfield", texts, asked)
 
 
 def _cisi(folder: Path) -> Iterator[Home]:
-    texts, asked = [], []
+    texts = []
+    asked = []
     for number, title, body in re.findall(
         r"^\.I (\d+)\n\.T\s*?\n(.*?)\n\.A.*?^\.W\s*?\n(.*?)(?=^\.X|^\.I |\Z)",
         (folder / "CISI.ALL").read_text("utf-8", "replace"),
         re.S | re.M,
     ):
-        texts.append(Text(number, f"# {_flat(title)}\n\n{_flat(body)}", f"{_flat(title)[:100]} {number}"))
+        texts.append(
+            Text(number, f"# {_flat(title)}\n\n{_flat(body)}", f"{_flat(title)[:100]} {number}")
+        )
     known = {one.key for one in texts}
     relevant: dict[str, list[str]] = {}
     for line in (folder / "CISI.REL").read_text("utf-8").splitlines():
@@ -195,15 +243,19 @@ def _cisi(folder: Path) -> Iterator[Home]:
         if document in known:
             relevant.setdefault(query, []).append(document)
     queries = (folder / "CISI.QRY").read_text("utf-8", "replace")
-    for number, text in re.findall(r"^\.I (\d+)\n.*?^\.W\s*?\n(.*?)(?=^\.[A-Z]|\Z)", queries, re.S | re.M):
-        if wanted := tuple(relevant.get(number, ())):
+    for number, text in re.findall(
+        r"^\.I (\d+)\n.*?^\.W\s*?\n(.*?)(?=^\.[A-Z]|\Z)", queries, re.S | re.M
+    ):
+        wanted = tuple(relevant.get(number, ()))
+        if wanted:
             asked.append(Question(f"cisi-q{number}", _flat(text), "", "all", wanted, wanted))
     yield Home("cisi", texts, asked)
 
 
 def _paragraphs(name: str, file: Path) -> Iterator[Home]:
     """A set in SQuAD's form: which paragraph answers the question?"""
-    texts, asked = [], []
+    texts = []
+    asked = []
     for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
         for paragraph in article["paragraphs"]:
             key = f"paragraph {len(texts) + 1}"

@@ -1,12 +1,15 @@
-"""How much of the evidence is found: questions about long conversations, beside plain baselines in the same run.
+"""How much of the evidence is found: questions about long conversations, beside plain baselines in
+the same run.
 
-    python bench/recall.py SET.json [SET.json ...] [--json] [--notes session] [--tokens 700] [--prompt 2000]
+    python bench/recall.py SET.json [SET.json ...] [--json] [--notes session] [--tokens 700]
+    [--prompt 2000]
                            [--sessions FILE]
 
-A set is in LoCoMo's JSON form, or in LongMemEval's. Each turn becomes a memory through the public API, or each
-session one note (`--notes session`); each question goes through the public `search` and `context_for`: once with one
-conversation in the home, once with all of them. Where the `semantic` extra finds a model, ours is measured with it
-and without, and plain cosine with the same model beside it.
+A set is in LoCoMo's JSON form, or in LongMemEval's. Each turn becomes a memory through the public
+API, or each session one note (`--notes session`); each question goes through the public `search`
+and `context_for`: once with one conversation in the home, once with all of them. Where the
+`semantic` extra finds a model, ours is measured with it and without, and plain cosine with the same
+model beside it.
 """
 
 from __future__ import annotations
@@ -32,8 +35,17 @@ from memoranda.index.vectors import NoModel  # noqa: E402
 from retrieval import PIPELINES, Answer, ByWords, Kept, Place, ask, measures, possible  # noqa: E402
 from shelf import Shelf  # noqa: E402
 
-SHOWN = ("recall@5", "recall@10", "recall@20", "hit@10", "all@10", "mrr", "ndcg@10", "session_recall@5",
-         "session_recall@10")  # fmt: skip
+SHOWN = (
+    "recall@5",
+    "recall@10",
+    "recall@20",
+    "hit@10",
+    "all@10",
+    "mrr",
+    "ndcg@10",
+    "session_recall@5",
+    "session_recall@10",
+)
 _LOCOMO = {"1-4": (1, 2, 3, 4), "1-5": (1, 2, 3, 4, 5), **{str(one): (one,) for one in CATEGORIES}}
 PROMPT = (
     "You are a careful assistant with a long memory. Answer in the language of the person you talk with, keep to "
@@ -57,7 +69,9 @@ class Run:
 
 @dataclass
 class Bench:
-    """What is measured, and with what: `whole` keeps each session as one note, `tokens` is the room of a context."""
+    """What is measured, and with what: `whole` keeps each session as one note, `tokens` is the room
+    of a context.
+    """
 
     every: list[Conversation]
     whole: bool
@@ -72,9 +86,13 @@ class Bench:
         self.spoken = {turn.key: turn.spoken for turn in turns}
         self.sessions = {turn.key: turn.session for turn in turns}
         self.sessions |= {turn.session: turn.session for turn in turns}
-        kinds = list(dict.fromkeys(question.category for one in self.every for question in one.questions))
+        kinds = list(
+            dict.fromkeys(question.category for one in self.every for question in one.questions)
+        )
         named = [kind for kind in kinds if isinstance(kind, str)]
-        self.groups: dict[str, tuple[int | str, ...]] = dict(_LOCOMO) if len(named) < len(kinds) else {}
+        self.groups: dict[str, tuple[int | str, ...]] = (
+            dict(_LOCOMO) if len(named) < len(kinds) else {}
+        )
         if named:
             self.groups |= {"all": tuple(named), **{kind: (kind,) for kind in named}}
 
@@ -99,7 +117,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         one.questions = one.questions[:: asked.sample]
     weights.WEIGHTS = replace(weights.WEIGHTS, **dict.fromkeys(asked.without, 0.0))
     shelf, trouble = _shelf()
-    prompt = (PROMPT * (asked.prompt // len(PROMPT) + 1))[: asked.prompt] + "\n" * bool(asked.prompt)
+    prompt = (PROMPT * (asked.prompt // len(PROMPT) + 1))[: asked.prompt] + "\n" * bool(
+        asked.prompt
+    )
     bench = Bench(every, asked.notes == "session", asked.tokens, prompt, shelf, trouble)
     runs = list(_runs(bench, asked))
     if asked.sessions:
@@ -122,25 +142,59 @@ def _shelf() -> tuple[Shelf | None, str]:
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
     add("sets", nargs="+", type=Path, metavar="SET")
     add("--json", action="store_true", help="one object a line; remarks go to stderr")
-    add("--notes", choices=("turn", "session"), default="turn", help="what is a note: a turn or a whole session")
-    add("--tokens", type=int, default=700, metavar="N", help="the room for evidence in `context_for` [700], 0 = none")
-    add("--sessions", type=Path, metavar="FILE", help="ranked sessions as LongMemEval's scorer reads them")
-    add("--prompt", type=int, default=0, metavar="N", help="N characters of prompt before each question")
+    add(
+        "--notes",
+        choices=("turn", "session"),
+        default="turn",
+        help="what is a note: a turn or a whole session",
+    )
+    add(
+        "--tokens",
+        type=int,
+        default=700,
+        metavar="N",
+        help="the room for evidence in `context_for` [700], 0 = none",
+    )
+    add(
+        "--sessions",
+        type=Path,
+        metavar="FILE",
+        help="ranked sessions as LongMemEval's scorer reads them",
+    )
+    add(
+        "--prompt",
+        type=int,
+        default=0,
+        metavar="N",
+        help="N characters of prompt before each question",
+    )
     add("--without", nargs="+", default=[], metavar="FEATURE", help="with these weights at 0")
     add("--sample", type=int, default=1, metavar="N", help="only every Nth question")
     add("--scope", choices=("conversation", "pooled", "both"), default="both")
-    add("--only", nargs="+", choices=list(PIPELINES), default=list(PIPELINES), help="these pipelines")
+    add(
+        "--only",
+        nargs="+",
+        choices=list(PIPELINES),
+        default=list(PIPELINES),
+        help="these pipelines",
+    )
     add("--conversations", nargs="+", metavar="ID", help="only these")
     return parser.parse_args(arguments)
 
 
 def _runs(bench: Bench, asked: argparse.Namespace) -> Iterator[Run]:
-    loaded, loading, embedded, embedding = 0, 0.0, 0, 0.0
-    together = [one for one in bench.every if one.asked is None]  # a haystack stays alone
+    loaded = 0
+    loading = 0.0
+    embedded = 0
+    embedding = 0.0
+    # A haystack stays alone
+    together = [one for one in bench.every if one.asked is None]
     for name in possible(asked.only, bench.shelf):
         scopes: list[tuple[str, str | None, list[Conversation]]] = []
         if asked.scope != "pooled":
@@ -153,8 +207,10 @@ def _runs(bench: Bench, asked: argparse.Namespace) -> Iterator[Run]:
                 texts = bench.texts(some)
                 pipeline.load(texts)
                 if isinstance(pipeline, ByWords):
-                    loaded, loading = loaded + len(texts), loading + pipeline.loading
-                    embedded, embedding = embedded + pipeline.embedded, embedding + pipeline.embedding
+                    loaded = loaded + len(texts)
+                    loading = loading + pipeline.loading
+                    embedded = embedded + pipeline.embedded
+                    embedding = embedding + pipeline.embedding
                 questions = [question for one in some for question in one.questions]
                 answers = ask(pipeline, questions, bench.prompt, bench.tokens, bench.spoken)
                 pipeline.close()
@@ -184,9 +240,16 @@ def _lines(runs: Sequence[Run], bench: Bench) -> Iterator[dict[str, object]]:
     for scope in ("conversation", "pooled"):
         for name, answers in _together(runs, scope).items():
             for group, categories in bench.groups.items():
-                if some := _of(answers, categories):
-                    yield {"scope": scope, "categories": group, "pipeline": name, "questions": len(some), **kept,
-                           **bench.figures(some)}  # fmt: skip
+                some = _of(answers, categories)
+                if some:
+                    yield {
+                        "scope": scope,
+                        "categories": group,
+                        "pipeline": name,
+                        "questions": len(some),
+                        **kept,
+                        **bench.figures(some),
+                    }
 
 
 def _report(runs: Sequence[Run], bench: Bench) -> None:
@@ -194,9 +257,14 @@ def _report(runs: Sequence[Run], bench: Bench) -> None:
     turns = sum(len(one.turns) for one in bench.every)
     print(f"{len(bench.every)} conversations, {turns:,} turns, {questions:,} questions")
     if bench.whole:
-        print("Each session is one note: hit, all, MRR and nDCG are of sessions, evidence is still whole turns.")
+        print(
+            "Each session is one note: hit, all, MRR and nDCG are of sessions, evidence is still whole turns."
+        )
     print()
-    titles = {"conversation": "Each conversation by itself", "pooled": "All conversations in one home"}
+    titles = {
+        "conversation": "Each conversation by itself",
+        "pooled": "All conversations in one home",
+    }
     for scope, title in titles.items():
         together = _together(runs, scope)
         if not together:
@@ -205,7 +273,8 @@ def _report(runs: Sequence[Run], bench: Bench) -> None:
         for group, categories in bench.groups.items():
             label = _label(group, categories)
             for name, answers in together.items():
-                if some := _of(answers, categories):
+                some = _of(answers, categories)
+                if some:
                     print(_row(label, name, some, bench))
         print()
     if "1-4" not in bench.groups:
@@ -219,24 +288,34 @@ def _report(runs: Sequence[Run], bench: Bench) -> None:
 def _label(group: str, categories: Sequence[int | str]) -> str:
     if len(categories) == 1 and isinstance(categories[0], int):
         return CATEGORIES[categories[0]]
-    return f"categories {group}" if group in _LOCOMO else group
+    if group in _LOCOMO:
+        return f"categories {group}"
+    return group
 
 
 def _head(bench: Bench) -> str:
     names = "".join(f"{name.replace('session_recall', 'session'):>11}" for name in SHOWN)
-    evidence = f"{f'evidence@{bench.tokens}':>14}" if bench.tokens else ""
+    if bench.tokens:
+        evidence = f"{f'evidence@{bench.tokens}':>14}"
+    else:
+        evidence = ""
     return f"{'':<26}{'':<32}{'n':>6}{names}{evidence}{'ms':>8}"
 
 
 def _row(label: str, name: str, answers: Sequence[Answer], bench: Bench) -> str:
     found = bench.figures(answers)
     numbers = "".join(_percent(found[each], 11) for each in SHOWN)
-    evidence = _percent(found.get(f"evidence@{bench.tokens}"), 14) if bench.tokens else ""
+    if bench.tokens:
+        evidence = _percent(found.get(f"evidence@{bench.tokens}"), 14)
+    else:
+        evidence = ""
     return f"{label:<26}{name:<32}{len(answers):>6}{numbers}{evidence}{found['ms_per_query']:>8.2f}"
 
 
 def _percent(value: float | None, width: int) -> str:
-    return f"{'-':>{width}}" if value is None else f"{value * 100:>{width}.1f}"
+    if value is None:
+        return f"{'-':>{width}}"
+    return f"{value * 100:>{width}.1f}"
 
 
 def _remarks(bench: Bench) -> Iterator[str]:
@@ -246,8 +325,10 @@ def _remarks(bench: Bench) -> Iterator[str]:
     if bench.shelf is None:
         yield f"Plain cosine is left out: {bench.trouble}"
     if bench.tokens:
-        yield (f"evidence@{bench.tokens}: the share of a question's evidence turns that stand whole, with who said "
-               f"them, in `context_for(question, max_tokens={bench.tokens})`, a token being 4 characters.")  # fmt: skip
+        yield (
+            f"evidence@{bench.tokens}: the share of a question's evidence turns that stand whole, with who said "
+            f"them, in `context_for(question, max_tokens={bench.tokens})`, a token being 4 characters."
+        )
     if bench.prompt:
         yield f"{len(bench.prompt) - 1:,} characters of prompt stood before each question."
     yield RULES
@@ -260,7 +341,9 @@ def _log(runs: Sequence[Run], bench: Bench) -> Iterator[str]:
     asked = {one.id: one for one in bench.every}
     for run in runs:
         if run.conversation is not None and run.pipeline == ours:
-            yield from scorer.lines(asked[run.conversation], run.answers, bench.sessions, turns=not bench.whole)
+            yield from scorer.lines(
+                asked[run.conversation], run.answers, bench.sessions, turns=not bench.whole
+            )
 
 
 if __name__ == "__main__":

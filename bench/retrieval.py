@@ -19,8 +19,11 @@ from memoranda import Draft, config, open_memory
 from memoranda.engine.embedding import Embedding
 from shelf import Nearest, Shelf
 
-DEPTH, PAGE = 50, 10
-"""So many texts are asked for: enough to name ten sessions. The time is that of asking for one page."""
+DEPTH = 50
+PAGE = 10
+"""So many texts are asked for: enough to name ten sessions. The time is that of asking for one
+page.
+"""
 
 WARM = "What did somebody say about the weather?"
 AT_ONCE = 500
@@ -41,8 +44,8 @@ class Kept(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a pipeline stands: an empty folder, the run's embedding model if there is one, the day of the questions
-    (None = today)."""
+    """Where a pipeline stands: an empty folder, the run's embedding model if there is one, the day
+    of the questions (None = today)."""
 
     folder: Path
     shelf: Shelf | None = None
@@ -77,7 +80,10 @@ class ByWords:
             settings = replace(settings, semantic_model="off", semantic_endpoint=None)
         else:
             self.name = f"{self.name} + {self._shelf.name}"
-        day = None if place.asked is None else place.asked.replace(tzinfo=UTC)
+        if place.asked is None:
+            day = None
+        else:
+            day = place.asked.replace(tzinfo=UTC)
         clock = {} if day is None else {"clock": lambda: day}
         self._memory = open_memory(place.folder, config=settings, **clock)
         self.known: dict[str, str] = {}
@@ -85,11 +91,14 @@ class ByWords:
         self.embedded = 0
 
     def load(self, texts: Sequence[Kept], at_once: int = AT_ONCE) -> None:
-        begin, computing = time.perf_counter(), time.process_time()
+        begin = time.perf_counter()
+        computing = time.process_time()
         for at in range(0, len(texts), at_once):
             some = texts[at : at + at_once]
             notes = self._memory.write_many([one.draft() for one in some])
-            self.known.update(zip((note.path for note in notes), (one.key for one in some), strict=True))
+            self.known.update(
+                zip((note.path for note in notes), (one.key for one in some), strict=True)
+            )
         self.loading += time.perf_counter() - begin
         self.computing += time.process_time() - computing
         self.embed()
@@ -102,8 +111,11 @@ class ByWords:
                 begin = time.perf_counter()
                 Embedding(self._memory).some(math.inf)
                 took = time.perf_counter() - begin
-            if fresh := self._shelf.fresh - before:  # else they are known from another home
-                self.embedded, self.embedding = self.embedded + fresh, self.embedding + took
+            # Else they are known from another home
+            fresh = self._shelf.fresh - before
+            if fresh:
+                self.embedded = self.embedded + fresh
+                self.embedding = self.embedding + took
 
     def find(self, text: str, depth: int) -> list[str]:
         with nullcontext() if self._shelf is None else self._shelf.lent():
@@ -119,13 +131,17 @@ class ByWords:
 
 
 class Ours(ByWords):
-    """The public API as it comes: by words and, where the `semantic` extra finds a model, by meaning."""
+    """The public API as it comes: by words and, where the `semantic` extra finds a model, by
+    meaning.
+    """
 
     meaning = True
 
 
 class Cosine:
-    """Every text as it stands and the question embedded with the same model; nothing but their cosine."""
+    """Every text as it stands and the question embedded with the same model; nothing but their
+    cosine.
+    """
 
     name = "cosine"
 
@@ -151,14 +167,20 @@ class PlainFts:
 
     def __init__(self, _: Place):
         self._db = sqlite3.connect(":memory:")
-        self._db.execute("create virtual table turn using fts5(key unindexed, body, tokenize = 'porter unicode61')")
+        self._db.execute(
+            "create virtual table turn using fts5(key unindexed, body, tokenize = 'porter unicode61')"
+        )
 
     def load(self, texts: Sequence[Kept]) -> None:
-        self._db.executemany("insert into turn values (?, ?)", [(one.key, one.spoken) for one in texts])
+        self._db.executemany(
+            "insert into turn values (?, ?)", [(one.key, one.spoken) for one in texts]
+        )
 
     def find(self, text: str, depth: int) -> list[str]:
         words = " OR ".join(f'"{word}"' for word in dict.fromkeys(_WORD.findall(text)))
-        found = self._db.execute("select key from turn where turn match ? order by rank limit ?", (words, depth))
+        found = self._db.execute(
+            "select key from turn where turn match ? order by rank limit ?", (words, depth)
+        )
         return [key for (key,) in found]
 
     def close(self) -> None:
@@ -186,22 +208,29 @@ class Grep:
 
 
 PIPELINES: dict[str, type[ByWords] | type[Cosine] | type[PlainFts] | type[Grep]] = {
-    "ours": Ours, "words": ByWords, "cosine": Cosine, "fts": PlainFts, "grep": Grep,
-}  # fmt: skip
+    "ours": Ours,
+    "words": ByWords,
+    "cosine": Cosine,
+    "fts": PlainFts,
+    "grep": Grep,
+}
 
 
 def possible(names: Sequence[str], shelf: Shelf | None) -> list[str]:
-    """Those of `names` that can be run and say something of their own: without a model there is no cosine, and ours
-    is by words alone."""
+    """Those of `names` that can be run and say something of their own: without a model there is no
+    cosine, and ours is by words alone."""
     if shelf is not None:
         return list(names)
-    return [name for name in names if name != "cosine" and not (name == "words" and "ours" in names)]
+    return [
+        name for name in names if name != "cosine" and not (name == "words" and "ours" in names)
+    ]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one pipeline found for one question: keys of texts, best first, and how long it took. `within`: the share
-    of the evidence that stands in the context it gives, None when it gives none."""
+    """What one pipeline found for one question: keys of texts, best first, and how long it took.
+    `within`: the share of the evidence that stands in the context it gives, None when it gives
+    none."""
 
     question: Question
     found: list[str]
@@ -210,13 +239,16 @@ class Answer:
 
 
 def ask(
-    pipeline: Pipeline, questions: Sequence[Question], prompt: str = "", tokens: int = 0,
+    pipeline: Pipeline,
+    questions: Sequence[Question],
+    prompt: str = "",
+    tokens: int = 0,
     spoken: Mapping[str, str] | None = None,
-) -> list[Answer]:  # fmt: skip
+) -> list[Answer]:
     """Every question, with `prompt` in front, after one that warms up.
 
-    With `tokens` our pipelines are asked for so much context too, where the evidence is looked for: `spoken`, the texts
-    of the turns by key.
+    With `tokens` our pipelines are asked for so much context too, where the evidence is looked for:
+    `spoken`, the texts of the turns by key.
     """
     answers = []
     pipeline.find(WARM, PAGE)
@@ -227,13 +259,17 @@ def ask(
         took = (time.perf_counter() - begin) * 1000
         within = None
         if tokens and spoken is not None and isinstance(pipeline, ByWords):
-            within = held(pipeline.context(text, tokens), [spoken[key] for key in question.evidence])
+            within = held(
+                pipeline.context(text, tokens), [spoken[key] for key in question.evidence]
+            )
         answers.append(Answer(question, pipeline.find(text, DEPTH), took, within))
     return answers
 
 
 def held(context: str, texts: Sequence[str]) -> float:
-    """The share of `texts` that stand whole in `context`, whatever the blanks and line ends between words."""
+    """The share of `texts` that stand whole in `context`, whatever the blanks and line ends between
+    words.
+    """
     flat = _flat(context)
     return sum(_flat(text) in flat for text in texts) / len(texts)
 
@@ -247,14 +283,17 @@ def measures(
 ) -> dict[str, float | None]:
     """The means over all answers by the names of the JSON form; `ms_per_query` is the median.
 
-    `sessions` names the session of every key. Session recall looks at the first distinct sessions. `whole`: what was
-    found are sessions, so recall of turns is None, and hit, all, MRR and nDCG are of sessions.
+    `sessions` names the session of every key. Session recall looks at the first distinct sessions.
+    `whole`: what was found are sessions, so recall of turns is None, and hit, all, MRR and nDCG are
+    of sessions.
     """
     total: dict[str, float] = {}
     for answer in answers:
         for name, value in _measured(answer, sessions, whole).items():
             total[name] = total.get(name, 0.0) + value
-    means: dict[str, float | None] = {name: round(value / len(answers), 4) for name, value in total.items()}
+    means: dict[str, float | None] = {
+        name: round(value / len(answers), 4) for name, value in total.items()
+    }
     if whole:
         means |= dict.fromkeys(name for name in means if name.startswith("recall@"))
     means["ms_per_query"] = round(median(answer.ms for answer in answers), 3)
@@ -278,7 +317,8 @@ def gain(ranked: Sequence[str], wanted: Sequence[str], depth: int) -> float:
 
 
 def _measured(answer: Answer, sessions: Mapping[str, str], whole: bool) -> dict[str, float]:
-    question, found = answer.question, answer.found
+    question = answer.question
+    found = answer.found
     meant = set(question.sessions)
     wanted = meant if whole else set(question.evidence)
     first = next((at for at, key in enumerate(found, 1) if key in wanted), None)
@@ -290,5 +330,8 @@ def _measured(answer: Answer, sessions: Mapping[str, str], whole: bool) -> dict[
         "all@10": float(shares[10] == 1),
         "mrr": 1 / first if first else 0.0,
         "ndcg@10": gain(found, list(wanted), 10),
-        **{f"session_recall@{depth}": len(meant & set(seen[:depth])) / len(meant) for depth in (5, 10)},
+        **{
+            f"session_recall@{depth}": len(meant & set(seen[:depth])) / len(meant)
+            for depth in (5, 10)
+        },
     }

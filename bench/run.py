@@ -1,9 +1,11 @@
-"""Figures beside budgets and raw baselines, all from one run. Nothing here fails: a figure over budget says `over`.
+"""Figures beside budgets and raw baselines, all from one run. Nothing here fails: a figure over
+budget says `over`.
 
     python bench/run.py [--notes 10000] [--large] [--only NAME,NAME]
 
-Everything happens in a temporary folder (TMPDIR chooses the disk; on a RAM disk syncing costs nothing)
-that is removed at the end. About two minutes on two quiet cores; `--large` adds 100,000 notes and six minutes.
+Everything happens in a temporary folder (TMPDIR chooses the disk; on a RAM disk syncing costs
+nothing) that is removed at the end. About two minutes on two quiet cores; `--large` adds 100,000
+notes and six minutes.
 """
 
 from __future__ import annotations
@@ -69,7 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\n{len(rows)} figures, {over} over budget.")
     busiest = max(load, os.getloadavg()[0])
     if busiest > _cores() + 0.5:
-        print(f"Other programs were at work too (load {busiest:.1f}, {_cores()} cores): look at the ratios.")
+        print(
+            f"Other programs were at work too (load {busiest:.1f}, {_cores()} cores): look at the ratios."
+        )
     print(f"\nMedians. {_machine(sync)}\n")
     print(block(rows))
     return 0
@@ -98,7 +102,9 @@ def _names(text: str) -> list[str]:
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _machine(sync: float) -> str:

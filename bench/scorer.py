@@ -1,4 +1,6 @@
-"""Rankings as LongMemEval's retrieval log, counted as its own runs count, so that its scorer can be used on them."""
+"""Rankings as LongMemEval's retrieval log, counted as its own runs count, so that its scorer can be
+used on them.
+"""
 
 from __future__ import annotations
 
@@ -10,35 +12,52 @@ from datetime import datetime
 from conversations import CATEGORIES, Conversation
 from retrieval import Answer, ranked_sessions
 
-SESSIONS, TURNS = (1, 3, 5, 10), (1, 3, 5, 10, 30, 50)
+SESSIONS = (1, 3, 5, 10)
+TURNS = (1, 3, 5, 10, 30, 50)
 """The depths at which it counts, as far as we rank."""
 
 
 def lines(
-    conversation: Conversation, answers: Sequence[Answer], sessions: Mapping[str, str], *, turns: bool = True
+    conversation: Conversation,
+    answers: Sequence[Answer],
+    sessions: Mapping[str, str],
+    *,
+    turns: bool = True,
 ) -> Iterator[str]:
-    """A line of the log for each answer. `sessions` names the session of every key; `turns`: what was found are turns.
+    """A line of the log for each answer. `sessions` names the session of every key; `turns`: what
+    was found are turns.
 
-    A session counts once, at the place of its best turn, as when that scorer's own runs rank sessions.
+    A session counts once, at the place of its best turn, as when that scorer's own runs rank
+    sessions.
     """
     moments = {turn.session: _written(turn.moment) for turn in conversation.turns}
     for answer in answers:
         question = answer.question
         ranked = ranked_sessions(answer.found, sessions)
         kind = question.category
-        yield json.dumps({
-            "question_id": question.id, "question_type": CATEGORIES[kind] if isinstance(kind, int) else kind,
-            "question": question.text, "answer": question.answer, "answer_session_ids": question.sessions,
-            "ranked_session_ids": ranked,
-            "retrieval_results": {
-                "query": question.text,
-                "ranked_items": [{"corpus_id": each, "timestamp": moments[each]} for each in ranked],
-                "metrics": {
-                    "session": scored(ranked, question.sessions, SESSIONS),
-                    "turn": scored(answer.found, question.evidence, TURNS) if turns else {},
-                },
-            },
-        }) + "\n"  # fmt: skip
+        yield (
+            json.dumps(
+                {
+                    "question_id": question.id,
+                    "question_type": CATEGORIES[kind] if isinstance(kind, int) else kind,
+                    "question": question.text,
+                    "answer": question.answer,
+                    "answer_session_ids": question.sessions,
+                    "ranked_session_ids": ranked,
+                    "retrieval_results": {
+                        "query": question.text,
+                        "ranked_items": [
+                            {"corpus_id": each, "timestamp": moments[each]} for each in ranked
+                        ],
+                        "metrics": {
+                            "session": scored(ranked, question.sessions, SESSIONS),
+                            "turn": scored(answer.found, question.evidence, TURNS) if turns else {},
+                        },
+                    },
+                }
+            )
+            + "\n"
+        )
 
 
 def scored(ranked: Sequence[str], wanted: Sequence[str], depths: Sequence[int]) -> dict[str, float]:
@@ -60,8 +79,12 @@ def _gain(ranked: Sequence[str], wanted: Sequence[str], depth: int) -> float:
 
 
 def _weight(at: int) -> float:
-    return 1.0 if at == 0 else 1 / math.log2(at + 1)
+    if at == 0:
+        return 1.0
+    return 1 / math.log2(at + 1)
 
 
 def _written(moment: datetime | None) -> str:
-    return "" if moment is None else f"{moment:%Y/%m/%d (%a) %H:%M}"
+    if moment is None:
+        return ""
+    return f"{moment:%Y/%m/%d (%a) %H:%M}"

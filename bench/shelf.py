@@ -1,4 +1,6 @@
-"""The embedding model of a run, and plain cosine with it: each text is embedded once for all homes and pipelines."""
+"""The embedding model of a run, and plain cosine with it: each text is embedded once for all homes
+and pipelines.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +29,22 @@ class Shelf:
     def __init__(self) -> None:
         with tempfile.TemporaryDirectory(prefix="memoranda-shelf-") as folder:
             settings = config.load(Path(folder))
-        self.choice = ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+        self.choice = ModelSettings(
+            settings.semantic_model, settings.semantic_endpoint, settings.semantic_key
+        )
         self.name = identify(self.choice).name
         from memoranda.index.vectors import runtimes
 
         self._model = runtimes.open_model(self.choice)
         self._held: dict[str, np.ndarray] = {}
         self._keeping = False
-        self.fresh, self.seconds = 0, 0.0
+        self.fresh = 0
+        self.seconds = 0.0
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """Texts embedded in here are remembered; `fresh` counts those the model was asked for. Questions never are:
-        each is to take the time it takes."""
+        """Texts embedded in here are remembered; `fresh` counts those the model was asked for.
+        Questions never are: each is to take the time it takes."""
         self._keeping = True
         try:
             yield
@@ -64,10 +69,14 @@ class Shelf:
             return self._model.embed(texts)
         from memoranda.index.vectors.runtimes import np
 
-        if new := [text for text in dict.fromkeys(texts) if text not in self._held]:
+        new = [text for text in dict.fromkeys(texts) if text not in self._held]
+        if new:
             begin = time.perf_counter()
             self._held.update(zip(new, self._model.embed(new), strict=True))
-            self.fresh, self.seconds = self.fresh + len(new), self.seconds + time.perf_counter() - begin
+            self.fresh, self.seconds = (
+                self.fresh + len(new),
+                self.seconds + time.perf_counter() - begin,
+            )
         return np.stack([self._held[text] for text in texts])
 
     def reads(self, text: str) -> bool:
@@ -75,7 +84,9 @@ class Shelf:
 
 
 class Nearest:
-    """Texts by the cosine between their vectors and a question's, nothing else: each text as it stands."""
+    """Texts by the cosine between their vectors and a question's, nothing else: each text as it
+    stands.
+    """
 
     def __init__(self, shelf: Shelf):
         self._shelf = shelf

@@ -13,7 +13,9 @@ COLUMNS = ("what", "ours", "mean", "p99", "baseline", "p99", "ratio", "budget", 
 
 @dataclass(frozen=True)
 class Budget:
-    """The most a figure's median may be: a number in its unit, so many times its baseline, or so much above it."""
+    """The most a figure's median may be: a number in its unit, so many times its baseline, or so
+    much above it.
+    """
 
     most: float | None = None
     times: float | None = None
@@ -23,7 +25,9 @@ class Budget:
         """The limit in the figure's unit; `plain` is the baseline's median (nan: there is none)."""
         if self.most is not None:
             return self.most
-        return plain * self.times if self.times is not None else plain + (self.above or 0.0)
+        if self.times is not None:
+            return plain * self.times
+        return plain + (self.above or 0.0)
 
     def words(self, unit: str) -> str:
         """The budget as the table shows it."""
@@ -52,18 +56,25 @@ class Row:
     @property
     def plain_median(self) -> float:
         """The baseline's median, nan without a baseline."""
-        return median(self.plain) if self.plain else math.nan
+        if self.plain:
+            return median(self.plain)
+        return math.nan
 
     @property
     def verdict(self) -> str:
         """`ok`, `over`, or nothing for a figure without a budget."""
         if self.budget is None:
             return ""
-        return "ok" if self.median <= self.budget.limit(self.plain_median) else "over"
+        if self.median <= self.budget.limit(self.plain_median):
+            return "ok"
+        return "over"
 
     def cells(self) -> tuple[str, ...]:
         """The row's cells, in the order of COLUMNS."""
-        ratio = self.median / self.plain_median if self.plain and self.plain_median else math.nan
+        if self.plain and self.plain_median:
+            ratio = self.median / self.plain_median
+        else:
+            ratio = math.nan
         return (
             self.what,
             amount(self.median, self.unit),
@@ -78,7 +89,9 @@ class Row:
 
     def _p99(self, values: Sequence[float]) -> str:
         """Nothing for a rate, where more is better, and for a handful of values."""
-        return amount(p99(values), self.unit) if len(values) > 4 and not self.unit.endswith("/s") else ""
+        if len(values) > 4 and not self.unit.endswith("/s"):
+            return amount(p99(values), self.unit)
+        return ""
 
 
 def p95(values: Sequence[float]) -> float:
@@ -93,7 +106,12 @@ def p99(values: Sequence[float]) -> float:
 
 def amount(value: float, unit: str) -> str:
     """A number in its unit, with about three digits: `2.31 ms`, `12,000 characters`."""
-    digits = 0 if value >= 100 or value == int(value) else 1 if value >= 10 else 2
+    if value >= 100 or value == int(value):
+        digits = 0
+    elif value >= 10:
+        digits = 1
+    else:
+        digits = 2
     return f"{value:,.{digits}f} {unit}".strip()
 
 
@@ -110,7 +128,9 @@ def milliseconds(call: Callable[[], object]) -> float:
 
 
 def interleaved(rounds: int, *sides: Callable[[], float]) -> list[list[float]]:
-    """What each side measures, the sides taking turns (A B A B), so that a busy machine slows all of them."""
+    """What each side measures, the sides taking turns (A B A B), so that a busy machine slows all
+    of them.
+    """
     found: list[list[float]] = [[] for _ in sides]
     for _ in range(rounds):
         for values, side in zip(found, sides, strict=True):
@@ -122,7 +142,10 @@ def table(rows: Sequence[Row]) -> str:
     """All rows, in columns."""
     cells = [COLUMNS, *(row.cells() for row in rows)]
     widths = [max(len(line[at]) for line in cells) for at in range(len(COLUMNS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
 
 
@@ -131,6 +154,9 @@ def block(rows: Sequence[Row]) -> str:
     width = max((len(row.what) for row in rows), default=0)
     lines = []
     for row in rows:
-        plain = f"   ({row.baseline}: {amount(row.plain_median, row.unit)})" if row.plain else ""
+        if row.plain:
+            plain = f"   ({row.baseline}: {amount(row.plain_median, row.unit)})"
+        else:
+            plain = ""
         lines.append(f"{row.what.ljust(width)}   {amount(row.median, row.unit)}{plain}")
     return "\n".join(lines)

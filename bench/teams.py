@@ -1,14 +1,23 @@
-"""Notes in PostgreSQL beside notes in a folder, in one run: what a call takes, and what replicas and spaces cost.
+"""Notes in PostgreSQL beside notes in a folder, in one run: what a call takes, and what replicas
+and spaces cost.
 
-    python bench/teams.py [--notes 10000] [--parts calls,writers,clients,lag,spaces,move,cold] [--spaces 1,10,100]
+    python bench/teams.py [--notes 10000] [--parts calls,writers,clients,lag,spaces,move,cold]
+    [--spaces 1,10,100]
 
-`calls`: write, read, search and list on both, by turns, in processor time of this process (the server's is not in it)
-and by the clock. `writers`: callers of the sockets of one server and of `--replicas`, who only write, on a folder and
-in PostgreSQL; `--beside SRC` measures another version's `src` by turns. `clients`: `--replicas` processes with
-`--clients` threads together, one call of five a new note; then every acknowledged note is looked for. `lag`: from the
-acknowledgement on one replica to the end of a read that shows it on another, the read begun at once. `spaces`: so many
-spaces of `--each` notes; calls on one of them beside one alone on its server, and what each costs on disk. `move`: a
-folder of `--cold` notes into the database. `cold`: a new replica of as many until its first search. The
+`calls`: write, read, search and list on both, by turns, in processor time of this process (the
+server's is not in it)
+and by the clock. `writers`: callers of the sockets of one server and of `--replicas`, who only
+write, on a folder and
+in PostgreSQL; `--beside SRC` measures another version's `src` by turns. `clients`: `--replicas`
+processes with
+`--clients` threads together, one call of five a new note; then every acknowledged note is looked
+for. `lag`: from the
+acknowledgement on one replica to the end of a read that shows it on another, the read begun at
+once. `spaces`: so many
+spaces of `--each` notes; calls on one of them beside one alone on its server, and what each costs
+on disk. `move`: a
+folder of `--cold` notes into the database. `cold`: a new replica of as many until its first search.
+The
 server is one of its own (or MEMORY_TEST_PG_URL), with its syncs on. All in temporary folders.
 """
 
@@ -26,6 +35,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -51,7 +61,12 @@ WORDS = "the team met and wrote down what it decided about the plan for the next
 
 
 def draft(at: int) -> Draft:
-    return Draft(f"{WORDS}. {rare_word(at)} {WORDS}", project="notes", folder=f"f{at % 50}", title=f"Note {at}")
+    return Draft(
+        f"{WORDS}. {rare_word(at)} {WORDS}",
+        project="notes",
+        folder=f"f{at % 50}",
+        title=f"Note {at}",
+    )
 
 
 def _place(at: int) -> str:
@@ -66,7 +81,9 @@ def filled(memory: Memory, count: int) -> Memory:
 
 
 def _address(url: str, space: str) -> str:
-    return f"{url}&space={space}" if "?" in url else f"{url}?space={space}"
+    if "?" in url:
+        return f"{url}&space={space}"
+    return f"{url}?space={space}"
 
 
 def opened(url: str, space: str, cache: Path) -> Memory:
@@ -76,7 +93,8 @@ def opened(url: str, space: str, cache: Path) -> Memory:
 
 def measured(run: Callable[[int], object], times: int) -> tuple[float, float, float]:
     """Median and 95th percentile by the clock, and processor time, each in ms a call."""
-    took, begun = [], time.process_time()
+    took = []
+    begun = time.process_time()
     for at in range(times):
         start = time.perf_counter()
         run(at)
@@ -85,34 +103,59 @@ def measured(run: Callable[[int], object], times: int) -> tuple[float, float, fl
     return median(took) * 1000, sorted(took)[int(times * 0.95)] * 1000, used * 1000
 
 
+def numbered_call(
+    call: Callable[[Memory, int], object], memory: Memory, first: int, at: int
+) -> object:
+    """Make call number `first + at` of a kind of call."""
+    return call(memory, first + at)
+
+
 def calls(url: str, folder: Path, given: argparse.Namespace) -> None:
-    print(f"\n{given.notes:,} notes            folder: median    p95    cpu   PostgreSQL: median    p95    cpu ms")
+    print(
+        f"\n{given.notes:,} notes            folder: median    p95    cpu   PostgreSQL: median    p95    cpu ms"
+    )
     with open_memory(folder / "home") as near, opened(url, "calls", folder / "a") as far:
         for memory in (near, far):
             filled(memory, given.notes)
         turns: list[tuple[str, int, Callable[[Memory, int], object]]] = [
             ("write", 200, lambda memory, at: memory.write(draft(1_000_000 + at))),
             ("read", 500, lambda memory, at: memory.read(_place(at * 7 % given.notes))),
-            ("search, a rare word", 500, lambda memory, at: memory.search(rare_word(at * 11 % given.notes))),
+            (
+                "search, a rare word",
+                500,
+                lambda memory, at: memory.search(rare_word(at * 11 % given.notes)),
+            ),
             ("search, two words", 200, lambda memory, at: memory.search(f"plan {rare_word(at)}")),
             ("list", 200, lambda memory, at: memory.list(limit=20)),
         ]
         for name, times, call in turns:
             found: dict[str, list[tuple[float, float, float]]] = {"near": [], "far": []}
-            for turn in range(4):  # by turns, so that what else the machine does falls on both
+            # By turns, so that what else the machine does falls on both
+            for turn in range(4):
                 for which, memory in (("near", near), ("far", far)):
                     part = times // 4
-                    run = lambda at, memory=memory, turn=turn, part=part: call(memory, turn * part + at)  # noqa: B023
+                    run = partial(numbered_call, call, memory, turn * part)
                     found[which].append(measured(run, part))
             row = [median(each[at] for each in found[which]) for which in found for at in range(3)]
-            shown = [f"{row[0]:>16.2f}{row[1]:>7.2f}{row[2]:>7.2f}", f"{row[3]:>20.2f}{row[4]:>7.2f}{row[5]:>7.2f}"]
+            shown = [
+                f"{row[0]:>16.2f}{row[1]:>7.2f}{row[2]:>7.2f}",
+                f"{row[3]:>20.2f}{row[4]:>7.2f}{row[5]:>7.2f}",
+            ]
             print(f"{name:<24}{''.join(shown)}", flush=True)
 
 
 def _client(
-    memory: Memory, who: str, seconds: float, count: int, written: list[str], took: list[float], refused: list[str]
+    memory: Memory,
+    who: str,
+    seconds: float,
+    count: int,
+    written: list[str],
+    took: list[float],
+    refused: list[str],
 ) -> None:
-    random, end, number = Random(who), time.monotonic() + seconds, 0
+    random = Random(who)
+    end = time.monotonic() + seconds
+    number = 0
     while time.monotonic() < end:
         start = time.perf_counter()
         try:
@@ -124,10 +167,13 @@ def _client(
         time.sleep(random.random())
 
 
-def _call(memory: Memory, random: Random, title: str, number: int, count: int, written: list[str]) -> None:
+def _call(
+    memory: Memory, random: Random, title: str, number: int, count: int, written: list[str]
+) -> None:
     if number % 5 == 0:
         note = Draft(f"{WORDS} {title}", project="notes", folder="clients", title=title)
-        memory.in_turn(lambda: memory.write(note))  # as a server calls a tool that writes
+        # As a server calls a tool that writes
+        memory.in_turn(lambda: memory.write(note))
         written.append(title)
     elif number % 5 in (1, 2):
         memory.search(rare_word(random.randrange(count)))
@@ -141,10 +187,21 @@ def _call(memory: Memory, random: Random, title: str, number: int, count: int, w
 def _daemon(home: str, source: Path, cache: Path) -> Iterator[Path]:
     """A `memory serve` of this version of the source. Yields its home, where its socket is."""
     environment = os.environ | {"PYTHONPATH": str(source), "XDG_CACHE_HOME": str(cache)}
-    command = [sys.executable, "-m", "memoranda", "serve", "--home", home, "--interval", "1h",
-               "--http", "127.0.0.1:0"]  # fmt: skip
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                               text=True)  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "memoranda",
+        "serve",
+        "--home",
+        home,
+        "--interval",
+        "1h",
+        "--http",
+        "127.0.0.1:0",
+    ]
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     try:
         assert process.stdout is not None
         process.stdout.readline()
@@ -156,24 +213,43 @@ def _daemon(home: str, source: Path, cache: Path) -> Iterator[Path]:
 
 
 def writers(url: str, folder: Path, given: argparse.Namespace) -> None:
-    print(f"\n{'writers for ' + str(given.burst) + ' s':<24}{'':<12}{'a second':>10}{'median ms':>10}{'p95':>8}"
-          f"{'written':>9}{'lost':>6}{'refused':>8}")  # fmt: skip
+    print(
+        f"\n{'writers for ' + str(given.burst) + ' s':<24}{'':<12}{'a second':>10}{'median ms':>10}{'p95':>8}"
+        f"{'written':>9}{'lost':>6}{'refused':>8}"
+    )
     versions = {"now": HERE.parent / "src"} | ({"before": given.beside} if given.beside else {})
     for replicas, many in ((1, 1), (1, 20), (1, 100), (given.replicas, given.clients)):
         for version, source in versions.items():
             for kind in ("folder", "PostgreSQL"):
                 name = f"{kind[0]}{replicas}x{many}-{version}".lower()
-                homes = [str(folder / name)] if kind == "folder" else [_address(url, name)] * replicas
+                if kind == "folder":
+                    homes = [str(folder / name)]
+                else:
+                    homes = [_address(url, name)] * replicas
                 if len(homes) == replicas:
-                    _write_all(f"{replicas} x {many} {kind}", version, homes, source, folder / f"c-{name}",
-                               argparse.Namespace(every=1, pause=0, seconds=given.burst, callers=many))  # fmt: skip
+                    _write_all(
+                        f"{replicas} x {many} {kind}",
+                        version,
+                        homes,
+                        source,
+                        folder / f"c-{name}",
+                        argparse.Namespace(every=1, pause=0, seconds=given.burst, callers=many),
+                    )
 
 
 def _write_all(
-    title: str, version: str, homes: Sequence[str], source: Path, cache: Path, given: argparse.Namespace
+    title: str,
+    version: str,
+    homes: Sequence[str],
+    source: Path,
+    cache: Path,
+    given: argparse.Namespace,
 ) -> None:
     with ExitStack() as stack:
-        served = [stack.enter_context(_daemon(home, source, cache / str(at))) for at, home in enumerate(homes)]
+        served = [
+            stack.enter_context(_daemon(home, source, cache / str(at)))
+            for at, home in enumerate(homes)
+        ]
         connects = [callers.connect_socket(home) for home in served for _ in range(given.callers)]
         times, kept, refused = asyncio.run(callers.crowd(connects, given))
     os.environ["XDG_CACHE_HOME"] = str(cache / "after")
@@ -181,18 +257,26 @@ def _write_all(
         titles = [note.title for note in memory.list(limit=0)[0]]
     times.sort()
     lost = len({f"New {each}" for each in kept} - {*titles}) + len(titles) - len({*titles})
-    print(f"{title:<24}{version:<12}{len(kept) / given.seconds:>10.0f}{median(times):>10.1f}"
-          f"{times[int(len(times) * 0.95)]:>8.0f}{len(kept):>9,}{lost:>6}{refused:>8}", flush=True)  # fmt: skip
+    print(
+        f"{title:<24}{version:<12}{len(kept) / given.seconds:>10.0f}{median(times):>10.1f}"
+        f"{times[int(len(times) * 0.95)]:>8.0f}{len(kept):>9,}{lost:>6}{refused:>8}",
+        flush=True,
+    )
 
 
-def _replica(url: str, cache: Path, name: str, clients: int, seconds: float, count: int, answer) -> None:
+def _replica(
+    url: str, cache: Path, name: str, clients: int, seconds: float, count: int, answer
+) -> None:
     written: list[str] = []
     took: list[float] = []
     refused: list[str] = []
 
     with opened(url, "calls", cache) as memory:
         rest = (seconds, count, written, took, refused)
-        threads = [threading.Thread(target=_client, args=(memory, f"{name}{at}", *rest)) for at in range(clients)]
+        threads = [
+            threading.Thread(target=_client, args=(memory, f"{name}{at}", *rest))
+            for at in range(clients)
+        ]
         for each in threads:
             each.start()
         for each in threads:
@@ -204,14 +288,17 @@ def clients(url: str, folder: Path, given: argparse.Namespace) -> None:
     context = multiprocessing.get_context("spawn")
     answer = context.Queue()
     share = given.clients // given.replicas
-    for at in range(given.replicas):  # the copies are there already, as on servers that run
+    # The copies are there already, as on servers that run
+    for at in range(given.replicas):
         with opened(url, "calls", folder / f"r{at}") as memory:
             while memory.lag():
                 time.sleep(0.05)
             memory.search("begin")
     rest = (share, given.seconds, given.notes, answer)
-    processes = [context.Process(target=_replica, args=(url, folder / f"r{at}", f"r{at}-", *rest))
-                 for at in range(given.replicas)]  # fmt: skip
+    processes = [
+        context.Process(target=_replica, args=(url, folder / f"r{at}", f"r{at}-", *rest))
+        for at in range(given.replicas)
+    ]
     for each in processes:
         each.start()
     found = [answer.get() for _ in processes]
@@ -224,18 +311,24 @@ def clients(url: str, folder: Path, given: argparse.Namespace) -> None:
         while memory.lag():
             time.sleep(0.05)
         titles = [note.title for note in memory.list(limit=0)[0]]
-    lost, twice = len({*written} - {*titles}), sum(titles.count(title) > 1 for title in written[:2000])
+    lost = len({*written} - {*titles})
+    twice = sum(titles.count(title) > 1 for title in written[:2000])
     tail = [took[int(len(took) * part)] * 1000 for part in (0.5, 0.95, 0.99)]
-    print(f"\n{given.replicas} replicas, {share * given.replicas} clients, {given.seconds:.0f} s: {len(took):,} calls, "
-          f"{len(took) / given.seconds:.0f} a second; median {tail[0]:.0f} ms, p95 {tail[1]:.0f}, p99 {tail[2]:.0f}; "
-          f"{len(written):,} notes written, {lost} lost, {twice} twice, {len(refused)} refused", *refused[:1],
-          flush=True)  # fmt: skip
+    print(
+        f"\n{given.replicas} replicas, {share * given.replicas} clients, {given.seconds:.0f} s: {len(took):,} calls, "
+        f"{len(took) / given.seconds:.0f} a second; median {tail[0]:.0f} ms, p95 {tail[1]:.0f}, p99 {tail[2]:.0f}; "
+        f"{len(written):,} notes written, {lost} lost, {twice} twice, {len(refused)} refused",
+        *refused[:1],
+        flush=True,
+    )
 
 
 def lag(url: str, folder: Path, given: argparse.Namespace) -> None:
-    took, asked = [], []
+    took = []
+    asked = []
     with opened(url, "calls", folder / "a") as one, opened(url, "calls", folder / "b") as two:
-        while two.lag():  # a new copy is filled in the background
+        # A new copy is filled in the background
+        while two.lag():
             time.sleep(0.05)
         two.search("begin")
         for at in range(300):
@@ -250,7 +343,10 @@ def lag(url: str, folder: Path, given: argparse.Namespace) -> None:
     took.sort()
     asked.sort()
     print(f"\nload {os.getloadavg()[0]:.0f}: milliseconds{'median':>12}{'p95':>8}{'p99':>8}")
-    for name, times in (("acknowledged here, read there", took), ("one question to the database", asked)):
+    for name, times in (
+        ("acknowledged here, read there", took),
+        ("one question to the database", asked),
+    ):
         row = [times[int(len(times) * part)] * 1000 for part in (0.5, 0.95, 0.99)]
         print(f"{name:<31}{row[0]:>8.1f}{row[1]:>8.1f}{row[2]:>8.1f}", flush=True)
 
@@ -260,29 +356,38 @@ def _size(folder: Path) -> int:
 
 
 def _rows(count: int, space: Path) -> tuple[str, str]:
-    """What `count` notes written one by one are in the tables, as COPY takes it: notes and journal. They are made from
-    two that are really written."""
+    """What `count` notes written one by one are in the tables, as COPY takes it: notes and journal.
+    They are made from two that are really written."""
     with open_memory(space) as memory:
-        memory.write(draft(51))  # makes the folder
+        # Makes the folder
+        memory.write(draft(51))
         memory.write(draft(1))
     change = Change.load((space / ".memoranda/history/journal.jsonl").read_bytes().splitlines()[-1])
     text = (space / _place(1)).read_text()
-    notes, journal = [], []
+    notes = []
+    journal = []
     for number in range(1, count + 1):
-        body = text.replace(rare_word(1), rare_word(number)).replace("f1/note-1", f"f{number % 50}/note-{number}")
+        body = text.replace(rare_word(1), rare_word(number)).replace(
+            "f1/note-1", f"f{number % 50}/note-{number}"
+        )
         data = body.replace("Note 1", f"Note {number}").encode()
         digest, (touched,) = sha256(data), (each for each in change.files if each.do == "put")
         path = _place(number).removeprefix("notes/")
         files = [replace(touched, path=path, new=digest, size=len(data))]
         line = replace(change, number=number, path=path, files=files).dump()
-        notes.append(f"@\tnotes\t{path}\tfile\t\\\\x{data.hex()}\t{digest}\t384\t{time.time_ns()}\t{number}\n")
+        notes.append(
+            f"@\tnotes\t{path}\tfile\t\\\\x{data.hex()}\t{digest}\t384\t{time.time_ns()}\t{number}\n"
+        )
         journal.append(f"@\t{number}\t{uuid4()}\t{change.time}\t\\\\x{line.hex()}\n")
     return "".join(notes), "".join(journal)
 
 
 def _fill_space(url: str, name: str, notes: str, journal: str) -> None:
-    """The rows into the partitions of a new space, past the lock and the index, which have no part in it."""
-    database, suffix = SpaceDatabase(url, name), sha256(name.encode())[:12]
+    """The rows into the partitions of a new space, past the lock and the index, which have no part
+    in it.
+    """
+    database = SpaceDatabase(url, name)
+    suffix = sha256(name.encode())[:12]
     database.prepare()
     db = database._db
     with db.transaction(), db.cursor() as cursor:
@@ -292,7 +397,9 @@ def _fill_space(url: str, name: str, notes: str, journal: str) -> None:
         ):
             with cursor.copy(f"copy memoranda.{table}_{suffix} ({columns}) from stdin") as copy:
                 copy.write(rows.replace("@\t", f"{name}\t"))
-        db.execute("update memoranda.space set last = %s where name = %s", [journal.count("\n"), name])
+        db.execute(
+            "update memoranda.space set last = %s where name = %s", [journal.count("\n"), name]
+        )
     db.execute(f"vacuum analyze memoranda.note_{suffix}, memoranda.journal_{suffix}")
     database.close()
 
@@ -309,14 +416,20 @@ def spaces(url: str, folder: Path, given: argparse.Namespace) -> None:
             for many in map(int, given.spaces.split(",")):
                 for at in range(made, many):
                     _fill_space(url, f"many-{at}", notes, journal)
-                made, grown = many, _database_size(url) - base
-                print(f"\n{many} spaces of {given.each:,} notes: {grown / 1e6:,.0f} MB, {grown / many / 1e3:,.0f} KB a "
-                      f"space, {grown / many / given.each:,.0f} bytes a note", flush=True)  # fmt: skip
+                made = many
+                grown = _database_size(url) - base
+                print(
+                    f"\n{many} spaces of {given.each:,} notes: {grown / 1e6:,.0f} MB, {grown / many / 1e3:,.0f} KB a "
+                    f"space, {grown / many / given.each:,.0f} bytes a note",
+                    flush=True,
+                )
                 start = time.perf_counter()
                 with opened(url, f"many-{many // 2}", folder / f"of-{many}") as one:
                     one.search("begin")
-                    print(f"{'':<24}alone: median    cpu   one of {many:>3}: median    cpu ms   (first search after "
-                          f"{time.perf_counter() - start:.1f} s)")  # fmt: skip
+                    print(
+                        f"{'':<24}alone: median    cpu   one of {many:>3}: median    cpu ms   (first search after "
+                        f"{time.perf_counter() - start:.1f} s)"
+                    )
                     _by_turns(single, one, given.each)
     with opened(url, "empty", folder / "a"):
         pass
@@ -331,7 +444,11 @@ def _by_turns(single: Memory, one: Memory, count: int) -> None:
     turns: list[tuple[str, int, Callable[[Memory, int], object]]] = [
         ("search", 200, lambda memory, at: memory.search(rare_word(at * 11 % count))),
         ("read", 200, lambda memory, at: memory.read(_place(1 + at * 7 % count))),
-        ("write", 100, lambda memory, at: memory.write(Draft(f"{WORDS} {uuid4()}", title=str(uuid4())))),
+        (
+            "write",
+            100,
+            lambda memory, at: memory.write(Draft(f"{WORDS} {uuid4()}", title=str(uuid4()))),
+        ),
     ]
     for name, times, call in turns:
         found = []
@@ -339,8 +456,11 @@ def _by_turns(single: Memory, one: Memory, count: int) -> None:
             for memory in (single, one):
                 found.append(measured(lambda at, memory=memory: call(memory, at), times // 5))  # noqa: B023
         row = [median(each[at] for each in found[which::2]) for which in (0, 1) for at in (0, 2)]
-        print(f"{name:<24}{row[0]:>13.2f}{row[1]:>7.2f}{row[2]:>20.2f}{row[3]:>7.2f}{row[2] / row[0]:>10.2f} times, "
-              f"{row[3] / row[1]:.2f} of cpu", flush=True)  # fmt: skip
+        print(
+            f"{name:<24}{row[0]:>13.2f}{row[1]:>7.2f}{row[2]:>20.2f}{row[3]:>7.2f}{row[2] / row[0]:>10.2f} times, "
+            f"{row[3] / row[1]:.2f} of cpu",
+            flush=True,
+        )
 
 
 def _database_size(url: str) -> int:
@@ -353,23 +473,29 @@ def _database_size(url: str) -> int:
 def moving(url: str, folder: Path, given: argparse.Namespace) -> None:
     with open_memory(folder / "large") as memory:
         memory.write(draft(0))
-    for at in range(1, given.cold):  # by hand: what is measured comes after
+    # By hand: what is measured comes after
+    for at in range(1, given.cold):
         place = folder / "large" / _place(at)
         place.parent.mkdir(exist_ok=True, parents=True)
         place.write_text(f"---\ntitle: Note {at}\n---\n{draft(at).text}\n")
     start = time.perf_counter()
     moved = move(str(folder / "large"), _address(url, "moved"))
     took = time.perf_counter() - start
-    print(f"\nmoved {moved.files:,} files and {moved.changes:,} changes into the database: {took:.1f} s", flush=True)
+    print(
+        f"\nmoved {moved.files:,} files and {moved.changes:,} changes into the database: {took:.1f} s",
+        flush=True,
+    )
 
 
 def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
     _fill_space(url, "cold", *_rows(given.cold, folder / "cold-rows"))
     os.environ["XDG_CACHE_HOME"] = str(folder / "new")
-    start, used = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    used = time.process_time()
     with open_memory(_address(url, "cold"), serving=True) as memory:
         memory.search(rare_word(7))
-        first, said = time.perf_counter() - start, memory.warnings
+        first = time.perf_counter() - start
+        said = memory.warnings
         while memory.lag():
             time.sleep(0.05)
             if time.perf_counter() - start > 10 * first + 5 and len(said) < 2:
@@ -378,14 +504,21 @@ def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
         filled_after = time.perf_counter() - start
         assert memory.search(rare_word(7)).total
         ready = time.perf_counter() - start
-    used, size = time.process_time() - used, _size(folder / "new") / 1e6
-    print(f"\na new replica of {given.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, "
-          f"found after {ready:.1f} s ({used:.1f} s of processor); {size:.0f} MB on its disk; meanwhile it says:",
-          *said, sep="\n  ")  # fmt: skip
+    used = time.process_time() - used
+    size = _size(folder / "new") / 1e6
+    print(
+        f"\na new replica of {given.cold:,} notes: answers after {first:.1f} s, all notes after {filled_after:.1f}, "
+        f"found after {ready:.1f} s ({used:.1f} s of processor); {size:.0f} MB on its disk; meanwhile it says:",
+        *said,
+        sep="\n  ",
+    )
     start = time.perf_counter()
     with opened(url, "cold", folder / "new") as memory:
         memory.search(rare_word(7))
-    print(f"the same replica opened again and searched: {time.perf_counter() - start:.2f} s", flush=True)
+    print(
+        f"the same replica opened again and searched: {time.perf_counter() - start:.2f} s",
+        flush=True,
+    )
 
 
 PARTS = {
@@ -402,18 +535,29 @@ PARTS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the parts wanted and print them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--notes", type=int, default=10_000, help="notes of calls and clients [10000]")
+    parser.add_argument(
+        "--notes", type=int, default=10_000, help="notes of calls and clients [10000]"
+    )
     parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)} [all]")
-    parser.add_argument("--seconds", type=float, default=60.0, help="for how long clients call [60]")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="for how long clients call [60]"
+    )
     parser.add_argument("--clients", type=int, default=100, help="clients together [100]")
     parser.add_argument("--replicas", type=int, default=3, help="replicas at once [3]")
     parser.add_argument("--burst", type=float, default=8.0, help="seconds writers write [8]")
-    parser.add_argument("--beside", type=Path, help="the src folder of another version, for writers")
-    parser.add_argument("--spaces", default="1,10,100", help="how many spaces, one after another [1,10,100]")
+    parser.add_argument(
+        "--beside", type=Path, help="the src folder of another version, for writers"
+    )
+    parser.add_argument(
+        "--spaces", default="1,10,100", help="how many spaces, one after another [1,10,100]"
+    )
     parser.add_argument("--each", type=int, default=10_000, help="notes in each of them [10000]")
     parser.add_argument("--cold", type=int, default=100_000, help="notes of a cold start [100000]")
     given = parser.parse_args(arguments)
-    with served(durable=True) as url, tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder:
+    with (
+        served(durable=True) as url,
+        tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder,
+    ):
         for name in given.parts.split(","):
             if name in ("clients", "lag") and "calls" not in given.parts:
                 with opened(url, "calls", Path(folder) / "a") as memory:

@@ -16,11 +16,15 @@ from memoranda.faces.tool import Registry
 from memoranda.note.entry import DEFAULT_NAMESPACE, places
 from table import Budget, Row, interleaved, milliseconds
 
-GRAPH_TIMES, SMALL_TIMES, RECALL_TIMES = 0.2, 1.0, 2.0
-REWRITE_TIMES, RECALL_MS, REMEMBER_MS = 0.1, 5.0, 10.0
+GRAPH_TIMES = 0.2
+SMALL_TIMES = 1.0
+RECALL_TIMES = 2.0
+REWRITE_TIMES = 0.1
+RECALL_MS = 5.0
+REMEMBER_MS = 10.0
 MANY = 10_000
-"""From so many entities on a graph call may take a fifth of the baseline's time, a recall a tenth of that of writing
-all entries as one file; before, all of it."""
+"""From so many entities on a graph call may take a fifth of the baseline's time, a recall a tenth
+of that of writing all entries as one file; before, all of it."""
 ROUNDS = 30
 
 
@@ -43,16 +47,26 @@ def graph(ground: Ground) -> list[Row]:
     return rows
 
 
-def _graph_times(memory: Memory, tools: Registry, lines: Path, entities: int) -> dict[str, list[list[float]]]:
+def _graph_times(
+    memory: Memory, tools: Registry, lines: Path, entities: int
+) -> dict[str, list[list[float]]]:
     chance = Random(5)
     call = partial(_call, tools, memory)
-    calls = {"lookup": "memory_open_nodes", "search": "memory_search_nodes", "write": "memory_create_entities"}
+    calls = {
+        "lookup": "memory_open_nodes",
+        "search": "memory_search_nodes",
+        "write": "memory_create_entities",
+    }
     times: dict[str, list[list[float]]] = {name: [[], []] for name in calls}
     for number in range(ROUNDS):
         name = _name(chance.randrange(entities))
         new = {"name": f"Newcomer {number}", "entityType": "person", "observations": ["came late"]}
         mark = _mark(chance.randrange(entities))
-        asked = {"lookup": {"names": [name]}, "search": {"query": mark}, "write": {"entities": [new]}}
+        asked = {
+            "lookup": {"names": [name]},
+            "search": {"query": mark},
+            "write": {"entities": [new]},
+        }
         raw = {
             "lookup": partial(plain.open_node, lines, name),
             "search": partial(plain.search_nodes, lines, mark),
@@ -60,7 +74,9 @@ def _graph_times(memory: Memory, tools: Registry, lines: Path, entities: int) ->
         }
         for verb, tool in calls.items():
             pair = interleaved(
-                1, partial(milliseconds, partial(call, tool, asked[verb])), partial(milliseconds, raw[verb])
+                1,
+                partial(milliseconds, partial(call, tool, asked[verb])),
+                partial(milliseconds, raw[verb]),
             )
             for kept, measured in zip(times[verb], pair, strict=True):
                 kept += measured
@@ -68,8 +84,8 @@ def _graph_times(memory: Memory, tools: Registry, lines: Path, entities: int) ->
 
 
 def recall(ground: Ground) -> list[Row]:
-    """One key read by its name, with few and with many other keys, and beside a JSON file written whole at each
-    recall, as the agent-memory server does it; and a key written among many."""
+    """One key read by its name, with few and with many other keys, and beside a JSON file written
+    whole at each recall, as the agent-memory server does it; and a key written among many."""
     found: dict[int, list[float]] = {}
     written: list[float] = []
     for entries in (ground.small, ground.notes):
@@ -92,10 +108,19 @@ def recall(ground: Ground) -> list[Row]:
     share = Budget(times=REWRITE_TIMES if ground.notes >= MANY else SMALL_TIMES)
     few_keys = f"with {ground.small:,} keys"
     return [
-        Row(f"recall of a key, {ground.notes:,} keys", "ms", many, few, few_keys, Budget(times=RECALL_TIMES)),
+        Row(
+            f"recall of a key, {ground.notes:,} keys",
+            "ms",
+            many,
+            few,
+            few_keys,
+            Budget(times=RECALL_TIMES),
+        ),
         Row(f"  beside a JSON file of {ground.notes:,}", "ms", many, whole, "JSON file", share),
         Row("  by the clock", "ms", many, budget=Budget(most=RECALL_MS)),
-        Row(f"remember a key, {ground.notes:,} keys", "ms", written, budget=Budget(most=REMEMBER_MS)),
+        Row(
+            f"remember a key, {ground.notes:,} keys", "ms", written, budget=Budget(most=REMEMBER_MS)
+        ),
     ]
 
 
@@ -122,16 +147,29 @@ def _key(number: int) -> str:
 def _seed_graph(folder: Path, lines: Path, entities: int) -> None:
     """Entities of three observations and two relations each: as notes, and as a JSON Lines file."""
     folder.mkdir(parents=True)
-    entity_rows, relation_rows = [], []
+    entity_rows = []
+    relation_rows = []
     for number in range(entities):
-        name, others = _name(number), [_name((number * 7 + step) % entities) for step in (1, 2)]
-        seen = [f"was seen with {_mark(number)}", "likes tea in the morning", "works at the harbour"]
+        name = _name(number)
+        others = [_name((number * 7 + step) % entities) for step in (1, 2)]
+        seen = [
+            f"was seen with {_mark(number)}",
+            "likes tea in the morning",
+            "works at the harbour",
+        ]
         items = "\n".join(f"- {each}" for each in seen)
         links = "\n".join(f"- knows [[{other}]]" for other in others)
         header = f"---\ntitle: {name}\ntype: person\n---\n"
-        (folder / f"{name}.md").write_text(f"{header}\n## Observations\n\n{items}\n\n## Relations\n\n{links}\n")
-        entity_rows.append({"type": "entity", "name": name, "entityType": "person", "observations": seen})
-        relation_rows += [{"type": "relation", "from": name, "to": other, "relationType": "knows"} for other in others]
+        (folder / f"{name}.md").write_text(
+            f"{header}\n## Observations\n\n{items}\n\n## Relations\n\n{links}\n"
+        )
+        entity_rows.append(
+            {"type": "entity", "name": name, "entityType": "person", "observations": seen}
+        )
+        relation_rows += [
+            {"type": "relation", "from": name, "to": other, "relationType": "knows"}
+            for other in others
+        ]
     lines.write_text("\n".join(map(json.dumps, [*entity_rows, *relation_rows])))
 
 

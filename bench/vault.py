@@ -67,12 +67,49 @@ weather thunder drizzle blizzard humidity pressure compass latitude harvest seas
 
 SUFFIXES = ("s", "ing", "ed", "er", "less", "ful", "like", "ward", "proof", "work", "side", "land")
 
-CATEGORIES = ("fact", "decision", "idea", "rule", "lesson", "tip", "question", "cause", "measured", "habit")
-RELATIONS = ("relates_to", "part_of", "depends_on", "follows", "caused_by", "refines", '"was inspired by"')
+CATEGORIES = (
+    "fact",
+    "decision",
+    "idea",
+    "rule",
+    "lesson",
+    "tip",
+    "question",
+    "cause",
+    "measured",
+    "habit",
+)
+RELATIONS = (
+    "relates_to",
+    "part_of",
+    "depends_on",
+    "follows",
+    "caused_by",
+    "refines",
+    '"was inspired by"',
+)
 TYPES = ("note", "note", "note", "decision", "person", "project", "howto", "meeting", "book")
-AREAS = ("work", "life", "reading", "people", "projects", "research", "travel", "kitchen", "journal")
+AREAS = (
+    "work",
+    "life",
+    "reading",
+    "people",
+    "projects",
+    "research",
+    "travel",
+    "kitchen",
+    "journal",
+)
 TAGS = tuple(BASE_WORDS[k] for k in range(0, 240, 6))
-HEADINGS = ("Background", "What we know", "Findings", "Next steps", "Details", "Notes", "Why it matters")
+HEADINGS = (
+    "Background",
+    "What we know",
+    "Findings",
+    "Next steps",
+    "Details",
+    "Notes",
+    "Why it matters",
+)
 
 ZH_WHEN = _listed("""
 今天早上 昨天下午 上个星期 去年冬天 春天的时候 下雨以后 会议结束以后 半夜里 周末 每天晚上 国庆节前
@@ -107,7 +144,9 @@ ZH_THEN = _listed("""
 非常顺利 有点麻烦 需要再检查一遍 大家都很高兴 结果和去年一样 还没有结论 应该写进手册 值得记住
 花了三个小时 下次提前准备 没有人反对 价格比想象的高 原因是粗心 后来才明白 已经告诉所有人 暂时先这样
 """)
-ZH_TITLES = _listed("湿地观察 读书笔记 菜谱 会议纪要 骑行计划 数据库笔记 语言学习 故障复盘 天气记录 家庭账本")
+ZH_TITLES = _listed(
+    "湿地观察 读书笔记 菜谱 会议纪要 骑行计划 数据库笔记 语言学习 故障复盘 天气记录 家庭账本"
+)
 ZH_HEADINGS = ("背景", "经过", "结论", "下一步", "细节")
 ZH_CATEGORIES = ("事实", "决定", "想法", "经验", "问题")
 RARE_CHARACTERS = "".join(map(chr, range(0x9E80, 0x9E80 + 40)))
@@ -149,7 +188,9 @@ def rare_word(number: int) -> str:
 
 
 def rare_name(number: int) -> str:
-    """Three characters that stand once in the Chinese note `number` and nowhere else (below 640,000)."""
+    """Three characters that stand once in the Chinese note `number` and nowhere else (below
+    640,000).
+    """
     code = (number // 10 * 7919 + 104_729) % 64_000
     return "".join(RARE_CHARACTERS[code // 40**power % 40] for power in range(3))
 
@@ -164,7 +205,8 @@ def title_of(number: int) -> str:
     if is_chinese(number):
         return f"{ZH_TITLES[number // 10 % len(ZH_TITLES)]} {number}"
     base = BASE_WORDS
-    first, second = base[number * 31 % len(base)], base[(number * 17 + number // len(base) + 5) % len(base)]
+    first = base[number * 31 % len(base)]
+    second = base[(number * 17 + number // len(base) + 5) % len(base)]
     return f"{first.capitalize()} {second} {number}"
 
 
@@ -180,9 +222,14 @@ def time_of(number: int, seed: int = 1) -> int:
 
 
 def note_text(number: int, notes: int, seed: int = 1) -> str:
-    """The whole text of note `number` in a vault of `notes`; relations point to titles of that vault."""
+    """The whole text of note `number` in a vault of `notes`; relations point to titles of that
+    vault.
+    """
     chance = Random(f"{seed}:{number}")
-    body = _chinese_body if is_chinese(number) else _english_body
+    if is_chinese(number):
+        body = _chinese_body
+    else:
+        body = _english_body
     return "\n".join([*_header(number, seed, chance), *body(number, notes, chance)]) + "\n"
 
 
@@ -194,11 +241,13 @@ def make_vault(folder: str | Path, notes: int, seed: int = 1) -> list[str]:
     """
     if not 0 <= notes <= 640_000:
         raise ValueError(f"notes must be between 0 and 640000, got {notes}")
-    root, paths = os.fspath(folder), [path_of(number) for number in range(notes)]
+    root = os.fspath(folder)
+    paths = [path_of(number) for number in range(notes)]
     for parent in {path.rpartition("/")[0] for path in paths}:
         os.makedirs(os.path.join(root, parent), exist_ok=True)
     for number, path in enumerate(paths):
-        place, stamp = os.path.join(root, path), time_of(number, seed)
+        place = os.path.join(root, path)
+        stamp = time_of(number, seed)
         with open(place, "wb") as stream:
             stream.write(note_text(number, notes, seed).encode())
         os.utime(place, (stamp, stamp))
@@ -206,7 +255,9 @@ def make_vault(folder: str | Path, notes: int, seed: int = 1) -> list[str]:
 
 
 def questions(notes: int, seed: int = 1, each: int = 20) -> list[Question]:
-    """`each` sample queries of every kind for a vault of `notes`; kinds take turns. ValueError below 10 notes."""
+    """`each` sample queries of every kind for a vault of `notes`; kinds take turns. ValueError
+    below 10 notes.
+    """
     if notes < 10:
         raise ValueError(f"questions need a vault of at least 10 notes, got {notes}")
     chance = Random(f"{seed}:questions")
@@ -221,7 +272,9 @@ def _one_of_each(notes: int, seed: int, chance: Random) -> Iterator[Question]:
     longest = max(words, key=len)
     yield Question("rare", rare_word(english), english, True)
     yield Question("common", _common_word_of(words, chance), english, False)
-    yield Question("both", f"{words[0]} {longest if longest != words[0] else words[1]}", english, False)
+    yield Question(
+        "both", f"{words[0]} {longest if longest != words[0] else words[1]}", english, False
+    )
     yield Question("phrase", '"' + " ".join(words[start : start + 3]) + '"', english, False)
     yield Question("prefix", longest[:4], english, False)
     yield Question("chinese", _chinese_word_of(chinese, notes, seed, chance), chinese, False)
@@ -238,7 +291,12 @@ def _sentence_of(number: int, notes: int, seed: int, chance: Random) -> list[str
     """The words of one sentence of an English note's prose, in lower case; seven or more."""
     lines = note_text(number, notes, seed).split("\n")
     prose = [line.rstrip(".") for line in lines if line.endswith(".") and "[[" not in line]
-    return chance.choice([s for line in prose for s in line.split(". ")]).lower().replace(",", "").split(" ")
+    return (
+        chance.choice([s for line in prose for s in line.split(". ")])
+        .lower()
+        .replace(",", "")
+        .split(" ")
+    )
 
 
 def _common_word_of(words: list[str], chance: Random) -> str:
@@ -280,8 +338,14 @@ def _english_body(number: int, notes: int, chance: Random) -> Iterator[str]:
         if part == planted:
             yield f"The code name here was {rare_word(number)} and {_link(number, notes, chance)} knows why."
         for _ in range(chance.randint(1, 3)):
-            tag = f" #{chance.choice(TAGS)}" if chance.random() < 0.6 else ""
-            context = f" ({next(words)} {next(words)})" if chance.random() < 0.2 else ""
+            if chance.random() < 0.6:
+                tag = f" #{chance.choice(TAGS)}"
+            else:
+                tag = ""
+            if chance.random() < 0.2:
+                context = f" ({next(words)} {next(words)})"
+            else:
+                context = ""
             text = " ".join(next(words) for _ in range(chance.randint(5, 11)))
             yield f"- [{chance.choice(CATEGORIES)}] {text}{tag}{context}"
     if chance.random() < 0.02:
@@ -313,7 +377,9 @@ def _relations(number: int, notes: int, chance: Random) -> Iterator[str]:
 
 
 def _link(number: int, notes: int, chance: Random) -> str:
-    """A link to another note: low numbers are linked often (hubs), one in thirty is not written yet."""
+    """A link to another note: low numbers are linked often (hubs), one in thirty is not written
+    yet.
+    """
     if chance.random() < 1 / 30:
         return f"[[Later {chance.choice(BASE_WORDS)} {chance.randrange(notes)}]]"
     target = int(notes * chance.random() ** 3)
@@ -345,7 +411,10 @@ def _chinese(chance: Random, sentences: int) -> str:
 
 def _chinese_sentence(chance: Random) -> str:
     pick = chance.choice
-    who = pick(ZH_WHO) if chance.random() < 0.6 else pick(ZH_SURNAMES) + pick(ZH_GIVEN) + pick(ZH_GIVEN)
+    if chance.random() < 0.6:
+        who = pick(ZH_WHO)
+    else:
+        who = pick(ZH_SURNAMES) + pick(ZH_GIVEN) + pick(ZH_GIVEN)
     what = ZH_WHAT[int(len(ZH_WHAT) * chance.random() ** 2)]
     how = pick(ZH_HOW) if chance.random() < 0.5 else ""
     return f"{pick(ZH_WHEN)}{who}在{pick(ZH_WHERE)}{pick(ZH_DID)}{how}{what},{pick(ZH_THEN)}。"

@@ -1,8 +1,9 @@
 """The main job on real input, in under a minute: `make demo`.
 
-Starts `memory mcp` as a real process on a fresh home, and lets the official MCP client do what an agent
-does: write memories, link notes, search a vault that its owner added in place, in two languages, walk the
-links, edit, and take a mistake back. The home is temporary and removed at the end.
+Starts `memory mcp` as a real process on a fresh home, and lets the official MCP client do what an
+agent does: write memories, link notes, search a vault that its owner added in place, in two
+languages, walk the links, edit, and take a mistake back. The home is temporary and removed at the
+end.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Agent:
     def __init__(self, client: Client):
         self._client = client
 
-    async def __call__(self, tool: str, lines: int = 14, quiet: bool = False, **arguments: object) -> str:
+    async def __call__(
+        self, tool: str, lines: int = 14, quiet: bool = False, **arguments: object
+    ) -> str:
         result = await self._client.call_tool(tool, arguments)
         text = result.content[0].text
         if result.is_error:
@@ -79,14 +82,18 @@ def memory(home: Path, *arguments: str) -> str:
 
 
 async def work(home: Path, vault: Path) -> None:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "memoranda", "mcp", "--home", str(home)])
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "memoranda", "mcp", "--home", str(home)]
+    )
     async with Client(stdio_client(server)) as client:
         agent = Agent(client)
         tools = (await client.list_tools()).tools
         heading(f"Connected. {len(tools)} tools: {', '.join(tool.name for tool in tools)}")
 
         heading("An agent remembers something with Anthropic's memory tool")
-        await agent("memory", command="create", path="/memories/user/mara.md", file_text=PREFERENCES)
+        await agent(
+            "memory", command="create", path="/memories/user/mara.md", file_text=PREFERENCES
+        )
         await agent("memory", command="view", path="/memories")
 
         heading("The person adds a vault of Markdown notes, in place: memory project add")
@@ -95,11 +102,14 @@ async def work(home: Path, vault: Path) -> None:
 
         heading("It writes a note that links to both")
         await agent(
-            "write_note", title="Plan for the next release", directory="plans", tags=["release"],
+            "write_note",
+            title="Plan for the next release",
+            directory="plans",
+            tags=["release"],
             content="- [decision] Ship the search rewrite first #search\n"
             "- [risk] Renames on network disks (see [[Durable renames]])\n"
             "- follows [[Release 1.10]]\n- asked_by [[memories::Working with Mara]]\n",
-        )  # fmt: skip
+        )
 
         heading('One question over everything: "fsync rename"')
         assert "Durable renames" in await agent("search_notes", query="fsync rename", page_size=3)
@@ -107,12 +117,22 @@ async def work(home: Path, vault: Path) -> None:
         assert "中文全文检索" in await agent("search_notes", query="全文检索", page_size=2)
 
         heading("Walking the links from the plan, two steps")
-        await agent("build_context", url="memory://notes/plans/plan-for-the-next-release", depth=2, max_related=6,
-                    lines=22)  # fmt: skip
+        await agent(
+            "build_context",
+            url="memory://notes/plans/plan-for-the-next-release",
+            depth=2,
+            max_related=6,
+            lines=22,
+        )
 
         heading("An edit changes only what was asked")
-        await agent("edit_note", identifier="Plan for the next release", operation="find_replace",
-                    find_text="first #search", content="first, then rest #search")  # fmt: skip
+        await agent(
+            "edit_note",
+            identifier="Plan for the next release",
+            operation="find_replace",
+            find_text="first #search",
+            content="first, then rest #search",
+        )
 
         heading("A mistake: the memory is deleted …")
         await agent("memory", command="delete", path="/memories/user/mara.md")
@@ -124,7 +144,9 @@ async def work(home: Path, vault: Path) -> None:
         heading("What changed lately")
         await agent("recent_activity", timeframe="1h", page_size=4)
         same = before == fingerprint(vault)
-        heading(f"The vault: {len(list(vault.rglob('*.md')))} notes, {'not a byte changed' if same else 'CHANGED'}")
+        heading(
+            f"The vault: {len(list(vault.rglob('*.md')))} notes, {'not a byte changed' if same else 'CHANGED'}"
+        )
         if not same:
             raise SystemExit("the vault was changed")
 
@@ -135,7 +157,9 @@ def main() -> None:
         vault = Path(folder) / "vault"
         shutil.copytree(VAULT, vault)
         asyncio.run(work(Path(folder) / "home", vault))
-    print(f"\nDone in {time.perf_counter() - started:.1f} s. The notes above were plain files in a temporary folder.")
+    print(
+        f"\nDone in {time.perf_counter() - started:.1f} s. The notes above were plain files in a temporary folder."
+    )
 
 
 if __name__ == "__main__":

@@ -18,47 +18,74 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# Tests depend neither on the machine's speed nor on chance; MEMORANDA_EXPLORE=1 looks for new examples, and many.
+# Tests depend neither on the machine's speed nor on chance; MEMORANDA_EXPLORE=1 looks for new
+# examples, and many.
 EXPLORE = bool(os.environ.get("MEMORANDA_EXPLORE"))
 settings.register_profile(
-    "ours", deadline=None, print_blob=True, derandomize=not EXPLORE, max_examples=500 if EXPLORE else 50
+    "ours",
+    deadline=None,
+    print_blob=True,
+    derandomize=not EXPLORE,
+    max_examples=500 if EXPLORE else 50,
 )
 settings.load_profile("ours")
 
 
-sys.dont_write_bytecode = False  # to rewrite the asserts of all files anew takes each worker 10 s
-os.environ["MEMORY_SEMANTIC"] = "off"  # whether or not a model is installed here; processes we start inherit it
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # pytest runs in the background of a script
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that tests stop by it would inherit that
+# To rewrite the asserts of all files anew takes each worker 10 s
+sys.dont_write_bytecode = False
+os.environ["MEMORY_SEMANTIC"] = (
+    # Whether or not a model is installed here; processes we start inherit it
+    "off"
+)
+# Pytest runs in the background of a script
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Programs that tests stop by it would inherit that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 MEMORY = Path("/dev/shm")
-"""Where temporary folders are if it is there and has 2 GB left: tests wait for a disk a fifth of their time."""
+"""Where temporary folders are if it is there and has 2 GB left: tests wait for a disk a fifth of
+their time.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update", action="store_true", help="rewrite session transcripts and reference pages")
+    parser.addoption(
+        "--update", action="store_true", help="rewrite session transcripts and reference pages"
+    )
 
-    where = "where the homes of tests have their notes: postgres = in spaces of a server started for it"
+    where = (
+        "where the homes of tests have their notes: postgres = in spaces of a server started for it"
+    )
     parser.addoption("--home-kind", choices=("folder", "postgres"), default="folder", help=where)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("basetemp") is None and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2 * 10**9:
+    if (
+        config.getoption("basetemp") is None
+        and MEMORY.is_dir()
+        and shutil.disk_usage(MEMORY).free > 2 * 10**9
+    ):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     works = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
     if config.getoption("--home-kind") == "postgres" and works:
         _keep_homes_in_postgres(config)
-    config.addinivalue_line("markers", "slow: takes about a second or more; `make test-fast` leaves it out")
+    config.addinivalue_line(
+        "markers", "slow: takes about a second or more; `make test-fast` leaves it out"
+    )
     config.addinivalue_line(
         "markers", "promise(id, ...): the promises of tests/requirements/promises.toml a test keeps"
     )
-    config.addinivalue_line("markers", "folder_home(reason): left out with --home-kind=postgres, for this reason")
+    config.addinivalue_line(
+        "markers", "folder_home(reason): left out with --home-kind=postgres, for this reason"
+    )
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Spare the garbage collector, each time it looks, all that the collection of tests makes: it stays."""
+    """Spare the garbage collector, each time it looks, all that the collection of tests makes: it
+    stays.
+    """
     gc.disable()
     try:
         return (yield)
@@ -71,12 +98,15 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--home-kind") == "postgres":
         for item in items:
-            if (mark := item.get_closest_marker("folder_home")) is not None:
+            mark = item.get_closest_marker("folder_home")
+            if mark is not None:
                 item.add_marker(pytest.mark.skip(reason=mark.args[0]))
 
 
 def _keep_homes_in_postgres(config: pytest.Config) -> None:
-    """Start a server, and have every home of this process and of those it starts be a space of its database."""
+    """Start a server, and have every home of this process and of those it starts be a space of its
+    database.
+    """
     from postgres.homes import sitecustomize
     from postgres.server import served
 
@@ -119,7 +149,9 @@ class Terminal:
         data = stdin.encode() if isinstance(stdin, str) else stdin
         streams = sys.stdin, sys.stdout, sys.stderr
         sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
-        sys.stdout, sys.stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        sys.stdout, sys.stderr = (
+            io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)
+        )
         try:
             status = main(list(argv))
             sys.stdout.flush()
@@ -158,12 +190,20 @@ def memory(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    """The command with an empty home below tmp_path, in UTC, without any of our environment variables."""
+    """The command with an empty home below tmp_path, in UTC, without any of our environment
+    variables.
+    """
     user = tmp_path / "user"
     user.mkdir()
     monkeypatch.setenv("HOME", str(user))
     monkeypatch.setenv("TZ", "UTC")
-    for name in ("MEMORY_HOME", "MEMORY_AGENT", "_MEMORY_COMPLETE", "BASIC_MEMORY_CONFIG_DIR", "COLUMNS"):
+    for name in (
+        "MEMORY_HOME",
+        "MEMORY_AGENT",
+        "_MEMORY_COMPLETE",
+        "BASIC_MEMORY_CONFIG_DIR",
+        "COLUMNS",
+    ):
         monkeypatch.delenv(name, raising=False)
     time.tzset()
     yield Terminal(tmp_path)

@@ -34,7 +34,12 @@ def test_upkeep_decay_and_dream_are_verbs(tmp_path: Path) -> None:
         assert [each.verb for each in memory.dream(dry_run=True).actions] == ["classify"]
         assert len(memory.dream().actions) == 1
         now[0] += timedelta(days=60)
-        assert [each.job for each in memory.upkeep(dry_run=True)] == ["expire", "decay", "upgrade", "consolidate"]
+        assert [each.job for each in memory.upkeep(dry_run=True)] == [
+            "expire",
+            "decay",
+            "upgrade",
+            "consolidate",
+        ]
         assert len(memory.decay(dry_run=True)) == 2
         assert len(memory.decay()) == 2
         assert memory.decay() == []
@@ -84,6 +89,8 @@ def test_export_and_import_are_verbs(tmp_path: Path) -> None:
 def test_a_session_offers_the_toolsets_named(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
         session = Session(memory, tools=["notes", "kv"])
-        assert not session.call("write_note", {"title": "Plan", "folder": "", "content": "x"}).is_error
+        assert not session.call(
+            "write_note", {"title": "Plan", "folder": "", "content": "x"}
+        ).is_error
         assert not session.call("memory_remember", {"key": "editor", "value": "vim"}).is_error
         assert session.call("memory_write", {"content": "x"}).is_error

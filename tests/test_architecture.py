@@ -29,38 +29,96 @@ BELOW = {
     "query": {"errors", "clock", "text", "note"},
     "store": {"errors", "clock", "text", "note"},
     "index": {"errors", "clock", "text", "note", "query", "store", "llm"},
-    "engine": {"errors", "clock", "text", "config", "config_text", "note", "query", "store", "index"},
+    "engine": {
+        "errors",
+        "clock",
+        "text",
+        "config",
+        "config_text",
+        "note",
+        "query",
+        "store",
+        "index",
+    },
     "faces": {"errors", "clock", "text", "config", "note", "query", "engine", "llm"},
     "jobs": {"errors", "clock", "text", "config", "note", "query", "engine", "llm"},
     "transfer": {"errors", "clock", "text", "note", "query", "engine"},
     "ingest": {"errors", "clock", "text", "config", "note", "query", "engine"},
     "anthropic": {"errors", "engine", "faces"},
     "serve": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs", ""},
-    "clients": {"errors", "clock", "text", "config", "note", "query", "engine", "faces", "jobs", ""},
-    "cli": {"errors", "clock", "text", "config", "config_text", "note", "query", "engine", "faces", "jobs", "transfer",
-            "ingest", "serve", "clients", "llm", ""},
+    "clients": {
+        "errors",
+        "clock",
+        "text",
+        "config",
+        "note",
+        "query",
+        "engine",
+        "faces",
+        "jobs",
+        "",
+    },
+    "cli": {
+        "errors",
+        "clock",
+        "text",
+        "config",
+        "config_text",
+        "note",
+        "query",
+        "engine",
+        "faces",
+        "jobs",
+        "transfer",
+        "ingest",
+        "serve",
+        "clients",
+        "llm",
+        "",
+    },
     "__main__": {"cli"},
     "api": {"engine", "ingest", "jobs", "note", "query", "transfer"},
     "": {"api", "errors", "note", "query", "faces"},
-}  # fmt: skip
+}
 VALUES = {
-    "memoranda.index.rows", "memoranda.store.journal", "memoranda.store.base", "memoranda.store.files",
-    "memoranda.store.path_guard", "memoranda.store.layout",
-}  # fmt: skip
-"""Modules below the engine whose values and pure functions views may use: notes as rows, changes of the history, the
-guard of paths, durable files, the names of a home's files, those that are the same on all machines."""
+    "memoranda.index.rows",
+    "memoranda.store.journal",
+    "memoranda.store.base",
+    "memoranda.store.files",
+    "memoranda.store.path_guard",
+    "memoranda.store.layout",
+}
+"""Modules below the engine whose values and pure functions views may use: notes as rows, changes of
+the history, the guard of paths, durable files, the names of a home's files, those that are the same
+on all machines."""
 
 PACKAGES = {
-    "mcp": {"serve"}, "mcp_types": {"serve"}, "uvicorn": {"serve"}, "starlette": {"serve"},
-    "anyio": {"serve", "anthropic"}, "pydantic": {"serve"}, "pydantic_core": {"serve", "faces"},
-    "asyncio": {"serve", "clients"}, "anthropic": {"anthropic"}, "click": {"cli"},
-    "inotify_simple": {"index"}, "sqlite3": {"index", "engine"},
-    "numpy": {"index/vectors"}, "tokenizers": {"index/vectors"}, "onnxruntime": {"index/vectors"},
-    "sentence_transformers": {"index/vectors"}, "fastembed": {"index/vectors"},
-    "psycopg": {"store/postgres"}, "langgraph": {"clients"}, "google": {"clients"}, "agents": {"clients"},
-}  # fmt: skip
+    "mcp": {"serve"},
+    "mcp_types": {"serve"},
+    "uvicorn": {"serve"},
+    "starlette": {"serve"},
+    "anyio": {"serve", "anthropic"},
+    "pydantic": {"serve"},
+    "pydantic_core": {"serve", "faces"},
+    "asyncio": {"serve", "clients"},
+    "anthropic": {"anthropic"},
+    "click": {"cli"},
+    "inotify_simple": {"index"},
+    "sqlite3": {"index", "engine"},
+    "numpy": {"index/vectors"},
+    "tokenizers": {"index/vectors"},
+    "onnxruntime": {"index/vectors"},
+    "sentence_transformers": {"index/vectors"},
+    "fastembed": {"index/vectors"},
+    "psycopg": {"store/postgres"},
+    "langgraph": {"clients"},
+    "google": {"clients"},
+    "agents": {"clients"},
+}
 BROAD_EXCEPT = {"faces/tool.py", "serve", "cli", "jobs/job.py"}
-ENGINE_ONLY = re.compile(r"\b(?:memory|session|self\.memory|self\._memory)\.(?:engine|index|change)\b")
+ENGINE_ONLY = re.compile(
+    r"\b(?:memory|session|self\.memory|self\._memory)\.(?:engine|index|change)\b"
+)
 
 
 @cache
@@ -70,7 +128,9 @@ def tree(name: str) -> ast.Module:
 
 def layer(name: str) -> str:
     """The first part of a file's path in the package, "" for the package itself."""
-    return "" if name == "__init__.py" else name.partition("/")[0].removesuffix(".py")
+    if name == "__init__.py":
+        return ""
+    return name.partition("/")[0].removesuffix(".py")
 
 
 @cache
@@ -92,7 +152,9 @@ def imports(name: str) -> list[tuple[str, str]]:
 
 def is_module(dotted: str) -> bool:
     path = dotted.removeprefix("memoranda.").replace(".", "/")
-    return dotted.startswith("memoranda.") and (f"{path}.py" in FILES or f"{path}/__init__.py" in FILES)
+    return dotted.startswith("memoranda.") and (
+        f"{path}.py" in FILES or f"{path}/__init__.py" in FILES
+    )
 
 
 def our_layer(module: str) -> str | None:
@@ -100,7 +162,9 @@ def our_layer(module: str) -> str | None:
     if module != "memoranda" and not module.startswith("memoranda."):
         return None
     name = module.removeprefix("memoranda").lstrip(".").partition(".")[0]
-    return name if name in BELOW else ""
+    if name in BELOW:
+        return name
+    return ""
 
 
 def test_every_layer_is_in_the_table():
@@ -112,7 +176,11 @@ def test_imports_go_one_way():
     for name in FILES:
         for module, where in imports(name):
             there = our_layer(module)
-            if there is not None and there not in (layer(name), *BELOW[layer(name)]) and module not in VALUES:
+            if (
+                there is not None
+                and there not in (layer(name), *BELOW[layer(name)])
+                and module not in VALUES
+            ):
                 wrong.append(f"{where} imports {module}")
     assert wrong == []
 
@@ -122,13 +190,20 @@ def test_other_packages_are_imported_only_where_they_belong():
     for name in FILES:
         for module, where in imports(name):
             owners = PACKAGES.get(module.partition(".")[0])
-            if owners is not None and layer(name) not in owners and str(Path(name).parent) not in owners:
+            if (
+                owners is not None
+                and layer(name) not in owners
+                and str(Path(name).parent) not in owners
+            ):
                 wrong.append(f"{where} imports {module}")
     assert wrong == []
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    edges = {name: {target for module, _ in imports(name) if (target := file_of(module))} - {name} for name in FILES}
+    edges = {
+        name: {target for module, _ in imports(name) if (target := file_of(module))} - {name}
+        for name in FILES
+    }
     done: set[str] = set()
 
     def visit(name: str, path: tuple[str, ...]) -> None:
@@ -160,10 +235,16 @@ def test_nothing_in_the_engine_imports_the_facade():
 
 
 def test_modules_of_the_engine_use_those_above_them_in_the_table():
-    """Each of them stands in one row of the table of docs/architecture.md, and uses those of its own row and above."""
+    """Each of them stands in one row of the table of docs/architecture.md, and uses those of its
+    own row and above.
+    """
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = text.partition("Inside `engine/`")[2].partition("\n## ")[0]
-    rows = [re.findall(r"`(\w+)\.py`", line.split("|")[1]) for line in table.splitlines() if line.startswith("| `")]
+    rows = [
+        re.findall(r"`(\w+)\.py`", line.split("|")[1])
+        for line in table.splitlines()
+        if line.startswith("| `")
+    ]
     place = {f"memoranda.engine.{name}": number for number, row in enumerate(rows) for name in row}
     modules = {name for name in FILES if layer(name) == "engine" and name != "engine/__init__.py"}
     assert {file_of(module) for module in place} == modules
@@ -204,35 +285,51 @@ def test_broad_excepts_stand_only_at_the_outermost_loops():
         for node in ast.walk(tree(name)):
             if isinstance(node, ast.ExceptHandler):
                 caught = ast.unparse(node.type) if node.type else ""
-                reraises = any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
+                reraises = any(
+                    isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node)
+                )
                 if caught in ("", "Exception", "BaseException") and not reraises:
                     wrong.append(f"{name}:{node.lineno}")
     assert wrong == []
 
 
 def test_sql_is_written_in_the_index_alone():
-    statement = re.compile(r"\s*(?:select|insert|update|delete|create|pragma|attach)\s", re.IGNORECASE)
+    statement = re.compile(
+        r"\s*(?:select|insert|update|delete|create|pragma|attach)\s", re.IGNORECASE
+    )
     wrong = [
         f"{name}:{node.lineno}"
         for name in FILES
         if layer(name) != "index" and not name.startswith("store/postgres/")
         for node in ast.walk(tree(name))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.startswith("execute")
-        and node.args and isinstance(node.args[0], ast.Constant) and statement.match(str(node.args[0].value))
-    ]  # fmt: skip
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr.startswith("execute")
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and statement.match(str(node.args[0].value))
+    ]
     assert wrong == []
 
 
 def test_files_are_locked_in_one_module():
     """The Lock, `lock_file` and `lock_folders` of store/files.py are the only users of flock."""
-    callers = {name for name, path in FILES.items() if re.search(r"\bflock\(", path.read_text(encoding="utf-8"))}
+    callers = {
+        name
+        for name, path in FILES.items()
+        if re.search(r"\bflock\(", path.read_text(encoding="utf-8"))
+    }
     assert callers <= {"store/files.py"}
 
 
 def test_what_is_to_be_changed_stands_where_the_page_says():
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = text.partition("## Where to change what\n")[2].partition("\n## ")[0]
-    rows = [re.findall(r"`([\w./-]+)`", line.rsplit("|", 2)[1]) for line in table.splitlines() if line.startswith("| ")]
+    rows = [
+        re.findall(r"`([\w./-]+)`", line.rsplit("|", 2)[1])
+        for line in table.splitlines()
+        if line.startswith("| ")
+    ]
     assert len(rows) > 12
     wrong = []
     for row in rows:
@@ -250,9 +347,17 @@ def test_what_the_engine_asks_of_the_index_stands_on_the_page(tmp_path):
     section = text.partition("## Where a second database would stand\n")[2].partition("\n## ")[0]
     index = Index(tmp_path / ".memoranda" / "index.db")
     offered = {each for each in dir(index) if not each.startswith("_")}
-    queries = {each for each in ("notes", "entries", "links", "entities") if isinstance(getattr(index, each), Queries)}
-    used = {match for name, path in FILES.items() if layer(name) == "engine"
-            for match in re.findall(r"\b_?index\.(\w+)", path.read_text(encoding="utf-8"))}  # fmt: skip
+    queries = {
+        each
+        for each in ("notes", "entries", "links", "entities")
+        if isinstance(getattr(index, each), Queries)
+    }
+    used = {
+        match
+        for name, path in FILES.items()
+        if layer(name) == "engine"
+        for match in re.findall(r"\b_?index\.(\w+)", path.read_text(encoding="utf-8"))
+    }
     named = set(re.findall(r"`(\w+)`", section))
     assert (used & offered) - queries - named == set()
 
@@ -263,7 +368,9 @@ def walk(heading: str) -> list[str]:
     section = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     steps = "\n".join(line for line in section.splitlines() if re.match(r"\d\. ", line))
     names = re.findall(r"`([A-Za-z_.]+)`", steps)
-    stale = [name for name in names if re.fullmatch(r"[A-Z]\w+\.\w+", name) and name not in defined()]
+    stale = [
+        name for name in names if re.fullmatch(r"[A-Z]\w+\.\w+", name) and name not in defined()
+    ]
     assert stale == []
     return [name for name in names if name in defined()]
 
@@ -275,7 +382,11 @@ def defined() -> set[str]:
     for name in FILES:
         for node in ast.walk(tree(name)):
             if isinstance(node, ast.ClassDef):
-                names |= {f"{node.name}.{each.name}" for each in node.body if isinstance(each, ast.FunctionDef)}
+                names |= {
+                    f"{node.name}.{each.name}"
+                    for each in node.body
+                    if isinstance(each, ast.FunctionDef)
+                }
             elif isinstance(node, ast.FunctionDef):
                 names.add(node.name)
     return names

@@ -9,7 +9,8 @@ import pytest
 
 from memoranda.clock import since
 
-NOW = datetime(2026, 5, 7, 10, 30, 15, 500, tzinfo=UTC)  # a Thursday
+# A Thursday
+NOW = datetime(2026, 5, 7, 10, 30, 15, 500, tzinfo=UTC)
 EAST = timezone(timedelta(hours=8))
 
 
@@ -28,7 +29,8 @@ EAST = timezone(timedelta(hours=8))
     ],
 )
 def test_days_begin_at_midnight_of_the_zone(text: str, local: tuple[int, ...]) -> None:
-    late = NOW.replace(hour=20)  # already the 8th in the east
+    # Already the 8th in the east
+    late = NOW.replace(hour=20)
     assert since(text, late, EAST) == datetime(*local, tzinfo=EAST)
     assert since(text, late, EAST).tzinfo is UTC
 

@@ -1,4 +1,6 @@
-"""Settings read from config.yaml and the environment, and how the usual file is read without the YAML library."""
+"""Settings read from config.yaml and the environment, and how the usual file is read without the
+YAML library.
+"""
 
 from __future__ import annotations
 
@@ -46,27 +48,43 @@ def test_the_key_is_read_from_the_variable_named(tmp_path: Path) -> None:
 def test_the_variables_of_the_memory_bank_server_count_when_all_are_set(tmp_path: Path) -> None:
     assert llm(tmp_path, **SEED) == ("https://example.org/v1", "m", "seed-key")
     for name in SEED:
-        assert llm(tmp_path, **{key: value for key, value in SEED.items() if key != name}) == (None, None, None)
+        assert llm(tmp_path, **{key: value for key, value in SEED.items() if key != name}) == (
+            None,
+            None,
+            None,
+        )
     assert llm(tmp_path, **(SEED | {"LLM_API_URL": "file:///etc"})) == (None, None, None)
-    assert llm(tmp_path, "llm:\n  base_url: http://own\n  model: own\n", **SEED) == ("http://own", "own", None)
+    assert llm(tmp_path, "llm:\n  base_url: http://own\n  model: own\n", **SEED) == (
+        "http://own",
+        "own",
+        None,
+    )
 
 
 def test_debug_mode_is_a_setting_or_a_variable(tmp_path: Path) -> None:
     for text, environ, found in (
-        ("", {}, False), ("", {"MEMORY_BANK_DEBUG": "1"}, True), ("", {"MEMORY_BANK_DEBUG": "0"}, False),
+        ("", {}, False),
+        ("", {"MEMORY_BANK_DEBUG": "1"}, True),
+        ("", {"MEMORY_BANK_DEBUG": "0"}, False),
         ("bank:\n  debug: true\n", {}, True),
-    ):  # fmt: skip
+    ):
         assert settings(tmp_path, text, **environ).bank_debug is found
 
 
 @pytest.mark.parametrize(
     ("written", "model"),
     [
-        ("models/small", "HOME/models/small"), ("/models/small", "/models/small"),
-        ("fastembed:some/model", "fastembed:some/model"), ("off", "off"), ("'off'", "off"), ("false", "off"),
+        ("models/small", "HOME/models/small"),
+        ("/models/small", "/models/small"),
+        ("fastembed:some/model", "fastembed:some/model"),
+        ("off", "off"),
+        ("'off'", "off"),
+        ("false", "off"),
     ],
-)  # fmt: skip
-def test_a_model_is_a_folder_from_the_home_or_a_name_or_off(tmp_path: Path, written: str, model: str) -> None:
+)
+def test_a_model_is_a_folder_from_the_home_or_a_name_or_off(
+    tmp_path: Path, written: str, model: str
+) -> None:
     found = settings(tmp_path, f"semantic:\n  model: {written}\n").semantic_model
     assert found == model.replace("HOME", str(tmp_path))
 
@@ -78,8 +96,13 @@ def test_an_endpoint_has_a_model_and_a_key_from_the_environment(tmp_path: Path) 
     assert found.semantic_key == "hush"
     assert "hush" not in repr(found)
     assert not found.warnings
-    found = settings(tmp_path, text, MEMORY_SEMANTIC="off", MEMORY_SEMANTIC_API_KEY="k")  # in the file's place
-    assert (found.semantic_endpoint, found.semantic_model, found.semantic_key) == (None, "off", None)
+    # In the file's place
+    found = settings(tmp_path, text, MEMORY_SEMANTIC="off", MEMORY_SEMANTIC_API_KEY="k")
+    assert (found.semantic_endpoint, found.semantic_model, found.semantic_key) == (
+        None,
+        "off",
+        None,
+    )
     assert settings(tmp_path).semantic_model is None
 
 
@@ -102,21 +125,71 @@ def test_an_endpoint_has_a_model_and_a_key_from_the_environment(tmp_path: Path) 
         ("ingestion: no", "ingestion must hold keys and values"),
         ("ingestion:\n  logseq: here", "ingestion.logseq must hold keys and values"),
         ("ingestion:\n  logseq:\n    path: 3", 'ingestion.logseq.path must be a text, got "3"'),
-        ("ingestion:\n  logseq:\n    enabled: 3", 'ingestion.logseq.enabled must be true or false, got "3"'),
+        (
+            "ingestion:\n  logseq:\n    enabled: 3",
+            'ingestion.logseq.enabled must be true or false, got "3"',
+        ),
     ],
 )
-def test_what_a_setting_cannot_be_is_named_by_its_key(tmp_path: Path, text: str, error: str) -> None:
+def test_what_a_setting_cannot_be_is_named_by_its_key(
+    tmp_path: Path, text: str, error: str
+) -> None:
     (file := tmp_path / "settings.yaml").write_text(text)
-    with pytest.raises(ConfigError, match=f"^load config: {re.escape(str(file))}: .*{re.escape(error)}"):
+    with pytest.raises(
+        ConfigError, match=f"^load config: {re.escape(str(file))}: .*{re.escape(error)}"
+    ):
         load(None, file, {})
 
 
-PIECES = ["storage", "daemon", "y", "on", "root", "a-b", "x_1", ":", ": ", "  ", " ", "\n", "168h", "1h30m", "3", "007",
-          "0x1f", "1e5", "1_000", "true", "True", "no", "~", "~/notes", "null", "/a/b.c", "# note", " # c", "-", "- a",
-          "12:30", "2026-05-07", '"q"', "'s'", "[soul]", "{}", "é", "\t", "\r\n", "---", "..."]  # fmt: skip
-KEY, VALUE = st.sampled_from(PIECES[:8]), st.sampled_from(PIECES[12:])
+PIECES = [
+    "storage",
+    "daemon",
+    "y",
+    "on",
+    "root",
+    "a-b",
+    "x_1",
+    ":",
+    ": ",
+    "  ",
+    " ",
+    "\n",
+    "168h",
+    "1h30m",
+    "3",
+    "007",
+    "0x1f",
+    "1e5",
+    "1_000",
+    "true",
+    "True",
+    "no",
+    "~",
+    "~/notes",
+    "null",
+    "/a/b.c",
+    "# note",
+    " # c",
+    "-",
+    "- a",
+    "12:30",
+    "2026-05-07",
+    '"q"',
+    "'s'",
+    "[soul]",
+    "{}",
+    "é",
+    "\t",
+    "\r\n",
+    "---",
+    "...",
+]
+KEY = st.sampled_from(PIECES[:8])
+VALUE = st.sampled_from(PIECES[12:])
 SECTIONS = st.lists(st.tuples(KEY, st.lists(st.tuples(KEY, VALUE))), max_size=4).map(
-    lambda rows: "".join(f"{name}:\n" + "".join(f"  {key}: {value}\n" for key, value in row) for name, row in rows)
+    lambda rows: "".join(
+        f"{name}:\n" + "".join(f"  {key}: {value}\n" for key, value in row) for name, row in rows
+    )
 )
 
 

@@ -49,7 +49,9 @@ def check_command(words: list[str]) -> None:
 
 def dockerfile(word: str) -> list[str]:
     text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
-    return [line.split(" ", 1)[1].strip() for line in text.splitlines() if line.startswith(f"{word} ")]
+    return [
+        line.split(" ", 1)[1].strip() for line in text.splitlines() if line.startswith(f"{word} ")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -67,17 +69,24 @@ def test_every_command_is_one_there_is(words):
 
 def test_compose_itself_takes_the_file():
     command = ["docker", "compose", "--file", str(DEPLOY / "compose.yaml"), "--profile", "mirror"]
-    if shutil.which("docker") is None or subprocess.run([*command[:2], "version"], capture_output=True).returncode:
+    if (
+        shutil.which("docker") is None
+        or subprocess.run([*command[:2], "version"], capture_output=True).returncode
+    ):
         pytest.skip("needs docker with its plugin compose")
     environment = os.environ | {"POSTGRES_PASSWORD": "x"}
-    ran = subprocess.run([*command, "config", "--format", "json"], env=environment, capture_output=True, text=True)
+    ran = subprocess.run(
+        [*command, "config", "--format", "json"], env=environment, capture_output=True, text=True
+    )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["services"].keys() == COMPOSE["services"].keys()
 
 
 @pytest.mark.parametrize("version", ["1.28", "1.34"])
 def test_the_manifest_fits_the_schemas_of_kubernetes(version: str):
-    schemas = pytest.importorskip("kubernetes_validate", reason="needs the package kubernetes-validate")
+    schemas = pytest.importorskip(
+        "kubernetes_validate", reason="needs the package kubernetes-validate"
+    )
     for each in documents("kubernetes.yaml"):
         schemas.validate(each, version, strict=True)
 
@@ -93,10 +102,16 @@ def test_every_service_of_compose_refers_to_what_is_there():
         assert all((DEPLOY / file).is_file() for file in files)
         assert volumes - files <= COMPOSE["volumes"].keys()
         assert "image" in each
-    used = [volume.partition(":")[0] for each in services.values() for volume in each.get("volumes", ())
-            if not volume.startswith("./")]  # fmt: skip
+    used = [
+        volume.partition(":")[0]
+        for each in services.values()
+        for volume in each.get("volumes", ())
+        if not volume.startswith("./")
+    ]
     assert sorted(used) == sorted({*used}) == sorted(COMPOSE["volumes"])
-    assert (DEPLOY / services["memory"]["build"]["context"] / services["memory"]["build"]["dockerfile"]).is_file()
+    assert (
+        DEPLOY / services["memory"]["build"]["context"] / services["memory"]["build"]["dockerfile"]
+    ).is_file()
 
 
 def test_the_database_of_compose_is_the_one_its_servers_call():
@@ -107,8 +122,13 @@ def test_the_database_of_compose_is_the_one_its_servers_call():
         assert environment["MEMORY_HOME"].startswith("postgresql://memory@postgres/memory?space=")
         assert environment["PGPASSWORD"] == own["POSTGRES_PASSWORD"]
     assert own["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
-    assert own["POSTGRES_USER"] != "memory"  # the image makes that one a superuser
-    (made,) = [line for line in (DEPLOY / "role.sh").read_text().splitlines() if line.startswith("create role")]
+    # The image makes that one a superuser
+    assert own["POSTGRES_USER"] != "memory"
+    (made,) = [
+        line
+        for line in (DEPLOY / "role.sh").read_text().splitlines()
+        if line.startswith("create role")
+    ]
     assert made.startswith("create role memory login nosuperuser nobypassrls password")
     assert "ports" not in services["postgres"]
     assert all(each.startswith("127.0.0.1:") for each in services["memory"]["ports"])
@@ -126,7 +146,9 @@ def test_every_name_of_the_manifest_leads_somewhere():
         reference = each["valueFrom"]["secretKeyRef"]
         assert reference["name"] == secret["metadata"]["name"]
         assert reference["key"] in secret["stringData"]
-    assert {each["name"] for each in CONTAINER["volumeMounts"]} == {each["name"] for each in POD["spec"]["volumes"]}
+    assert {each["name"] for each in CONTAINER["volumeMounts"]} == {
+        each["name"] for each in POD["spec"]["volumes"]
+    }
     ports = {each["name"] for each in CONTAINER["ports"]}
     assert {each["targetPort"] for each in KUBERNETES["Service"]["spec"]["ports"]} <= ports
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
@@ -142,7 +164,9 @@ def test_the_port_is_the_same_everywhere():
     ports = {place_of(each[each.index("--http") + 1])[1] for each in words}
     ports |= {int(each) for each in dockerfile("EXPOSE")}
     ports |= {each["containerPort"] for each in CONTAINER["ports"]}
-    ports |= {int(port) for each in COMPOSE["services"]["memory"]["ports"] for port in each.split(":")[1:]}
+    ports |= {
+        int(port) for each in COMPOSE["services"]["memory"]["ports"] for port in each.split(":")[1:]
+    }
     assert ports == {8377}
     assert "127.0.0.1:8377/readyz" in " ".join(COMPOSE["services"]["memory"]["healthcheck"]["test"])
 

@@ -27,7 +27,9 @@ def reference() -> ModuleType:
 
 
 @pytest.mark.parametrize("name", ["cli.md", "clients.md", "tools.md", "memory.1"])
-def test_the_reference_pages_are_what_the_code_generates(name: str, request: pytest.FixtureRequest) -> None:
+def test_the_reference_pages_are_what_the_code_generates(
+    name: str, request: pytest.FixtureRequest
+) -> None:
     now = reference().PAGES[name]()
     path = ROOT / "docs" / name
     if request.config.getoption("--update"):
@@ -41,12 +43,16 @@ PAGES = sorted([*(ROOT / each for each in TOP), *(ROOT / "docs").rglob("*.md")])
 
 def blocks(page: Path, language: str) -> list[str]:
     """The fenced code blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
-    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^```.*?^```$|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     for target in re.findall(r"\]\(([^)#\s]+)", text):
         if "://" not in target:
             assert (page.parent / target).exists(), target
@@ -70,7 +76,9 @@ def test_json_toml_and_python_in_the_pages_can_be_read(page: Path) -> None:
 
 
 def test_the_readmes_library_example_runs(terminal, capsys) -> None:
-    example = next(block for block in blocks(ROOT / "README.md", "python") if "open_memory" in block)
+    example = next(
+        block for block in blocks(ROOT / "README.md", "python") if "open_memory" in block
+    )
     exec(compile(example, "README.md", "exec"), {})
     assert capsys.readouterr().out.startswith("Billing | ")
 
@@ -93,13 +101,19 @@ def test_every_setting_in_the_pages_is_known(tmp_path) -> None:
             assert load(tmp_path, environ={}).warnings == ()
 
 
-OURS = [path for each in ("src", "tests", "bench", "tools", "samples") for path in (ROOT / each).rglob("*")]
+OURS = [
+    path
+    for each in ("src", "tests", "bench", "tools", "samples")
+    for path in (ROOT / each).rglob("*")
+]
 CODE = [path for path in OURS if path.suffix in (".py", ".sql", ".toml", ".txt", ".rules", ".md")]
 
 
 def test_every_module_named_in_pages_and_code_is_there() -> None:
     """As prose and comments have them: `engine/undo.py`, or `undo.py` alone."""
-    known = {"/".join(path.parts[-length:]) for path in OURS for length in range(1, len(path.parts))}
+    known = {
+        "/".join(path.parts[-length:]) for path in OURS for length in range(1, len(path.parts))
+    }
     wrong = []
     code = [path for path in CODE if path.is_relative_to(ROOT / "src") and path.suffix != ".txt"]
     for page in (*(each for each in PAGES if each.name != "CHANGELOG.md"), *code):
@@ -111,9 +125,17 @@ def test_every_module_named_in_pages_and_code_is_there() -> None:
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_every_name_in_the_pages_for_developers_is_one_of_the_code(page: str) -> None:
-    words = {word for path in CODE for word in re.findall(r"\w+", f"{path.name} {path.read_text('utf-8')}")}
+    words = {
+        word
+        for path in CODE
+        for word in re.findall(r"\w+", f"{path.name} {path.read_text('utf-8')}")
+    }
     spans = re.findall(r"`([^`\n]+)`", (ROOT / page).read_text("utf-8"))
-    names = {word for span in spans for word in re.findall(r"_?[A-Za-z]+(?:_\w+)+|_\w+|[A-Z][a-z]+[A-Z]\w+", span)}
+    names = {
+        word
+        for span in spans
+        for word in re.findall(r"_?[A-Za-z]+(?:_\w+)+|_\w+|[A-Z][a-z]+[A-Z]\w+", span)
+    }
     assert sorted(names - words) == []
 
 

@@ -33,10 +33,12 @@ def test_three_failures_in_a_row_turn_it_off_for_ten_minutes() -> None:
                 with pytest.raises(NoAnswer):
                     endpoint.ask("", "", same)
 
-        model.content, model.status = "[]", 500
+        model.content = "[]"
+        model.status = 500
         fails(2)
         model.status = 200
-        assert endpoint.ask("", "", same) == []  # the row begins anew
+        # The row begins anew
+        assert endpoint.ask("", "", same) == []
         model.status = 500
         fails(2)
         assert not endpoint.is_off
@@ -54,7 +56,8 @@ def test_three_failures_in_a_row_turn_it_off_for_ten_minutes() -> None:
 
 def test_a_redirect_is_not_followed_and_no_error_holds_the_key() -> None:
     with language_model() as model, language_model() as other:
-        model.status, model.headers = 307, {"Location": other.url}
+        model.status = 307
+        model.headers = {"Location": other.url}
         with pytest.raises(NoAnswer) as failure:
             Endpoint(model.url, "small", "the-key").ask("", "", same)
         assert "the-key" not in str(failure.value)

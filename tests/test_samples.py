@@ -15,7 +15,9 @@ NOTES = sorted(VAULT.rglob("*.md"))
 
 def _header(path: Path) -> str:
     """The YAML between the two `---` lines."""
-    found = re.match(r"---[ \t]*\n(.*?)^---[ \t]*$", path.read_text("utf-8-sig"), re.DOTALL | re.MULTILINE)
+    found = re.match(
+        r"---[ \t]*\n(.*?)^---[ \t]*$", path.read_text("utf-8-sig"), re.DOTALL | re.MULTILINE
+    )
     assert found, f"{path.name} has no frontmatter"
     return found[1]
 
@@ -48,7 +50,9 @@ def test_git_is_told_to_leave_the_bytes_alone() -> None:
 
 
 def test_no_file_names_a_place_on_a_machine() -> None:
-    machine = re.compile(r"(?<![\w.~])/(?:home|Users|root|work|tmp|opt|mnt|var)/|\b[A-Z]:\\|file://")
+    machine = re.compile(
+        r"(?<![\w.~])/(?:home|Users|root|work|tmp|opt|mnt|var)/|\b[A-Z]:\\|file://"
+    )
     files = [file for file in SAMPLES.rglob("*") if file.is_file()]
     assert [file.name for file in files if machine.search(file.read_text("utf-8"))] == []
 

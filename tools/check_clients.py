@@ -1,9 +1,11 @@
-"""Tries the real clients: `python tools/check_clients.py bundles|clients [FOLDER]`. By hand; `make check-bundles`.
+"""Tries the real clients: `python tools/check_clients.py bundles|clients [FOLDER]`. By hand; `make
+check-bundles`.
 
-FOLDER (default: one in the system's temporary folder) keeps what npm installs; a home of its own below it is used, so
-nothing of the person's is touched. `bundles`: the plugin, the extension and the bundle of this checkout are checked by
-the programs they are for. `clients`: `memory install`, then each client is asked what it reads, then `memory
-uninstall`, which must leave every file as it was. Where npm or a package is missing, a line says so.
+FOLDER (default: one in the system's temporary folder) keeps what npm installs; a home of its own
+below it is used, so nothing of the person's is touched. `bundles`: the plugin, the extension and
+the bundle of this checkout are checked by the programs they are for. `clients`: `memory install`,
+then each client is asked what it reads, then `memory uninstall`, which must leave every file as it
+was. Where npm or a package is missing, a line says so.
 """
 
 from __future__ import annotations
@@ -18,8 +20,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = {"claude": "@anthropic-ai/claude-code", "gemini": "@google/gemini-cli", "mcpb": "@anthropic-ai/mcpb",
-            "codex": "@openai/codex", "opencode": "opencode-ai", "copilot": "@github/copilot"}  # fmt: skip
+PACKAGES = {
+    "claude": "@anthropic-ai/claude-code",
+    "gemini": "@google/gemini-cli",
+    "mcpb": "@anthropic-ai/mcpb",
+    "codex": "@openai/codex",
+    "opencode": "opencode-ai",
+    "copilot": "@github/copilot",
+}
 SCRIPTS = {"claude": "install.cjs", "opencode": "postinstall.mjs"}
 """What npm runs after installing, unless it is told not to."""
 CHECKS = [
@@ -39,9 +47,13 @@ PLUGIN = [
     ("copilot", ["plugin", "install", "memoranda@memoranda"], "1 skill"),
     ("gemini", ["extensions", "install", str(ROOT / "plugin" / "gemini"), "--consent"], ""),
 ]
-READS = [("claude", ["mcp", "list"], "Connected"), ("codex", ["mcp", "get", "memory", "--json"], '"enabled": true'),
-         ("opencode", ["mcp", "list"], "connected"), ("gemini", ["mcp", "list"], "memory: "),
-         ("copilot", ["mcp", "list"], "memory (local)")]  # fmt: skip
+READS = [
+    ("claude", ["mcp", "list"], "Connected"),
+    ("codex", ["mcp", "get", "memory", "--json"], '"enabled": true'),
+    ("opencode", ["mcp", "list"], "connected"),
+    ("gemini", ["mcp", "list"], "memory: "),
+    ("copilot", ["mcp", "list"], "memory (local)"),
+]
 FILES = {
     ".codex/config.toml": '# mine\nmodel = "gpt-5" # fast\n\n[mcp_servers.other] # kept\ncommand = "true"',
     ".gemini/settings.json": '{\r\n\t// mine\r\n\t"ui": {"theme": "GitHub"}\r\n}',
@@ -57,7 +69,9 @@ class Scratch:
     """The folder of the programs, and a home in it."""
 
     def __init__(self, folder: Path):
-        self.folder, self.home, self.failed = folder, folder / "home", 0
+        self.folder = folder
+        self.home = folder / "home"
+        self.failed = 0
         shutil.rmtree(self.home, ignore_errors=True)
         (self.home / "work").mkdir(parents=True)
 
@@ -69,10 +83,15 @@ class Scratch:
             print(f"skipped: {program} (there is no npm here)")
             return False
         package = PACKAGES[program]
-        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(self.folder), package],
-                              capture_output=True, text=True)  # fmt: skip
+        done = subprocess.run(
+            ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(self.folder), package],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
-            print(f"skipped: {program} (npm could not install {package}: {done.stderr.strip().splitlines()[-1:]})")
+            print(
+                f"skipped: {program} (npm could not install {package}: {done.stderr.strip().splitlines()[-1:]})"
+            )
             return False
         place = self.folder / "node_modules" / package
         if program in SCRIPTS and (place / SCRIPTS[program]).exists():
@@ -80,13 +99,29 @@ class Scratch:
         return True
 
     def run(self, program: str, arguments: Sequence[str], expected: str = "") -> str:
-        """Run a program in the home; a line says whether it ended well and printed what was expected."""
-        path = [str(self.folder / "node_modules" / ".bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
-        environ = {"PATH": os.pathsep.join(path), "HOME": str(self.home), "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        """Run a program in the home; a line says whether it ended well and printed what was
+        expected.
+        """
+        path = [
+            str(self.folder / "node_modules" / ".bin"),
+            str(Path(sys.executable).parent),
+            os.environ["PATH"],
+        ]
+        environ = {
+            "PATH": os.pathsep.join(path),
+            "HOME": str(self.home),
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        }
         done = subprocess.run(
-            [program, *arguments], cwd=self.home / "work", env=environ, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=180, check=False,
-        )  # fmt: skip
+            [program, *arguments],
+            cwd=self.home / "work",
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
         shown = done.stdout + done.stderr
         well = done.returncode == 0 and expected in shown
         self.failed += not well
@@ -101,17 +136,24 @@ def bundles(scratch: Scratch) -> None:
         if scratch.has(program):
             scratch.run(program, arguments)
     manifest = json.loads((ROOT / "server.json").read_text("utf-8"))
-    print(f"skipped: server.json {manifest['version']} (its checker, mcp-publisher, is in no package registry)")
+    print(
+        f"skipped: server.json {manifest['version']} (its checker, mcp-publisher, is in no package registry)"
+    )
 
 
 def clients(scratch: Scratch) -> None:
-    programs = [program for program in ("claude", "codex", "gemini", "opencode", "copilot") if scratch.has(program)]
+    programs = [
+        program
+        for program in ("claude", "codex", "gemini", "opencode", "copilot")
+        if scratch.has(program)
+    ]
     for name, text in FILES.items():
         path = scratch.home / name
         path.parent.mkdir(parents=True)
         path.write_bytes(text.encode())
     if "claude" in programs:
-        scratch.run("claude", ["mcp", "list"])  # which makes its file
+        # Which makes its file
+        scratch.run("claude", ["mcp", "list"])
     print(scratch.run("memory", ["install", "--all", "--no-hooks"], "13 tools"))
     for program, arguments, expected in READS:
         if program in programs:
@@ -133,7 +175,9 @@ def main() -> int:
     if what not in ("bundles", "clients"):
         print(__doc__)
         return 2
-    folder = Path(sys.argv[2] if len(sys.argv) > 2 else Path(tempfile.gettempdir()) / "memoranda-clients").resolve()
+    folder = Path(
+        sys.argv[2] if len(sys.argv) > 2 else Path(tempfile.gettempdir()) / "memoranda-clients"
+    ).resolve()
     scratch = Scratch(folder)
     (bundles if what == "bundles" else clients)(scratch)
     return int(scratch.failed > 0)

@@ -1,10 +1,12 @@
-"""Play the same week of work against Basic Memory and against `memory mcp --as basic-memory`, and compare the files.
+"""Play the same week of work against Basic Memory and against `memory mcp --as basic-memory`, and
+compare the files.
 
     python tools/drop_in_week.py PATH/TO/basic-memory [PATH/TO/memory]
 
-Both programs get two empty projects, the same configuration and the same calls over stdio. What they leave on disk is
-compared but for what docs/moving-in.md names; every other difference is printed. Exit code 1 when
-there is one, or when one program refuses a call that the other carries out.
+Both programs get two empty projects, the same configuration and the same calls over stdio. What
+they leave on disk is compared but for what docs/moving-in.md names; every other difference is
+printed. Exit code 1 when there is one, or when one program refuses a call that the other carries
+out.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ SAME = [
     (r"(?m)^ +- ", "- "),
     (r"(?m)^(\w+): '(.*)'$", r'\1: "\2"'),
 ]
-"""What docs/moving-in.md says differs: a header key, empty lines, the indentation of lists and the quotes of values."""
+"""What docs/moving-in.md says differs: a header key, empty lines, the indentation of lists and the
+quotes of values.
+"""
 
 Call = tuple[str, dict[str, Any]]
 
@@ -35,33 +39,74 @@ def note(title: str, content: str, directory: str = "", **more: Any) -> Call:
 
 
 def edit(identifier: str, operation: str, content: str, **more: Any) -> Call:
-    return "edit_note", {"identifier": identifier, "operation": operation, "content": content, **more}
+    return "edit_note", {
+        "identifier": identifier,
+        "operation": operation,
+        "content": content,
+        **more,
+    }
 
 
 WEEK: list[Call] = [
     # Monday: two projects, first notes, links to notes that are not there yet
-    note("Roadmap", "# Roadmap\n\n- [goal] Ship in March #plan\n- part_of [[Company]]\n", "plans", project="main"),
     note(
-        "API (v2)", "# API\n\n## Errors\n\nnone yet\n\n## Auth\n\ntokens\n", "specs", tags="api, draft", project="main"
+        "Roadmap",
+        "# Roadmap\n\n- [goal] Ship in March #plan\n- part_of [[Company]]\n",
+        "plans",
+        project="main",
+    ),
+    note(
+        "API (v2)",
+        "# API\n\n## Errors\n\nnone yet\n\n## Auth\n\ntokens\n",
+        "specs",
+        tags="api, draft",
+        project="main",
     ),
     note("Stand-up", "- [ ] call Ann\n- [decision] Mondays at nine\n", "meetings", project="work"),
     note("测试 Note", "- [fact] 中文内容 #标签\n", "inbox", project="main"),
     # Tuesday: edits of every kind
-    edit("specs/api-v2", "replace_section", "404 when missing\n", section="## Errors", project="main"),
+    edit(
+        "specs/api-v2", "replace_section", "404 when missing\n", section="## Errors", project="main"
+    ),
     edit("specs/api-v2", "append", "\n## Limits\n\n100 a minute\n", project="main"),
     edit("plans/roadmap", "find_replace", "April", find_text="March", project="main"),
     edit("plans/roadmap", "prepend", "Seen by all.\n", project="main"),
-    edit("plans/roadmap", "append", "- [risk] late\n", metadata={"status": "active"}, project="main"),
-    edit("plans/roadmap", "insert_after_section", "\nIn short: ship.\n", section="# Roadmap", project="main"),
+    edit(
+        "plans/roadmap", "append", "- [risk] late\n", metadata={"status": "active"}, project="main"
+    ),
+    edit(
+        "plans/roadmap",
+        "insert_after_section",
+        "\nIn short: ship.\n",
+        section="# Roadmap",
+        project="main",
+    ),
     ("search_notes", {"query": "ship", "project": "main"}),
     # Wednesday: the missing end of a link; overwriting; a refused write
-    note("Company", "# Company\n\n- [fact] six people\n", "", note_type="organization", project="main"),
+    note(
+        "Company",
+        "# Company\n\n- [fact] six people\n",
+        "",
+        note_type="organization",
+        project="main",
+    ),
     note("Stand-up", "- [decision] Tuesdays at ten\n", "meetings", overwrite=True, project="work"),
     note("Company", "twice\n", "", project="main"),
     ("build_context", {"url": "memory://main/plans/roadmap", "project": "main"}),
     # Thursday: moves and folders
-    ("move_note", {"identifier": "specs/api-v2", "destination_path": "archive/API.md", "project": "main"}),
-    ("move_note", {"identifier": "inbox", "destination_path": "notes", "is_directory": True, "project": "main"}),
+    (
+        "move_note",
+        {"identifier": "specs/api-v2", "destination_path": "archive/API.md", "project": "main"},
+    ),
+    (
+        "move_note",
+        {
+            "identifier": "inbox",
+            "destination_path": "notes",
+            "is_directory": True,
+            "project": "main",
+        },
+    ),
     ("move_note", {"identifier": "Company", "destination_path": "../out.md", "project": "main"}),
     ("list_directory", {"dir_name": "/", "depth": 2, "project": "main"}),
     # Friday: metadata, a title with signs, a deletion, a look back
@@ -83,12 +128,28 @@ class Server:
             (home / name).mkdir(parents=True)
         config = {"projects": projects, "default_project": "main", "semantic_search_enabled": False}
         (home / ".basic-memory/config.json").write_text(json.dumps(config))
-        own = {"HOME": str(home), "MEMORY_HOME": str(home / "memory"), "LOGFIRE_IGNORE_NO_CONFIG": "1"}
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("BASIC_MEMORY", "XDG_"))}
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        own = {
+            "HOME": str(home),
+            "MEMORY_HOME": str(home / "memory"),
+            "LOGFIRE_IGNORE_NO_CONFIG": "1",
+        }
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("BASIC_MEMORY", "XDG_"))
+        }
+        pipes: dict[str, Any] = {
+            "stdin": subprocess.PIPE,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.DEVNULL,
+        }
         self.process = subprocess.Popen(command, env=kept | own, text=True, **pipes)
         self.count = 0
-        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "week", "version": "1"}}
+        client = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "week", "version": "1"},
+        }
         self.ask("initialize", client)
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -119,7 +180,9 @@ class Server:
 
     def files(self) -> dict[str, str]:
         """Every file of the projects without the keys that are ours."""
-        found = sorted(path for name in PROJECTS for path in (self.home / name).rglob("*") if path.is_file())
+        found = sorted(
+            path for name in PROJECTS for path in (self.home / name).rglob("*") if path.is_file()
+        )
         return {str(path.relative_to(self.home)): comparable(path.read_text()) for path in found}
 
 

@@ -1,7 +1,9 @@
-"""Counts what docs/architecture.md promises to keep small: `python tools/measure.py [--source DIR]`.
+"""Counts what docs/architecture.md promises to keep small: `python tools/measure.py [--source
+DIR]`.
 
-Lines and files, lengths of functions, names that stand for more than one thing, and how many functions of ours run for
-one call of five kinds. `--source`: the `src` folder to measure [ours], so that two checkouts can be compared.
+Lines and files, lengths of functions, names that stand for more than one thing, and how many
+functions of ours run for one call of five kinds. `--source`: the `src` folder to measure [ours], so
+that two checkouts can be compared.
 """
 
 from __future__ import annotations
@@ -29,15 +31,28 @@ FLOWS = {
     "memory search dark": [["write", "prefers dark mode"], ["search", "dark"]],
     "memory context": [["write", "prefers dark mode"], ["context", "Which mode does she prefer?"]],
     "graph create_entities": [
-        ["call", "memory_create_entities", '{"entities": [{"name": "A", "entityType": "x", "observations": ["o"]}]}'],
-        ["call", "memory_create_entities", '{"entities": [{"name": "B", "entityType": "x", "observations": ["o"]}]}'],
+        [
+            "call",
+            "memory_create_entities",
+            '{"entities": [{"name": "A", "entityType": "x", "observations": ["o"]}]}',
+        ],
+        [
+            "call",
+            "memory_create_entities",
+            '{"entities": [{"name": "B", "entityType": "x", "observations": ["o"]}]}',
+        ],
     ],
     "dream 2, four memories": [
-        *(["write", text] for text in ("prefers dark mode", "likes tea", "works at Acme", "decided to use SQLite")),
+        *(
+            ["write", text]
+            for text in ("prefers dark mode", "likes tea", "works at Acme", "decided to use SQLite")
+        ),
         ["dream", "--level", "2"],
     ],
 }
-"""What is run, the last command counted: after the same call before, so that nothing is made or imported first."""
+"""What is run, the last command counted: after the same call before, so that nothing is made or
+imported first.
+"""
 
 CHILD = """
 import json, os, sys
@@ -84,7 +99,9 @@ def sizes(source: Path) -> dict[str, str]:
         "lines of imports": f"{sum(import_lines(text) for text in files.values()):,}",
         "function length, median": str(int(statistics.median(lengths))),
         "function length, 90th percentile": str(lengths[int(len(lengths) * 0.9)]),
-        "places that call flock": str(sum(len(re.findall(r"\bflock\(", text)) for text in files.values())),
+        "places that call flock": str(
+            sum(len(re.findall(r"\bflock\(", text)) for text in files.values())
+        ),
     }
 
 
@@ -98,7 +115,9 @@ def functions(files: dict[Path, str]) -> Iterator[ast.FunctionDef | ast.AsyncFun
 
 def import_lines(text: str) -> int:
     """Lines taken by import statements."""
-    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    nodes = [
+        node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in nodes)
 
 
@@ -110,9 +129,14 @@ def names(source: Path) -> dict[str, str]:
         modules[path.stem] += path.stem not in ("__init__", "__main__")
         tree = ast.parse(path.read_text(encoding="utf-8"))
         classes.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-    repeated = {kind: sorted(name for name, n in found.items() if n > 1) for kind, found in
-                (("class", classes), ("module", modules))}  # fmt: skip
-    return {f"{kind} names of several things": f"{len(found)} {' '.join(found)}" for kind, found in repeated.items()}
+    repeated = {
+        kind: sorted(name for name, n in found.items() if n > 1)
+        for kind, found in (("class", classes), ("module", modules))
+    }
+    return {
+        f"{kind} names of several things": f"{len(found)} {' '.join(found)}"
+        for kind, found in repeated.items()
+    }
 
 
 def flows(source: Path) -> dict[str, str]:
@@ -120,9 +144,16 @@ def flows(source: Path) -> dict[str, str]:
     found = {}
     for name, commands in FLOWS.items():
         with tempfile.TemporaryDirectory() as home:
-            environment = {**os.environ, "PYTHONPATH": str(source), "MEMORY_HOME": home, "MEMORY_SEMANTIC": "off"}
+            environment = {
+                **os.environ,
+                "PYTHONPATH": str(source),
+                "MEMORY_HOME": home,
+                "MEMORY_SEMANTIC": "off",
+            }
             child = [sys.executable, "-c", CHILD, json.dumps(commands), str(source / "memoranda")]
-            ran = subprocess.run(child, env=environment, capture_output=True, text=True, timeout=120, check=True)
+            ran = subprocess.run(
+                child, env=environment, capture_output=True, text=True, timeout=120, check=True
+            )
             functions_run, files, calls = json.loads(ran.stderr.splitlines()[-1])
             found[f"functions run: {name}"] = f"{functions_run} in {files} files, {calls:,} calls"
     return found

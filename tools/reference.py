@@ -87,26 +87,38 @@ plugin are left alone.
 
 def clients_page() -> str:
     """docs/clients.md: where each client keeps its servers, and what is written there."""
-    rows = ["| client | `memory install` | its file | in a project | hooks | checked |\n|---|---|---|---|---|---|\n"]
+    rows = [
+        "| client | `memory install` | its file | in a project | hooks | checked |\n|---|---|---|---|---|---|\n"
+    ]
     for each in clients().values():
         hooks = f"`{each.hooks['file']}`" if each.hooks else ""
-        cells = (each.title, f"`{each.id}`", _places(each.file), _places(each.project), hooks, each.checked)
+        cells = (
+            each.title,
+            f"`{each.id}`",
+            _places(each.file),
+            _places(each.project),
+            hooks,
+            each.checked,
+        )
         rows.append(f"| {' | '.join(cells)} |\n")
     parts = [CLIENTS_HEAD, "".join(rows), "## By hand\n"]
     server = Server("memory", ("memory", "mcp"))
     shown: dict[str, list[Any]] = {}
     for each in clients().values():
-        text, kind = (
-            snippet(each.format, [client_entry(each, server)]),
-            each.format.partition("-")[0].replace("yaml", "yml"),
-        )
+        text = snippet(each.format, [client_entry(each, server)])
+        kind = each.format.partition("-")[0].replace("yaml", "yml")
         shown.setdefault(f"```{kind}\n{text}```\n", []).append(each)
     for text, same in shown.items():
         parts.append(f"**{', '.join(each.title for each in same)}**\n\n{text}")
     parts += [
-        f"{each.title}: {note}\n" for each in clients().values() for note in (each.note, each.hooks.get("note")) if note
+        f"{each.title}: {note}\n"
+        for each in clients().values()
+        for note in (each.note, each.hooks.get("note"))
+        if note
     ]
-    parts.append("Claude Code by its own command: `claude mcp add --scope user memory -- memory mcp`.\n")
+    parts.append(
+        "Claude Code by its own command: `claude mcp add --scope user memory -- memory mcp`.\n"
+    )
     return "\n".join(parts)
 
 
@@ -139,7 +151,11 @@ def _commands(group: Group, context: click.Context) -> Iterator[str]:
 
 def _command(each: Command, context: click.Context) -> str:
     words = next(param for param in each.params if isinstance(param, PositionalWords))
-    own = [param for param in each.params if isinstance(param, click.Option) and param not in each.globals]
+    own = [
+        param
+        for param in each.params
+        if isinstance(param, click.Option) and param not in each.globals
+    ]
     usage = " ".join([context.command_path, *(["[OPTIONS]"] if own else []), *words.names])
     parts = [f"## {context.command_path}\n", f"    {usage}\n", _help(each) + "\n"]
     if own:
@@ -163,7 +179,9 @@ def _help(each: click.Command) -> str:
 
 def _options(context: click.Context, options: Sequence[click.Option]) -> str:
     rows = [record for each in options if (record := each.get_help_record(context))]
-    return "| option | |\n|---|---|\n" + "".join(f"| `{name}` | {_cell(text)} |\n" for name, text in rows)
+    return "| option | |\n|---|---|\n" + "".join(
+        f"| `{name}` | {_cell(text)} |\n" for name, text in rows
+    )
 
 
 def _memory_object() -> str:
@@ -185,7 +203,9 @@ def _toolset(each: Toolset) -> Iterator[str]:
     for tool in each.tools:
         yield _tool(tool)
     for prompt in each.prompts:
-        names = ", ".join(f"`{name}`" + ("" if required else "?") for name, _, required in prompt.arguments)
+        names = ", ".join(
+            f"`{name}`" + ("" if required else "?") for name, _, required in prompt.arguments
+        )
         yield f"Prompt `{prompt.name}`({names}): {_line(prompt.description)}\n"
     for template in each.templates:
         yield f"Resource `{template.uri}` ({template.mime}): {_line(template.description)}\n"

@@ -1,6 +1,7 @@
 """Make the screenshots of docs/page.md from the sample vault: `python tools/screenshots.py [DIR]`.
 
-Needs what the tests in a browser need: Debian's chromium, and playwright. Look at each before it is committed.
+Needs what the tests in a browser need: Debian's chromium, and playwright. Look at each before it is
+committed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 from browser.chromium import missing, open_browser  # noqa: E402
 from browser.house import Served, furnish  # noqa: E402
 
-WIDE, PHONE = (1100, 760), (390, 760)
+WIDE = (1100, 760)
+PHONE = (390, 760)
 SHOTS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "today": ("/page", WIDE, "light", "en"),
     "search": ("/page/search?q=lost+rename", WIDE, "light", "en"),
@@ -31,7 +33,11 @@ SHOTS: dict[str, tuple[str, tuple[int, int], str, str]] = {
 _OPENED = {"today": "#c13 details", "search": "details.why"}
 """What is opened before the picture is taken: the first of these."""
 
-_AWAITED = {"inbox": "[data-card]", "agents": "#findings > :not(:has(a))", "note": "#history + div li"}
+_AWAITED = {
+    "inbox": "[data-card]",
+    "agents": "#findings > :not(:has(a))",
+    "note": "#history + div li",
+}
 """What comes after the page itself."""
 
 
@@ -39,9 +45,12 @@ def shoot(browser: Any, served: Served, name: str, folder: Path) -> int:
     """Make one picture. Returns its size in bytes."""
     path, (width, height), scheme, locale = SHOTS[name]
     context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale, reduced_motion="reduce",
+        viewport={"width": width, "height": height},
+        color_scheme=scheme,
+        locale=locale,
+        reduced_motion="reduce",
         base_url=served.url,
-    )  # fmt: skip
+    )
     page = context.new_page()
     page.goto(served.way_in())
     page.wait_for_url("**/page")
@@ -60,7 +69,8 @@ def shoot(browser: Any, served: Served, name: str, folder: Path) -> int:
 
 
 def main(folder: Path) -> int:
-    if why := missing():
+    why = missing()
+    if why:
         print(why, file=sys.stderr)
         return 1
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,12 @@
-"""A fact written through one client's MCP tool is in the body of the other's next request, by hook: with the real
-Claude Code and Codex, and a fake endpoint in the place of their models. Then Claude Code writes over HTTP, with a
-token, and its own memory is a project. Run by hand, never in CI:
+"""A fact written through one client's MCP tool is in the body of the other's next request, by hook:
+with the real Claude Code and Codex, and a fake endpoint in the place of their models. Then Claude
+Code writes over HTTP, with a token, and its own memory is a project. Run by hand, never in CI:
 
     npm install --prefix DIR @anthropic-ai/claude-code @openai/codex
     python tools/try_clients.py DIR
 
-Everything happens in a home folder made for it; nothing leaves this machine. Prints what each request held.
+Everything happens in a home folder made for it; nothing leaves this machine. Prints what each
+request held.
 """
 
 from __future__ import annotations
@@ -28,15 +29,20 @@ FACTS = {
     "claude": "The heron gate code of the Fjordhus archive is kept by Torvald.",
     "codex": "The kiln in the Ostrava workshop needs cone 6 and a slow cooling.",
 }
-FAR, OWN = "The ferry of Kjerringoy leaves at noon from the northern quay.", "The boathouse in Vaduz has a green door."
+FAR = "The ferry of Kjerringoy leaves at noon from the northern quay."
+OWN = "The boathouse in Vaduz has a green door."
 SECONDS = 300
 _PAUSES: dict[str, dict[str, str]] = {"claude": {"name": "Bash"}, "codex": {"name": "exec_command"}}
 _PAUSE = {"command": "sleep 1", "cmd": "sleep 1", "description": "wait"}
-"""What a client is asked to do as long as it does not offer the memory's tools: it need not wait for their server."""
+"""What a client is asked to do as long as it does not offer the memory's tools: it need not wait
+for their server.
+"""
 
 
 class Model(BaseHTTPRequestHandler):
-    """Speaks as Anthropic's and OpenAI's API: asks `writer` once for `write_note`, else says a word."""
+    """Speaks as Anthropic's and OpenAI's API: asks `writer` once for `write_note`, else says a
+    word.
+    """
 
     protocol_version = "HTTP/1.1"
     bodies: list[tuple[str, str]] = []
@@ -49,7 +55,9 @@ class Model(BaseHTTPRequestHandler):
         self._send(b'{"data": [], "models": []}', "application/json")
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode("utf-8", "replace")
+        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode(
+            "utf-8", "replace"
+        )
         client = "claude" if "/messages" in self.path else "codex"
         asked = json.loads(body) if body.startswith("{") else {}
         if "count_tokens" in self.path:
@@ -58,7 +66,10 @@ class Model(BaseHTTPRequestHandler):
             return self._send(b"{}", "application/json")
         self.bodies.append((client, body))
         tool = next(iter(_tools(asked)), None)
-        wants = (tool or _PAUSES[client]) if client == self.writer else None
+        if client == self.writer:
+            wants = tool or _PAUSES[client]
+        else:
+            wants = None
         if wants is tool:
             Model.writer = ""
         given = json.dumps(_note(FACTS[client]) if tool else _PAUSE)
@@ -87,7 +98,10 @@ def _tools(asked: dict[str, Any]) -> Iterator[dict[str, str]]:
 
 def _claude(tool: dict[str, str] | None, given: str) -> Iterator[dict[str, Any]]:
     start = {"id": "msg_1", "type": "message", "role": "assistant", "model": "fake", "content": []}
-    yield {"type": "message_start", "message": start | {"usage": {"input_tokens": 1, "output_tokens": 1}}}
+    yield {
+        "type": "message_start",
+        "message": start | {"usage": {"input_tokens": 1, "output_tokens": 1}},
+    }
     block: dict[str, Any] = {"type": "text", "text": ""}
     delta: dict[str, Any] = {"type": "text_delta", "text": "Done."}
     if tool:
@@ -103,13 +117,22 @@ def _claude(tool: dict[str, str] | None, given: str) -> Iterator[dict[str, Any]]
 
 def _codex(tool: dict[str, str] | None, given: str) -> Iterator[dict[str, Any]]:
     yield {"type": "response.created", "response": {"id": "resp_1"}}
-    item: dict[str, Any] = {"type": "message", "role": "assistant", "id": "m1",
-                            "content": [{"type": "output_text", "text": "Done."}]}  # fmt: skip
+    item: dict[str, Any] = {
+        "type": "message",
+        "role": "assistant",
+        "id": "m1",
+        "content": [{"type": "output_text", "text": "Done."}],
+    }
     if tool:
         item = {"type": "function_call", "call_id": "call_1", "arguments": given, **tool}
     yield {"type": "response.output_item.done", "item": item}
-    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "input_tokens_details": None,
-             "output_tokens_details": None}  # fmt: skip
+    usage = {
+        "input_tokens": 1,
+        "output_tokens": 1,
+        "total_tokens": 2,
+        "input_tokens_details": None,
+        "output_tokens_details": None,
+    }
     yield {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}}
 
 
@@ -118,20 +141,28 @@ def _note(fact: str) -> dict[str, str]:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("clients", type=Path, help="the folder npm installed both clients into")
     options.add_argument("--keep", type=Path, help="write the requests there")
     given = options.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
-        good = _run(given.clients.resolve() / "node_modules" / ".bin", Path(folder), server.server_address[1])
+        good = _run(
+            given.clients.resolve() / "node_modules" / ".bin",
+            Path(folder),
+            server.server_address[1],
+        )
     server.shutdown()
     if given.keep:
         given.keep.mkdir(parents=True, exist_ok=True)
         for at, (client, body) in enumerate(Model.bodies):
             (given.keep / f"{at:02d}-{client}.json").write_text(body)
-    return 0 if good else 1
+    if good:
+        return 0
+    return 1
 
 
 def _run(programs: Path, home: Path, port: int) -> bool:
@@ -144,49 +175,100 @@ def _run(programs: Path, home: Path, port: int) -> bool:
         'model = "fake"\nmodel_provider = "fake"\n[model_providers.fake]\nname = "fake"\n'
         f'base_url = "{url}/v1"\nwire_api = "responses"\n[projects."{work}"]\ntrust_level = "trusted"\n'
     )
-    environ = {"HOME": str(home), "PATH": f"{programs}:{MEMORY.parent}:{os.environ['PATH']}",
-               "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-fake", "OPENAI_API_KEY": "sk-fake",
-               "MEMORY_HOOK_SECONDS": "3", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "IS_SANDBOX": "1",
-               "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
+    environ = {
+        "HOME": str(home),
+        "PATH": f"{programs}:{MEMORY.parent}:{os.environ['PATH']}",
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": "sk-fake",
+        "OPENAI_API_KEY": "sk-fake",
+        "MEMORY_HOOK_SECONDS": "3",
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "IS_SANDBOX": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
 
     def run(*words: str) -> None:
-        done = subprocess.run(words, cwd=work, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=SECONDS)  # fmt: skip
-        print(f"$ {Path(words[0]).name} {words[1]} -> {done.returncode}", (done.stdout + done.stderr)[-300:].strip())
+        done = subprocess.run(
+            words,
+            cwd=work,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        print(
+            f"$ {Path(words[0]).name} {words[1]} -> {done.returncode}",
+            (done.stdout + done.stderr)[-300:].strip(),
+        )
 
-    claude = ("claude", "-p", "--model", "claude-sonnet-4-5", "--permission-mode", "bypassPermissions")
-    codex = ("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust",
-             "--dangerously-bypass-approvals-and-sandbox")  # fmt: skip
+    claude = (
+        "claude",
+        "-p",
+        "--model",
+        "claude-sonnet-4-5",
+        "--permission-mode",
+        "bypassPermissions",
+    )
+    codex = (
+        "codex",
+        "exec",
+        "--skip-git-repo-check",
+        "--dangerously-bypass-hook-trust",
+        "--dangerously-bypass-approvals-and-sandbox",
+    )
     run("memory", "install", "claude-code", "codex", "--hooks")
     good = True
-    for writer, reader, first, then in (("claude", "codex", claude, codex), ("codex", "claude", codex, claude)):
+    for writer, reader, first, then in (
+        ("claude", "codex", claude, codex),
+        ("codex", "claude", codex, claude),
+    ):
         run(*then, "say a word, please, so that this session is known")
         Model.writer = writer
         run(*first, "write down what you know about this, in memory")
         before = len(Model.bodies)
         run(*then, "good morning, how are you doing today?")
-        found = [FACTS[writer] in body for client, body in Model.bodies[before:] if client == reader]
+        found = [
+            FACTS[writer] in body for client, body in Model.bodies[before:] if client == reader
+        ]
         good = good and any(found)
-        print(f"{writer} wrote, {reader} asked {len(found)} times: the fact was in {sum(found)} requests")
+        print(
+            f"{writer} wrote, {reader} asked {len(found)} times: the fact was in {sum(found)} requests"
+        )
     daemon = subprocess.Popen(
         ["memory", "serve", "--http", "127.0.0.1:0"], env=environ, stdout=subprocess.PIPE, text=True
     )
     try:
         assert daemon.stdout is not None
-        address = next(found[0] for line in daemon.stdout if (found := re.search(r"http://\S+/mcp", line)))
+        address = next(
+            found[0] for line in daemon.stdout if (found := re.search(r"http://\S+/mcp", line))
+        )
         made = subprocess.check_output(["memory", "token", "add", "claude", "--json"], env=environ)
         environ["MEMORY_TOKEN"] = json.loads(made)["secret"]
-        run("memory", "install", "claude-code", "--http", address, "--token-env", "MEMORY_TOKEN", "--native-memory")
+        run(
+            "memory",
+            "install",
+            "claude-code",
+            "--http",
+            address,
+            "--token-env",
+            "MEMORY_TOKEN",
+            "--native-memory",
+        )
         (home / ".memory" / "projects" / "claude-memory" / "MEMORY.md").write_text(OWN)
         run("claude", "mcp", "list")
-        FACTS["claude"], Model.writer = FAR, "claude"
+        FACTS["claude"] = FAR
+        Model.writer = "claude"
         run(*claude, "write down what you know about the ferry, in memory")
         is_own = OWN in Model.bodies[-1][1]
     finally:
         daemon.terminate()
         daemon.wait()
     written = [path for path in (home / ".memory").rglob("*.md") if FAR in path.read_text("utf-8")]
-    print(f"over HTTP claude wrote {len(written)} note; its own memory was {'' if is_own else 'NOT '}in its request")
+    print(
+        f"over HTTP claude wrote {len(written)} note; its own memory was {'' if is_own else 'NOT '}in its request"
+    )
     return good and len(written) == 1 and is_own
 
 

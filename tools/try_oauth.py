@@ -1,9 +1,11 @@
-"""A connector's way in: the MCP SDK's own OAuth client, and a person who says yes on the consent page in a browser.
+"""A connector's way in: the MCP SDK's own OAuth client, and a person who says yes on the consent
+page in a browser.
 
     pip install playwright      # with a Chromium; by hand, never in CI
     python tools/try_oauth.py [CHROMIUM]
 
-Everything happens in a home made for it, on this machine. First a wrong token is pasted, then the right one.
+Everything happens in a home made for it, on this machine. First a wrong token is pasted, then the
+right one.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ import httpx2
 from mcp import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthToken,
+)
 from playwright.async_api import Request, async_playwright
 
 BACK = "https://claude.ai/api/mcp/auth_callback"
@@ -61,7 +68,9 @@ async def connect(address: str, secret: str, chromium: str) -> None:
                     landed.set_result(request.url)
 
             page.on("request", seen)
-            await page.route(BACK + "*", lambda route: route.fulfill(status=200, body="back at the client"))
+            await page.route(
+                BACK + "*", lambda route: route.fulfill(status=200, body="back at the client")
+            )
             await page.goto(url)
             print("consent page:", " ".join((await page.inner_text("p >> nth=0")).split()))
             await page.fill("input[name=token]", "cpl_wrong")
@@ -75,7 +84,9 @@ async def connect(address: str, secret: str, chromium: str) -> None:
 
     async def back() -> AuthorizationCodeResult:
         found = httpx2.URL(await landed).params
-        return AuthorizationCodeResult(code=found["code"], state=found.get("state"), iss=found.get("iss"))
+        return AuthorizationCodeResult(
+            code=found["code"], state=found.get("state"), iss=found.get("iss")
+        )
 
     about = OAuthClientMetadata(redirect_uris=[BACK], client_name="Claude", scope="write")
     auth = OAuthClientProvider(address + "/mcp", about, Storage(), browser, back)
@@ -84,17 +95,35 @@ async def connect(address: str, secret: str, chromium: str) -> None:
         Client(streamable_http_client(address + "/mcp", http_client=http)) as client,
     ):
         print("tools:       ", len((await client.list_tools()).tools))
-        done = await client.call_tool("write_note", {"title": "Ferry", "content": "At noon.", "directory": "facts"})
+        done = await client.call_tool(
+            "write_note", {"title": "Ferry", "content": "At noon.", "directory": "facts"}
+        )
         print("written:     ", not done.is_error)
 
 
 def main() -> None:
-    chromium = sys.argv[1] if len(sys.argv) > 1 else "/usr/bin/chromium"
+    if len(sys.argv) > 1:
+        chromium = sys.argv[1]
+    else:
+        chromium = "/usr/bin/chromium"
     with tempfile.TemporaryDirectory() as folder:
         here = ["--home", str(Path(folder) / "home")]
-        made = subprocess.check_output([*COMMAND, *here, "token", "add", "web", "--as-agent", "claude", "--json"])
-        with subprocess.Popen([*COMMAND, *here, "serve", "--http", "127.0.0.1:18401", "--public-url",
-                               "http://127.0.0.1:18401"], stdout=subprocess.PIPE, text=True) as server:  # fmt: skip
+        made = subprocess.check_output(
+            [*COMMAND, *here, "token", "add", "web", "--as-agent", "claude", "--json"]
+        )
+        with subprocess.Popen(
+            [
+                *COMMAND,
+                *here,
+                "serve",
+                "--http",
+                "127.0.0.1:18401",
+                "--public-url",
+                "http://127.0.0.1:18401",
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as server:
             try:
                 assert server.stdout is not None
                 line = next(each for each in server.stdout if "http://" in each)

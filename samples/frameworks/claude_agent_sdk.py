@@ -10,8 +10,12 @@ from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 
 
 def options(home: str) -> ClaudeAgentOptions:
-    server = {"type": "stdio", "command": sys.executable, "args": ["-m", "memoranda", "--home", home, "mcp"],
-              "alwaysLoad": True}  # fmt: skip
+    server = {
+        "type": "stdio",
+        "command": sys.executable,
+        "args": ["-m", "memoranda", "--home", home, "mcp"],
+        "alwaysLoad": True,
+    }
     return ClaudeAgentOptions(mcp_servers={"memory": server}, allowed_tools=["mcp__memory"])  # type: ignore[dict-item]
 
 

@@ -1,6 +1,8 @@
-"""An agent of the OpenAI Agents SDK with the memory tools over MCP, and its transcript in the same home.
+"""An agent of the OpenAI Agents SDK with the memory tools over MCP, and its transcript in the same
+home.
 
-`pip install 'memoranda[openai-agents]'`. Give `main` a model name instead of an object to use a real one.
+`pip install 'memoranda[openai-agents]'`. Give `main` a model name instead of an object to use a
+real one.
 """
 
 from __future__ import annotations
@@ -25,9 +27,13 @@ async def main(question: str, home: str, model: Any = "gpt-5") -> str:
     }
     async with MCPServerStdio(params=params, client_session_timeout_seconds=30) as server:
         with open_memory(home, agent="openai-agents") as memory:
-            agent = Agent("assistant", instructions="Use your memory.", mcp_servers=[server], model=model)
+            agent = Agent(
+                "assistant", instructions="Use your memory.", mcp_servers=[server], model=model
+            )
             session = MemorandaSession("samples", memory)
-            result = await Runner.run(agent, question, session=session, run_config=RunConfig(tracing_disabled=True))
+            result = await Runner.run(
+                agent, question, session=session, run_config=RunConfig(tracing_disabled=True)
+            )
     return str(result.final_output)
 
 

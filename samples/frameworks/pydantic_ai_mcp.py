@@ -1,4 +1,6 @@
-"""A PydanticAI agent with the memory tools over MCP. `pip install memoranda 'pydantic-ai-slim[mcp]'`."""
+"""A PydanticAI agent with the memory tools over MCP. `pip install memoranda
+'pydantic-ai-slim[mcp]'`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from pydantic_ai.mcp import MCPToolset
 
 async def main(question: str, home: str, model: Any = "openai:gpt-5") -> str:
     arguments = ["-m", "memoranda", "--home", home, "mcp"]
-    server = MCPToolset(StdioTransport(sys.executable, arguments, env=dict(os.environ)), init_timeout=30)
+    server = MCPToolset(
+        StdioTransport(sys.executable, arguments, env=dict(os.environ)), init_timeout=30
+    )
     agent = Agent(model, toolsets=[server], instructions="Use your memory.")
     async with agent:
         return (await agent.run(question)).output

@@ -1,12 +1,14 @@
 """memoranda: one memory for all of a person's AI agents, plain Markdown notes on their own disk.
 
-The public API: `open_memory` gives a `Memory`; `Draft`, `Note`, `Query`, `Hit` are its values. `Session`
-runs tool calls with hooks and events. The errors are in `memoranda.errors`. Everything else may change.
+The public API: `open_memory` gives a `Memory`; `Draft`, `Note`, `Query`, `Hit` are its values.
+`Session` runs tool calls with hooks and events. The errors are in `memoranda.errors`. Everything
+else may change.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing is not imported: until memoranda.cli.run is reached, an interrupt prints a traceback
+# Typing is not imported: until memoranda.cli.run is reached, an interrupt prints a traceback
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -38,10 +40,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "open_memory": "memoranda.api", "Memory": "memoranda.api", "Draft": "memoranda.note.model",
-    "Note": "memoranda.note.model", "Query": "memoranda.query", "Hit": "memoranda.index.rows",
+    "open_memory": "memoranda.api",
+    "Memory": "memoranda.api",
+    "Draft": "memoranda.note.model",
+    "Note": "memoranda.note.model",
+    "Query": "memoranda.query",
+    "Hit": "memoranda.index.rows",
     "Session": "memoranda.faces.agent.session",
-}  # fmt: skip
+}
 
 __all__ = [
     "Ambiguous",
@@ -68,7 +74,7 @@ __all__ = [
     "StorageError",
     "TimeframeError",
     "open_memory",
-]  # fmt: skip
+]
 
 
 def __getattr__(name: str) -> Any:

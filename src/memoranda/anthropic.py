@@ -1,7 +1,8 @@
-"""Adapters for the Anthropic SDK's memory-tool classes (contract 000a, 10; extra `memoranda[anthropic]`).
+"""Adapters for the Anthropic SDK's memory-tool classes (contract 000a, 10; extra
+`memoranda[anthropic]`).
 
-`client.beta.messages.tool_runner(tools=[MemoryTool()], ...)` gives Claude this memory through the tool it
-knows. The API adds the memory protocol to the system prompt by itself.
+`client.beta.messages.tool_runner(tools=[MemoryTool()], ...)` gives Claude this memory through the
+tool it knows. The API adds the memory protocol to the system prompt by itself.
 """
 
 from __future__ import annotations
@@ -32,12 +33,19 @@ class _Commands:
     """A memory and the six commands on one folder of it: what both tools share."""
 
     def __init__(
-        self, home: str | os.PathLike[str] | None = None, *, agent: str | None = None, folder: str = "",
-        create_existing: str | None = None, cache_control: Any = None,
-    ):  # fmt: skip
+        self,
+        home: str | os.PathLike[str] | None = None,
+        *,
+        agent: str | None = None,
+        folder: str = "",
+        create_existing: str | None = None,
+        cache_control: Any = None,
+    ):
         super().__init__(cache_control=cache_control)  # type: ignore[call-arg]  # the SDK's class comes next
         if create_existing not in (None, "overwrite", "error"):
-            raise InvalidInput(f'create_existing must be "overwrite" or "error", got {create_existing!r}')
+            raise InvalidInput(
+                f'create_existing must be "overwrite" or "error", got {create_existing!r}'
+            )
         place = clean(folder, "memories")
         self._memory: Memory = open_memory(home, agent, face="anthropic")
         settings = self._memory.settings
@@ -52,7 +60,9 @@ class _Commands:
         self._memory.close()
 
     def _run(self, name: str, command: Any = None) -> str:
-        """The text for the SDK's command object, whose fields may be missing or of a wrong type. Raises ToolError."""
+        """The text for the SDK's command object, whose fields may be missing or of a wrong type.
+        Raises ToolError.
+        """
         arguments = {field: getattr(command, field, None) for field in _FIELDS.split()}
         if name == "clear_all_memory":
             reply = self._commands.clear(self._memory)
@@ -80,10 +90,14 @@ def _async_method(name: str) -> Any:
 class MemoryTool(_Commands, BetaAbstractMemoryTool):
     """The memory tool for synchronous clients. Safe to call from several threads.
 
-    `home`: as for `open_memory`. `agent`: the caller's identity. `folder` (relative) makes `/memories` the
-    folder `<home>/memories/<folder>`, e.g. one per end user. `create_existing` (`overwrite` or `error`)
-    overrides the configuration; `cache_control` goes to the SDK. Raises InvalidInput, OutsideError for
-    arguments it cannot use; the six commands and `clear_all_memory`, which moves every file to the history, raise
+    `home`: as for `open_memory`. `agent`: the caller's identity. `folder` (relative) makes
+    `/memories` the
+    folder `<home>/memories/<folder>`, e.g. one per end user. `create_existing` (`overwrite` or
+    `error`)
+    overrides the configuration; `cache_control` goes to the SDK. Raises InvalidInput, OutsideError
+    for
+    arguments it cannot use; the six commands and `clear_all_memory`, which moves every file to the
+    history, raise
     nothing but the SDK's ToolError.
     """
 
@@ -93,4 +107,6 @@ class MemoryTool(_Commands, BetaAbstractMemoryTool):
 class AsyncMemoryTool(_Commands, BetaAsyncAbstractMemoryTool):
     """`MemoryTool` for asynchronous clients: the same code in a worker thread."""
 
-    view, create, str_replace, insert, delete, rename, clear_all_memory = map(_async_method, _METHODS)
+    view, create, str_replace, insert, delete, rename, clear_all_memory = map(
+        _async_method, _METHODS
+    )

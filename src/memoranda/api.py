@@ -1,4 +1,5 @@
-"""The public `Memory`: the engine's verbs, and those of what stands above it: upkeep, ingestion, moving in and out.
+"""The public `Memory`: the engine's verbs, and those of what stands above it: upkeep, ingestion,
+moving in and out.
 
 Each verb imports what it needs when it is called.
 """
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 
 
 class Memory(engine.Memory):
-    """An open memory with the verbs of the `memory` command, bound to one caller: see `open_memory`."""
+    """An open memory with the verbs of the `memory` command, bound to one caller: see
+    `open_memory`.
+    """
 
     def upkeep(self, *, dry_run: bool = False) -> list[Outcome]:
-        """Run the four jobs of `memory consolidate`: expire, decay, upgrade, consolidate. With `dry_run` the outcomes
-        hold the actions that would be taken. A job that fails does not stop the others: its outcome has the `error`."""
+        """Run the four jobs of `memory consolidate`: expire, decay, upgrade, consolidate. With
+        `dry_run` the outcomes hold the actions that would be taken. A job that fails does not stop
+        the others: its outcome has the `error`."""
         from memoranda.jobs import lifecycle
 
         return lifecycle.consolidate(self, dry_run=dry_run)
@@ -36,17 +40,24 @@ class Memory(engine.Memory):
         return lifecycle.decay(self, dry_run=dry_run)
 
     def dream(self, level: int = 1, *, dry_run: bool = False) -> Dream:
-        """Put memories in order: level 1 sorts the inbox, 2 also merges what is similar, 3 also links and reminds.
-        Raises InvalidInput for another level."""
+        """Put memories in order: level 1 sorts the inbox, 2 also merges what is similar, 3 also
+        links and reminds. Raises InvalidInput for another level."""
         from memoranda.jobs import dream
 
         return dream.run(self, level, dry_run=dry_run, endpoint=dream.endpoint_of(self.settings))
 
     def remind(
-        self, text: str, at: str | None = None, *, tags: Sequence[str] = (), scope: str = "global",
+        self,
+        text: str,
+        at: str | None = None,
+        *,
+        tags: Sequence[str] = (),
+        scope: str = "global",
         source: str | None = None,
-    ) -> Note:  # fmt: skip
-        """Store a reminder at the time that `at`, else `text` itself names. Raises TimeRefused, and as `write`."""
+    ) -> Note:
+        """Store a reminder at the time that `at`, else `text` itself names. Raises TimeRefused, and
+        as `write`.
+        """
         from memoranda.jobs import reminders
 
         self.check_scope(scope)
@@ -54,20 +65,29 @@ class Memory(engine.Memory):
         return reminders.store(self, text, reading, tags=tags, scope=scope, source=source)
 
     def ingest(
-        self, source: str = "all", path: str | os.PathLike[str] | None = None, *, dry_run: bool = False,
+        self,
+        source: str = "all",
+        path: str | os.PathLike[str] | None = None,
+        *,
+        dry_run: bool = False,
         again: bool = False,
-    ) -> dict[str, Ingestion]:  # fmt: skip
-        """Take the notes of other programs in: `source` names them, parted by commas; `path` is the folder to read
-        instead of a source's own. Returns by source how many are new, changed and skipped, and warnings. `again` brings
-        back what was deleted. Raises InvalidInput for an unknown source or a missing folder."""
+    ) -> dict[str, Ingestion]:
+        """Take the notes of other programs in: `source` names them, parted by commas; `path` is the
+        folder to read instead of a source's own. Returns by source how many are new, changed and
+        skipped, and warnings. `again` brings back what was deleted. Raises InvalidInput for an
+        unknown source or a missing folder."""
         from memoranda import ingest
 
-        chosen = ingest.named_sources(source, None if path is None else os.fspath(path), self.settings)
+        chosen = ingest.named_sources(
+            source, None if path is None else os.fspath(path), self.settings
+        )
         plans, done = ingest.run(self, chosen, dry_run=dry_run, again=again)
         return {each.source: outcome for each, outcome in zip(plans, done, strict=True)}
 
     def export(self, *, category: str | None = None, scope: str | None = None) -> Iterator[str]:
-        """The memories as lines of JSON, oldest first, with all that is known of them. Raises InvalidInput."""
+        """The memories as lines of JSON, oldest first, with all that is known of them. Raises
+        InvalidInput.
+        """
         from memoranda.query import check_memory
         from memoranda.transfer.jsonl import exported
 
@@ -75,8 +95,9 @@ class Memory(engine.Memory):
         return exported(self, category, scope)
 
     def import_(self, lines: Iterable[str | bytes], *, skip_bad: bool = False) -> Tally:
-        """Take in lines of `export`; doing it twice is doing it once. Every line is looked at before anything is
-        written. Returns the counts. Raises InvalidInput for a bad line, unless `skip_bad`."""
+        """Take in lines of `export`; doing it twice is doing it once. Every line is looked at
+        before anything is written. Returns the counts. Raises InvalidInput for a bad line, unless
+        `skip_bad`."""
         from tempfile import TemporaryFile
 
         from memoranda.transfer.jsonl import Import, Tally
@@ -85,7 +106,8 @@ class Memory(engine.Memory):
             for line in lines:
                 data = line.encode() if isinstance(line, str) else line
                 file.write(data if data.endswith(b"\n") else data + b"\n")
-            importing, tally = Import(self, file, skip_bad=skip_bad), Tally()
+            importing = Import(self, file, skip_bad=skip_bad)
+            tally = Tally()
             if not skip_bad:
                 importing.check()
             importing.run(tally, lambda _: None)

@@ -1,4 +1,6 @@
-"""The one clock, durations such as `1h30m`, time frames such as `7d` or `yesterday`, and how long a call may wait."""
+"""The one clock, durations such as `1h30m`, time frames such as `7d` or `yesterday`, and how long a
+call may wait.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,17 @@ Clock = Callable[[], datetime]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPELLED = {
-    60: "m min mins minute minutes 分钟", 3600: "h hour hours 小时 个小时", 86400: "d day days 天",
-    7 * 86400: "w week weeks 周 星期 个星期", 30 * 86400: "mo month months 个月", 365 * 86400: "y year years 年",
-}  # fmt: skip
+    60: "m min mins minute minutes 分钟",
+    3600: "h hour hours 小时 个小时",
+    86400: "d day days 天",
+    7 * 86400: "w week weeks 周 星期 个星期",
+    30 * 86400: "mo month months 个月",
+    365 * 86400: "y year years 年",
+}
 _UNITS = {name: seconds for seconds, names in _SPELLED.items() for name in names.split()}
-_PHRASE = re.compile(r"^(?:(?:in )?(?:the )?(?:last|past) (?=[0-9]|an? |one )|(?:the )?past (?=[a-z]))(.*)")
+_PHRASE = re.compile(
+    r"^(?:(?:in )?(?:the )?(?:last|past) (?=[0-9]|an? |one )|(?:the )?past (?=[a-z]))(.*)"
+)
 _ONE = re.compile(r"^(?:an?|one) |^(?=(?:hour|day|week|month|year)$)")
 _ARTICLE = re.compile(r"(?:an?|one) ")
 _CHINESE_NUMBERS = "〇一二三四五六七八九十两"
@@ -55,29 +63,38 @@ def parse_stamp(text: str) -> datetime:
 def to_utc(moment: datetime, zone: tzinfo | None) -> datetime:
     """`moment` in UTC; without an offset it is a wall time of `zone` (None: of the system)."""
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=zone) if zone else moment.astimezone()
+        if zone:
+            moment = moment.replace(tzinfo=zone)
+        else:
+            moment = moment.astimezone()
     return moment.astimezone(UTC)
 
 
 def as_of(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
-    """The moment that `text`, a time frame of `since`, a month (`2025-03`) or a year, asks about: of a day, month or
-    year its last one. Aware, in `zone`. Raises TimeframeError."""
+    """The moment that `text`, a time frame of `since`, a month (`2025-03`) or a year, asks about:
+    of a day, month or year its last one. Aware, in `zone`. Raises TimeframeError."""
     if isinstance(text, str) and (month := re.fullmatch("([0-9]{4})(-[0-9]{2})?", text.strip())):
         first = since(f"{month[1]}{month[2] or '-12'}-01", now, zone).astimezone(zone)
         return (first + timedelta(days=31)).replace(day=1) - timedelta(microseconds=1)
     begins = since(text, now, zone).astimezone(zone)
     is_day = (begins.hour, begins.minute, begins.second, begins.microsecond) == (0, 0, 0, 0)
-    return begins + timedelta(days=1, microseconds=-1) if is_day else begins
+    if is_day:
+        return begins + timedelta(days=1, microseconds=-1)
+    return begins
 
 
 CALL_WAITS = 5.0
 """Seconds one call waits at most, for all locks together."""
 COMMAND_WAITS = 20.0
-"""The same for a call of a command, which has nobody wait behind it: as long as the lock goes from one to the next."""
+"""The same for a call of a command, which has nobody wait behind it: as long as the lock goes from
+one to the next.
+"""
 
 
 class _Waits(threading.local):
-    """What this thread may still wait: `left` seconds (None: no call is under way), and what ends its waits at once."""
+    """What this thread may still wait: `left` seconds (None: no call is under way), and what ends
+    its waits at once.
+    """
 
     left: float | None = None
     stop: threading.Event | None = None
@@ -99,19 +116,25 @@ waited = Waited()
 
 @contextmanager
 def waits_at_most(seconds: float) -> Iterator[None]:
-    """Inside, all that this thread waits for takes at most so long together; a block around it may allow less."""
+    """Inside, all that this thread waits for takes at most so long together; a block around it may
+    allow less.
+    """
     outer = _waits.left
     _waits.left = start = seconds if outer is None else min(seconds, outer)
     try:
         yield
     finally:
-        _waits.left = None if outer is None else outer - (start - (_waits.left or 0.0))
+        if outer is None:
+            _waits.left = None
+        else:
+            _waits.left = outer - (start - (_waits.left or 0.0))
 
 
 @contextmanager
 def waits_until(stop: threading.Event) -> Iterator[None]:
     """Inside, this thread stops waiting for locks as soon as `stop` is set."""
-    before, _waits.stop = _waits.stop, stop
+    before = _waits.stop
+    _waits.stop = stop
     try:
         yield
     finally:
@@ -119,10 +142,14 @@ def waits_until(stop: threading.Event) -> Iterator[None]:
 
 
 def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
-    """Ask `is_done` again and again, for at most `seconds` and what the call may still wait. Returns its answer."""
+    """Ask `is_done` again and again, for at most `seconds` and what the call may still wait.
+    Returns its answer.
+    """
 
     def ask_again(seconds: float) -> bool:
-        end, pause, stop = time.monotonic() + seconds, 0.0005, _waits.stop or threading.Event()
+        end = time.monotonic() + seconds
+        pause = 0.0005
+        stop = _waits.stop or threading.Event()
         while time.monotonic() < end and not stop.wait(pause):
             if is_done():
                 return True
@@ -133,8 +160,8 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
 
 
 def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
-    """What `wait` returns, which waits by itself for as many seconds as it is told: at most `seconds`, and what the
-    call may still wait."""
+    """What `wait` returns, which waits by itself for as many seconds as it is told: at most
+    `seconds`, and what the call may still wait."""
     left = CALL_WAITS if _waits.left is None else _waits.left
     begun = time.monotonic()
     try:
@@ -156,18 +183,24 @@ class _System(tzinfo):
     """The system's time zone as the C library knows it, summer time included."""
 
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
-        return None if moment is None else moment.replace(tzinfo=None).astimezone().utcoffset()
+        if moment is None:
+            return None
+        return moment.replace(tzinfo=None).astimezone().utcoffset()
 
     def dst(self, moment: datetime | None) -> timedelta | None:
         return None
 
     def tzname(self, moment: datetime | None) -> str | None:
-        return None if moment is None else moment.replace(tzinfo=None).astimezone().tzname()
+        if moment is None:
+            return None
+        return moment.replace(tzinfo=None).astimezone().tzname()
 
     def fromutc(self, moment: datetime) -> datetime:
         local = moment.replace(tzinfo=UTC).astimezone()
         first = local.replace(tzinfo=self, fold=0)
-        return first if first.utcoffset() == local.utcoffset() else first.replace(fold=1)
+        if first.utcoffset() == local.utcoffset():
+            return first
+        return first.replace(fold=1)
 
 
 SYSTEM_ZONE: tzinfo = _System()
@@ -190,22 +223,26 @@ def duration(text: str) -> timedelta:
 
 
 def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
-    """The moment the time frame `text` (`2h`, `3 days ago`, `yesterday`, `2026-11-01`, `3天`; contract 000b, 5)
-    begins, aware UTC, exact to the second.
+    """The moment the time frame `text` (`2h`, `3 days ago`, `yesterday`, `2026-11-01`, `3天`;
+    contract 000b, 5) begins, aware UTC, exact to the second.
 
-    Amounts count back from `now` (aware); days and weeks begin at midnight of `zone`, by default the system's.
-    An amount longer than the calendar gives its first moment. Raises TimeframeError for anything not listed in
-    the contract, zero and negative amounts included.
+    Amounts count back from `now` (aware); days and weeks begin at midnight of `zone`, by default
+    the system's. An amount longer than the calendar gives its first moment. Raises TimeframeError
+    for anything not listed in the contract, zero and negative amounts included.
     """
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise TimeframeError(str(text)[:100])
     written = " ".join(text.lower().split())
     bare = _PHRASE.sub(r"\1", written).removeprefix("最近").removeprefix("过去")
-    squeezed = _ONE.sub("1 ", bare) if bare != written or _ARTICLE.match(written) else bare
+    if bare != written or _ARTICLE.match(written):
+        squeezed = _ONE.sub("1 ", bare)
+    else:
+        squeezed = bare
     squeezed = squeezed.replace(" ", "")
     if squeezed and (digit := _CHINESE_NUMBERS.find(squeezed[0])) > 0:
         squeezed = f"{2 if digit == 11 else digit}{squeezed[1:]}"
-    if amount := re.fullmatch(r"([0-9]+)([a-z]+|[\u4e00-\u9fff]+)", squeezed):
+    amount = re.fullmatch(r"([0-9]+)([a-z]+|[\u4e00-\u9fff]+)", squeezed)
+    if amount:
         seconds = int(amount[1]) * _UNITS.get(amount[2].removesuffix("ago"), 0)
         if not seconds:
             raise TimeframeError(text)
@@ -214,7 +251,8 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
         except OverflowError:
             return datetime.min.replace(tzinfo=UTC)
     local = now.astimezone(zone)
-    if begin := _BEGINS.get(squeezed):
+    begin = _BEGINS.get(squeezed)
+    if begin:
         return to_utc(begin(datetime(local.year, local.month, local.day)), zone)
     match = _WRITTEN(written)
     offset = ((match and match[3]) or "").replace(" ", "").upper()

@@ -1,4 +1,5 @@
-"""All settings in one frozen value, from config.yaml and few environment variables (contract 001, 15).
+"""All settings in one frozen value, from config.yaml and few environment variables (contract 001,
+15).
 
 Read only by `open_memory`, `serve` and `cli`, which pass plain values on.
 """
@@ -35,8 +36,8 @@ _WEB = ("http://", "https://")
 
 
 class ConfigKey(NamedTuple):
-    """A key of the configuration, a row of config-keys.txt; `default` is its value as YAML, or in round brackets what
-    holds without one."""
+    """A key of the configuration, a row of config-keys.txt; `default` is its value as YAML, or in
+    round brackets what holds without one."""
 
     name: str
     field: str
@@ -48,10 +49,13 @@ class ConfigKey(NamedTuple):
 def keys() -> tuple[ConfigKey, ...]:
     """All keys, in the order of contract 001, 15."""
     lines = Path(__file__).with_name("config-keys.txt").read_text("utf-8").splitlines()
-    return tuple(ConfigKey(*map(str.strip, line.split("|"))) for line in lines if line and line[0] != "#")
+    return tuple(
+        ConfigKey(*map(str.strip, line.split("|"))) for line in lines if line and line[0] != "#"
+    )
 
 
-@dataclass(frozen=True, eq=False)  # generating __eq__ takes 0.3 ms of every command
+# Generating __eq__ takes 0.3 ms of every command
+@dataclass(frozen=True, eq=False)
 class Settings:
     """What a home is configured to do. `file` is the configuration file, whether it exists or not."""
 
@@ -110,18 +114,24 @@ class Settings:
     """Of the file, just before it was read (`file_stamp`)."""
 
     def digest(self) -> str:
-        """A text that is the same in two processes that are configured the same, the time zone of the system too."""
+        """A text that is the same in two processes that are configured the same, the time zone of
+        the system too.
+        """
         import time
         from hashlib import sha256
 
         known = vars(replace(self, rows={}, stamp=None)).values()
         values = [sorted(each) if isinstance(each, frozenset) else each for each in known]
-        return sha256(f"{values} {time.tzname} {time.timezone}".encode("utf-8", "replace")).hexdigest()
+        return sha256(
+            f"{values} {time.tzname} {time.timezone}".encode("utf-8", "replace")
+        ).hexdigest()
 
     @property
     def address(self) -> str:
         """The home as `load` takes it: the folder, or the address of the space."""
-        return str(self.home) if self.url is None else self.address_of(self.space)
+        if self.url is None:
+            return str(self.home)
+        return self.address_of(self.space)
 
     def address_of(self, space: str) -> str:
         """The address of a space of the database the notes are in."""
@@ -132,33 +142,49 @@ class Settings:
     def shown_home(self) -> str:
         """The home for people: an address without its passwords."""
         shown = re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", self.address)
-        return shown if self.url is None else re.sub(r"[^?&=]*password=[^&]*&", "", shown)
+        if self.url is None:
+            return shown
+        return re.sub(r"[^?&=]*password=[^&]*&", "", shown)
 
     @property
     def zone(self) -> tzinfo | None:
         """The configured time zone; None means the system's."""
-        return _zone(self.timezone) if self.timezone else None
+        if self.timezone:
+            return _zone(self.timezone)
+        return None
 
     @property
     def reading_zone(self) -> tzinfo:
-        """The zone of times in reminders: configured, else `offset` (that of `--now`), else the system's."""
+        """The zone of times in reminders: configured, else `offset` (that of `--now`), else the
+        system's.
+        """
         return self.zone or self.offset or SYSTEM_ZONE
 
 
 def load(
-    home: str | os.PathLike[str] | None = None, file: str | os.PathLike[str] | None = None,
-    environ: Mapping[str, str] = os.environ, *, unread: bool = False,
-) -> Settings:  # fmt: skip
-    """The settings for `home` (else MEMORY_HOME, else storage.root, else ~/.memory), read from `file`
-    (else the home's config.yaml). A missing file means defaults, and so does `unread`. Raises ConfigError.
+    home: str | os.PathLike[str] | None = None,
+    file: str | os.PathLike[str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    unread: bool = False,
+) -> Settings:
+    """The settings for `home` (else MEMORY_HOME, else storage.root, else ~/.memory), read from
+    `file` (else the home's config.yaml). A missing file means defaults, and so does `unread`.
+    Raises ConfigError.
     """
     given = home or environ.get("MEMORY_HOME") or None
-    url, space = None, ""
+    url = None
+    space = ""
     if isinstance(given, str) and "://" in given:
         if not is_database(given):
-            raise ConfigError(f'the home is a folder or postgresql://HOST/DATABASE?space=NAME, not "{given}"')
+            raise ConfigError(
+                f'the home is a folder or postgresql://HOST/DATABASE?space=NAME, not "{given}"'
+            )
         url, space = _database(given)
-    folder = absolute(given or "~/.memory") if url is None else _replica(url, space, environ)
+    if url is None:
+        folder = absolute(given or "~/.memory")
+    else:
+        folder = _replica(url, space, environ)
     path = absolute(file) if file else folder / "config.yaml"
     stamp = file_stamp(path)
     if unread:
@@ -172,17 +198,23 @@ def load(
         folder = _replica(url, space, environ)
     elif given is None and (root := found.text("storage.root", storage.get("root"))):
         folder = absolute(root)
-    if url is not None and (file or given is None) and (cache := found.text("storage.cache", storage.get("cache"))):
+    if (
+        url is not None
+        and (file or given is None)
+        and (cache := found.text("storage.cache", storage.get("cache")))
+    ):
         folder = absolute(cache)
     return found.settings(folder, environ, url, space)
 
 
 def again(settings: Settings) -> Settings:
-    """`settings` with what changed in their file meanwhile; what the caller or the environment gave in place of what
-    the file said stays. Raises ConfigError."""
+    """`settings` with what changed in their file meanwhile; what the caller or the environment gave
+    in place of what the file said stays. Raises ConfigError."""
     stamp = file_stamp(settings.file)
     before, now = (
-        _File(settings.file, *each).settings(settings.home, os.environ, settings.url, settings.space)
+        _File(settings.file, *each).settings(
+            settings.home, os.environ, settings.url, settings.space
+        )
         for each in ((settings.rows, settings.stamp), (config_text.read(settings.file), stamp))
     )
     own = {name: value for name, value in vars(settings).items() if value != getattr(before, name)}
@@ -220,7 +252,9 @@ def _database(address: str) -> tuple[str, str]:
     rows = parse_qsl(parts.query, keep_blank_values=True)
     space = dict(rows).get("space", DEFAULT_SPACE)
     if not _SPACE.fullmatch(space):
-        raise ConfigError(f'invalid space "{space}": use a-z, 0-9, dots, dashes and underscores, at most 81')
+        raise ConfigError(
+            f'invalid space "{space}": use a-z, 0-9, dots, dashes and underscores, at most 81'
+        )
     query = urlencode([each for each in rows if each[0] != "space"])
     return f"{parts.scheme}://{parts.netloc}{parts.path}{'?' if query else ''}{query}", space
 
@@ -244,11 +278,14 @@ def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
 
 
 def with_key(path: Path, key: str, value: Any) -> str:
-    """The text of the file at `path` with a key set (None = taken out), checked as a whole; its other lines, comments
-    and order stay. Raises ConfigError."""
+    """The text of the file at `path` with a key set (None = taken out), checked as a whole; its
+    other lines, comments and order stay. Raises ConfigError."""
     is_plain = key.count(".") == 1 and not isinstance(value, list | dict)
     parts = {tuple(key.split(".")): value}
-    text = config_text.change(path, {key: value}) if is_plain else config_text.round_trip_change(path, parts)
+    if is_plain:
+        text = config_text.change(path, {key: value})
+    else:
+        text = config_text.round_trip_change(path, parts)
     _File(path, config_text.parsed(path, text)).settings(path.parent, {})
     return text
 
@@ -267,9 +304,14 @@ class _File(NamedTuple):
 
     def settings(
         self, home: Path, environ: Mapping[str, str], url: str | None = None, space: str = ""
-    ) -> Settings:  # fmt: skip
+    ) -> Settings:
         """What it says for a home, or for the copies of a space of the database at `url`."""
-        values = {"rows": self.rows, "stamp": self.stamp, **self.llm(environ), **self.semantic(environ)}
+        values = {
+            "rows": self.rows,
+            "stamp": self.stamp,
+            **self.llm(environ),
+            **self.semantic(environ),
+        }
         if self.rows:
             instructions, warnings = self.instructions()
             values |= self.plain() | self.names()
@@ -279,8 +321,10 @@ class _File(NamedTuple):
         if url is not None:
             for name, place in values.get("projects", {}).items():
                 if place != f"{OWN_FOLDER}/{name}":
-                    raise self.refuse(f"projects.{name}: {place} is of one machine, the notes are in PostgreSQL; "
-                                      f"use {OWN_FOLDER}/{name}, or take it out")  # fmt: skip
+                    raise self.refuse(
+                        f"projects.{name}: {place} is of one machine, the notes are in PostgreSQL; "
+                        f"use {OWN_FOLDER}/{name}, or take it out"
+                    )
                 values["projects"][name] = str(home / place)
         return Settings(home, self.path, url, space, **values)
 
@@ -303,15 +347,19 @@ class _File(NamedTuple):
         return value
 
     def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
-        """A value of the type of the `usual` one: one of some `words`, categories, a text (None), a duration, a whole
-        number from 0 or a truth value."""
+        """A value of the type of the `usual` one: one of some `words`, categories, a text (None), a
+        duration, a whole number from 0 or a truth value."""
         if words:
             if value not in words:
-                said = f"one of {', '.join(words)}" if len(words) > 2 else " or ".join(words)
+                if len(words) > 2:
+                    said = f"one of {', '.join(words)}"
+                else:
+                    said = " or ".join(words)
                 raise self.refuse(f'{name} must be {said}, got "{value}"')
         elif isinstance(usual, tuple):
             value = tuple(value if isinstance(value, list) else [value])
-            if unknown := [each for each in value if each not in CATEGORIES]:
+            unknown = [each for each in value if each not in CATEGORIES]
+            if unknown:
                 raise self.refuse(f'{name}: invalid category "{unknown[0]}"')
         elif usual is None:
             return self.text(name, value)
@@ -321,7 +369,10 @@ class _File(NamedTuple):
             except InvalidInput as error:
                 raise self.refuse(f"{name}: {error}") from None
         elif type(value) is not type(usual) or value < 0:
-            word = "true or false" if isinstance(usual, bool) else "a whole number from 0"
+            if isinstance(usual, bool):
+                word = "true or false"
+            else:
+                word = "a whole number from 0"
             raise self.refuse(f'{name} must be {word}, got "{value}"')
         return value
 
@@ -330,29 +381,50 @@ class _File(NamedTuple):
         values: dict[str, Any] = {}
         for each in keys():
             section, _, key = each.name.partition(".")
-            if (to := each.field) and (value := self.section(section).get(key)) is not None:
-                values[to] = self.typed(each.name, value, getattr(Settings, to), _CHOICES.get(to, ()))
+            to = each.field
+            if to and (value := self.section(section).get(key)) is not None:
+                values[to] = self.typed(
+                    each.name, value, getattr(Settings, to), _CHOICES.get(to, ())
+                )
         if values.get("interval", Settings.interval) < timedelta(seconds=1):
-            raise self.refuse(f"daemon.interval: invalid interval: {self.section('daemon')['interval']}")
+            raise self.refuse(
+                f"daemon.interval: invalid interval: {self.section('daemon')['interval']}"
+            )
         if values.get("day_hour", 0) > 23:
             raise self.refuse(f"notification.day_hour must be 0 to 23, got {values['day_hour']}")
         return values
 
     def names(self) -> dict[str, Any]:
-        """Time zone, agents, projects, the graph's file; the folders of the sources, and which are left out."""
+        """Time zone, agents, projects, the graph's file; the folders of the sources, and which are
+        left out.
+        """
         values: dict[str, Any] = {
-            "agents": {str(key).lower(): str(value) for key, value in self.section("agents").items()},
-            "projects": {str(key): self.text(f"projects.{key}", at) for key, at in self.section("projects").items()},
+            "agents": {
+                str(key).lower(): str(value) for key, value in self.section("agents").items()
+            },
+            "projects": {
+                str(key): self.text(f"projects.{key}", at)
+                for key, at in self.section("projects").items()
+            },
         }
-        if nowhere := [name for name, folder in values["projects"].items() if not (folder and folder.strip())]:
-            raise self.refuse(f"projects.{nowhere[0]} names no folder; give one, or take the line out")
-        if (zone := self.rows.get("timezone")) is not None:
+        nowhere = [
+            name for name, folder in values["projects"].items() if not (folder and folder.strip())
+        ]
+        if nowhere:
+            raise self.refuse(
+                f"projects.{nowhere[0]} names no folder; give one, or take the line out"
+            )
+        zone = self.rows.get("timezone")
+        if zone is not None:
             try:
                 _zone(zone := str(zone))
             except (KeyError, ValueError, OSError):
-                raise self.refuse(f'timezone "{zone}" is unknown. Use an IANA name, e.g. Asia/Shanghai.') from None
+                raise self.refuse(
+                    f'timezone "{zone}" is unknown. Use an IANA name, e.g. Asia/Shanghai.'
+                ) from None
             values["timezone"] = zone
-        if (default := self.section("notes").get("default_project")) is not None:
+        default = self.section("notes").get("default_project")
+        if default is not None:
             values["default_project"] = str(default)
         roots = self.section("notes").get("roots") or []
         if not isinstance(roots, list) or not all(isinstance(each, str) for each in roots):
@@ -361,10 +433,12 @@ class _File(NamedTuple):
         graph = self.section("graph")
         place = graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))
         values["graph_file"] = self.text("graph.file", place)
-        folders, off = {}, set()
+        folders = {}
+        off = set()
         for name in self.section("ingestion"):
             keys = self.section(name, "ingestion")
-            if folder := self.text(f"ingestion.{name}.path", keys.get("path") or ""):
+            folder = self.text(f"ingestion.{name}.path", keys.get("path") or "")
+            if folder:
                 folders[str(name)] = folder
             enabled = keys.get("enabled")
             if enabled is not None and not self.typed(f"ingestion.{name}.enabled", enabled, True):
@@ -372,39 +446,59 @@ class _File(NamedTuple):
         return values | {"ingestion": folders, "ingestion_off": frozenset(off)}
 
     def llm(self, environ: Mapping[str, str]) -> dict[str, Any]:
-        """The endpoint that may help and its key: `llm.*`, else the variables of the memory-bank server when all
-        three are set (contract 003, 9)."""
+        """The endpoint that may help and its key: `llm.*`, else the variables of the memory-bank
+        server when all three are set (contract 003, 9)."""
         section = self.section("llm")
-        texts = {key: self.text(f"llm.{key}", value, is_web=key == "base_url") for key, value in section.items()}
-        url, model = texts.get("base_url"), texts.get("model")
+        texts = {
+            key: self.text(f"llm.{key}", value, is_web=key == "base_url")
+            for key, value in section.items()
+        }
+        url = texts.get("base_url")
+        model = texts.get("model")
         key = environ.get(texts.get("api_key_env") or "MEMORY_LLM_API_KEY")
         if not section:
             url, model, key = map(environ.get, ("LLM_API_URL", "LLM_MODEL", "OPENROUTER_API_KEY"))
             if not (key and url and url.startswith(_WEB)):
                 return {}
-        return {"llm_base_url": url, "llm_model": model, "llm_key": key or None} if url and model else {}
+        if url and model:
+            return {"llm_base_url": url, "llm_model": model, "llm_key": key or None}
+        return {}
 
     def semantic(self, environ: Mapping[str, str]) -> dict[str, Any]:
-        """The embedding model (docs/semantic.md): `semantic.*`; the variable MEMORY_SEMANTIC replaces the section."""
+        """The embedding model (docs/semantic.md): `semantic.*`; the variable MEMORY_SEMANTIC
+        replaces the section.
+        """
         section = self.section("semantic")
-        if given := environ.get("MEMORY_SEMANTIC"):
+        given = environ.get("MEMORY_SEMANTIC")
+        if given:
             section = {"model": given}
-        if isinstance(section.get("model"), bool):  # YAML reads off as false
+        # YAML reads off as false
+        if isinstance(section.get("model"), bool):
             section = section | {"model": None if section["model"] else "off"}
-        texts = {key: self.text(f"semantic.{key}", value, is_web=key == "endpoint") for key, value in section.items()}
-        model, url = texts.get("model") or None, texts.get("endpoint") or None
+        texts = {
+            key: self.text(f"semantic.{key}", value, is_web=key == "endpoint")
+            for key, value in section.items()
+        }
+        model = texts.get("model") or None
+        url = texts.get("endpoint") or None
         if model and not url and model != "off" and ":" not in model:
             model = str(self.path.parent / os.path.expanduser(model))
-        key = environ.get(texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY") if url else None
+        if url:
+            key = environ.get(texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY")
+        else:
+            key = None
         return {"semantic_model": model, "semantic_endpoint": url, "semantic_key": key or None}
 
     def instructions(self) -> tuple[tuple[str, ...], list[str]]:
-        """The owner's sentences, at most INSTRUCTIONS_CHARACTERS in all, and a warning if some were cut."""
+        """The owner's sentences, at most INSTRUCTIONS_CHARACTERS in all, and a warning if some were
+        cut.
+        """
         value = self.section("memory_tool").get("instructions") or []
         if not isinstance(value, (str, list)):
             raise self.refuse("memory_tool.instructions must be a text or a list of texts")
         sentences = [str(each).strip() for each in ([value] if isinstance(value, str) else value)]
-        kept, room = [], INSTRUCTIONS_CHARACTERS
+        kept = []
+        room = INSTRUCTIONS_CHARACTERS
         for sentence in sentences:
             if sentence and room > 0:
                 kept.append(sentence[:room])
@@ -415,16 +509,26 @@ class _File(NamedTuple):
 
     def unknown(self) -> list[str]:
         """Warnings for keys nobody reads."""
-        names = {each.name for each in keys()} | {"graph.memoryFilePath", "memoryFilePath", "projects.{name}"}
+        names = {each.name for each in keys()} | {
+            "graph.memoryFilePath",
+            "memoryFilePath",
+            "projects.{name}",
+        }
         sections = {name.partition(".")[0] for name in names}
         found = [str(name) for name in self.rows if name not in sections]
-        for name in dict.fromkeys(each.name.partition(".")[0] for each in keys() if "{" not in each.name):
+        for name in dict.fromkeys(
+            each.name.partition(".")[0] for each in keys() if "{" not in each.name
+        ):
             section = self.rows.get(name)
             if isinstance(section, dict):
                 found += [f"{name}.{key}" for key in section if f"{name}.{key}" not in names]
         for name, rows in self.section("ingestion").items():
             further = sorted({*map(str, rows or ())} - {"path", "enabled"})
-            found += [f"ingestion.{name}.{key}" for key in further] if name in SOURCES else [f"ingestion.{name}"]
+            found += (
+                [f"ingestion.{name}.{key}" for key in further]
+                if name in SOURCES
+                else [f"ingestion.{name}"]
+            )
         return [f"unknown key {name}" for name in found]
 
 
@@ -432,4 +536,6 @@ def _zone(name: str) -> tzinfo:
     """The time zone of a name. Raises KeyError, ValueError or OSError."""
     from zoneinfo import ZoneInfo
 
-    return UTC if name.upper() == "UTC" else ZoneInfo(name)
+    if name.upper() == "UTC":
+        return UTC
+    return ZoneInfo(name)

@@ -1,5 +1,5 @@
-"""config.yaml as a text: read without the YAML library where it is plain, and changed line by line, so that all else
-in it stays as it is."""
+"""config.yaml as a text: read without the YAML library where it is plain, and changed line by line,
+so that all else in it stays as it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from memoranda.errors import ConfigError
 def read(path: Path) -> dict[str, Any]:
     """The keys and values of the file at `path`; none if it does not exist. Raises ConfigError."""
     text = _text(path)
-    return parsed(path, text) if text else {}
+    if text:
+        return parsed(path, text)
+    return {}
 
 
 def stored(rows: dict[str, Any], key: str) -> Any:
@@ -28,24 +30,29 @@ def stored(rows: dict[str, Any], key: str) -> Any:
 
 def _text(path: Path) -> str:
     try:
-        if path.name == "config.yaml" and path.exists() and not path.is_file():  # reading a pipe would never end
+        # Reading a pipe would never end
+        if path.name == "config.yaml" and path.exists() and not path.is_file():
             raise ConfigError(f"load config: {path}: it is no regular file; remove it")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"load config: {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
+        raise ConfigError(
+            f"load config: {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}"
+        ) from None
 
 
 def parsed(path: Path, text: str) -> dict[str, Any]:
     """The keys and values of `text`, which stands at `path` or shall. Raises ConfigError."""
-    if (plain := read_plain(text)) is not None:
+    plain = read_plain(text)
+    if plain is not None:
         return plain
     import yaml
 
     try:
         rows = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError) as error:  # a date that is none is a ValueError
+    # A date that is none is a ValueError
+    except (yaml.YAMLError, ValueError) as error:
         why = " ".join(str(error).split()).replace('in "<unicode string>", line', "at line")
         raise ConfigError(f"load config: {path}: {why}") from None
     if rows is not None and not isinstance(rows, dict):
@@ -62,7 +69,9 @@ _YAML_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
 
 
 def read_plain(text: str) -> dict[str, Any] | None:
-    """What YAML reads in `text` if it has only sections of plain values, without the library (30 ms); else None."""
+    """What YAML reads in `text` if it has only sections of plain values, without the library (30
+    ms); else None.
+    """
     rows: dict[str, Any] = {}
     section = None
     for line in text.split("\n"):
@@ -71,9 +80,16 @@ def read_plain(text: str) -> dict[str, Any] | None:
             return None
         name, key, word, number, span = match.groups()
         if name and name.lower() not in _YAML_WORDS and name not in rows:
-            section, rows[name] = name, None
-        elif key and section and key.lower() not in _YAML_WORDS and key not in (rows[section] or {}):
-            value: Any = int(number) if number else span or (word == "true" if word in ("true", "false") else word)
+            section = name
+            rows[name] = None
+        elif (
+            key and section and key.lower() not in _YAML_WORDS and key not in (rows[section] or {})
+        ):
+            value: Any = (
+                int(number)
+                if number
+                else span or (word == "true" if word in ("true", "false") else word)
+            )
             if word and word not in ("true", "false") and word.lower() in _YAML_WORDS:
                 return None
             rows[section] = {**(rows[section] or {}), key: value}
@@ -83,31 +99,51 @@ def read_plain(text: str) -> dict[str, Any] | None:
 
 
 def change(path: Path, changes: Mapping[str, Any]) -> str:
-    """The text of the configuration file at `path` with `section.key` entries set (None = removed). Every other line
-    and comment stays. Raises ConfigError when the file cannot be read as YAML."""
+    """The text of the configuration file at `path` with `section.key` entries set (None = removed).
+    Every other line and comment stays. Raises ConfigError when the file cannot be read as YAML."""
     import yaml
 
     def filled(rows: dict[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in rows.items() if value not in (None, {})}
 
     parts = {tuple(name.split(".", 1)): value for name, value in changes.items()}
-    wanted, text = read(path), _text(path)
+    wanted = read(path)
+    text = _text(path)
     _set(wanted, parts)
     lines = text.splitlines(keepends=True)
-    for (section, key), value in parts.items():  # one nested line of a block mapping is set, added or removed
+    # One nested line of a block mapping is set, added or removed
+    for (
+        section,
+        key,
+    ), value in parts.items():
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
-        fresh = [] if value is None else [f"{_scalar(key)}: {_scalar(value)}\n"]
+        if value is None:
+            fresh = []
+        else:
+            fresh = [f"{_scalar(key)}: {_scalar(value)}\n"]
         top = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
         if top is None:
             lines += [f"{section}:\n", *(f"  {line}" for line in fresh)] if fresh else []
             continue
-        end = next((at for at in range(top + 1, len(lines)) if lines[at][0] not in " \t#\n\r"), len(lines))
-        nested = [at for at in range(top + 1, end) if lines[at].strip() and not lines[at].lstrip().startswith("#")]
-        indent = lines[nested[0]].partition(lines[nested[0]].lstrip())[0] if nested else "  "
+        end = next(
+            (at for at in range(top + 1, len(lines)) if lines[at][0] not in " \t#\n\r"), len(lines)
+        )
+        nested = [
+            at
+            for at in range(top + 1, end)
+            if lines[at].strip() and not lines[at].lstrip().startswith("#")
+        ]
+        if nested:
+            indent = lines[nested[0]].partition(lines[nested[0]].lstrip())[0]
+        else:
+            indent = "  "
         names = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
         there = [at for at in nested if lines[at].startswith(names)][:1]
-        at = there[0] if there else (nested[-1] if nested else top) + 1
+        if there:
+            at = there[0]
+        else:
+            at = (nested[-1] if nested else top) + 1
         lines[at : at + len(there)] = [indent + line for line in fresh]
     changed = "".join(lines)
     with suppress(yaml.YAMLError):
@@ -137,7 +173,9 @@ def _scalar(value: Any) -> str:
     import json
 
     is_plain = isinstance(value, str) and re.fullmatch(r"[A-Za-z/~][\w/.~-]*", value)
-    return value if is_plain and value.lower() not in _YAML_WORDS else json.dumps(value, default=str)
+    if is_plain and value.lower() not in _YAML_WORDS:
+        return value
+    return json.dumps(value, default=str)
 
 
 def round_trip_change(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str:
@@ -148,5 +186,9 @@ def round_trip_change(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str
         changed = round_trip(_text(path), lambda rows, _: _set(rows, changes))
     except ValueError as error:
         raise ConfigError(f"load config: {path}: {error}") from None
-    emptied = "|".join(re.escape(_scalar(key[0])) for key, value in changes.items() if value is None)
-    return re.sub(rf"(?m)^(?:{emptied}): \{{\}}\n", "", changed) if emptied else changed
+    emptied = "|".join(
+        re.escape(_scalar(key[0])) for key, value in changes.items() if value is None
+    )
+    if emptied:
+        return re.sub(rf"(?m)^(?:{emptied}): \{{\}}\n", "", changed)
+    return changed

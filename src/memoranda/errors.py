@@ -3,19 +3,22 @@
 MemorandaError            code           exit
 ├── InvalidInput            invalid        1    an argument is of the wrong kind or value
 │   ├── TimeframeError      timeframe      1    a time frame nobody can read
-│   ├── TimeRefused         invalid_time   1   a reminder's text without one time ahead (contract 001, 8)
+│   ├── TimeRefused         invalid_time   1   a reminder's text without one time ahead (contract
+001, 8)
 │   │   ├── AmbiguousTime   ambiguous_time 1   several times, or one with a part missing
 │   │   ├── PastTime        past_time      1
 │   │   ├── NoTime          no_time        1
 │   │   ├── InvalidTime     invalid_time   1   a time that does not exist, or repeats too often
 │   │   └── VagueTime       vague_time     1
-│   ├── SecretRefused       invalid        1    a text that holds what looks like a secret (docs/gate.md)
+│   ├── SecretRefused       invalid        1    a text that holds what looks like a secret
+(docs/gate.md)
 │   ├── LineOutOfRange      invalid        1    a line number the file does not have
 │   └── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
 ├── NotFound                not_found      1    no such note (or none the caller may see)
 ├── Ambiguous               ambiguous      1    one name, several notes
 ├── Exists                  exists         1    the destination is taken
-├── Unusable                unusable       1    a path that cannot be used, for reasons the caller may not know
+├── Unusable                unusable       1    a path that cannot be used, for reasons the caller
+may not know
 ├── Conflict                conflict       1    the note changed since it was read
 ├── CountMismatch           count          1    find_text occurs another number of times
 ├── SectionError            section        1    a heading is missing or stands twice
@@ -30,7 +33,8 @@ MemorandaError            code           exit
 │   └── DatabaseRefused storage        1    the database of the notes said no
 │       └── DatabaseAway storage       1    it cannot be reached
 ├── OutcomeUnknown          unknown_outcome 1   the connection was lost in the middle of a commit
-├── LimitExceeded           limit          1    a note too large, or more than an agent may write in a day
+├── LimitExceeded           limit          1    a note too large, or more than an agent may write in
+a day
 ├── CannotUndo              cannot_undo    1    a later change is in the way
 └── ConfigError             config         1    config.yaml cannot be read
 
@@ -60,7 +64,8 @@ class MemorandaError(Exception):
 
 def near(given: str, names: Iterable[str], most: int = 3) -> list[str]:
     """Those of `names` that `given` may be a misspelling of, nearest first."""
-    from difflib import get_close_matches  # 4 ms, for errors only
+    # 4 ms, for errors only
+    from difflib import get_close_matches
 
     known = {each.lower(): each for each in names}
     return [known[each] for each in get_close_matches(given.lower(), list(known), most)]
@@ -70,12 +75,15 @@ def choices(given: str, names: Iterable[str], what: str = "One of") -> str:
     """The hint for a value that is none of `names`: the nearest, then all of them."""
     names = list(names)
     guess = near(given, names, 1)
-    return (f"Did you mean {guess[0]}? " if guess else "") + (f"{what}: {', '.join(names)}." if names else "")
+    return (f"Did you mean {guess[0]}? " if guess else "") + (
+        f"{what}: {', '.join(names)}." if names else ""
+    )
 
 
 def internal_sentence(error: Exception) -> str:
     """One sentence for an unexpected error, with the place in our code."""
-    trace, place = error.__traceback__, "?"
+    trace = error.__traceback__
+    place = "?"
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "?")
         if str(module).startswith("memoranda"):
@@ -97,12 +105,14 @@ class TimeframeError(InvalidInput):
     code = "timeframe"
 
     def __init__(self, text: object):
-        super().__init__(f'Time frame "{text}" is not understood. Use e.g. 2h, 7d, 3 weeks, yesterday or 2026-11-01.')
+        super().__init__(
+            f'Time frame "{text}" is not understood. Use e.g. 2h, 7d, 3 weeks, yesterday or 2026-11-01.'
+        )
 
 
 class TimeRefused(InvalidInput):
-    """A reminder's text without one time ahead (contract 001, 8). `phrase` is the user's own text; `candidates` are
-    aware local times, empty but for ambiguous ones."""
+    """A reminder's text without one time ahead (contract 001, 8). `phrase` is the user's own text;
+    `candidates` are aware local times, empty but for ambiguous ones."""
 
     code = "invalid_time"
     sentence = 'not a valid time: "{}"'
@@ -119,16 +129,23 @@ class AmbiguousTime(TimeRefused):
 
     def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
         shown = " or ".join(f"{each:%Y-%m-%d %H:%M}" for each in candidates)
-        InvalidInput.__init__(self, f'ambiguous time "{phrase}"{": " + shown if shown else ""}; say which')
+        InvalidInput.__init__(
+            self, f'ambiguous time "{phrase}"{": " + shown if shown else ""}; say which'
+        )
         self.phrase, self.candidates = phrase, tuple(candidates)
 
 
 class UnusedWords(AmbiguousTime):
-    """A time with words beside it, the `unused` ones, that make it another one in a way nobody here knows."""
+    """A time with words beside it, the `unused` ones, that make it another one in a way nobody here
+    knows.
+    """
 
     def __init__(self, phrase: str, unused: str):
-        InvalidInput.__init__(self, f'ambiguous time "{phrase}": "{unused}" was not used; say it in other words')
-        self.phrase, self.candidates = phrase, ()
+        InvalidInput.__init__(
+            self, f'ambiguous time "{phrase}": "{unused}" was not used; say it in other words'
+        )
+        self.phrase = phrase
+        self.candidates = ()
 
 
 class PastTime(TimeRefused):
@@ -153,10 +170,13 @@ class VagueTime(TimeRefused):
 
 
 class SecretRefused(InvalidInput):
-    """What should be written holds what `rule` of the write gate says is a secret; `where` is never its text."""
+    """What should be written holds what `rule` of the write gate says is a secret; `where` is never
+    its text.
+    """
 
     def __init__(self, rule: str, why: str, where: str):
-        self.rule, self.where = rule, where
+        self.rule = rule
+        self.where = where
         super().__init__(
             f"This holds what looks like {why} (rule {rule}, {where}), so nothing was written. Leave it out, or say "
             "where it is kept. Its owner can allow it: gate.secrets in config.yaml."
@@ -167,7 +187,8 @@ class LineOutOfRange(InvalidInput):
     """Line `line` was asked for in a file of `total` lines; 0 stands before the first."""
 
     def __init__(self, line: int, total: int):
-        self.line, self.total = line, total
+        self.line = line
+        self.total = total
         super().__init__(f"There is no line {line}. Give a line from 0 to {total}.")
 
 
@@ -178,9 +199,14 @@ class NotFound(MemorandaError):
 
     def __init__(self, identifier: str, project: str = "", suggestions: Sequence[str] = ()):
         self.identifier, self.project, self.suggestions = identifier, project, list(suggestions)
-        guess = f" Did you mean: {', '.join(self.suggestions)}?" if self.suggestions else ""
+        if self.suggestions:
+            guess = f" Did you mean: {', '.join(self.suggestions)}?"
+        else:
+            guess = ""
         where = f" in {project}" if project else ""
-        super().__init__(f'Note not found{where}: "{identifier}".{guess} Find it with search_notes or list_directory.')
+        super().__init__(
+            f'Note not found{where}: "{identifier}".{guess} Find it with search_notes or list_directory.'
+        )
 
 
 class FolderNotFound(NotFound):
@@ -188,7 +214,10 @@ class FolderNotFound(NotFound):
 
     def __init__(self, folder: str, project: str = "", folders: Sequence[str] = ()):
         super().__init__(folder, project)
-        known = f" Its folders: {', '.join(folders)}." if folders else ""
+        if folders:
+            known = f" Its folders: {', '.join(folders)}."
+        else:
+            known = ""
         where = f" in project {project}" if project else ""
         self.args = (f'Folder not found{where}: "{folder}".{known} Find it with list_directory.',)
 
@@ -199,7 +228,11 @@ class Ambiguous(MemorandaError):
     code = "ambiguous"
 
     def __init__(self, identifier: str, candidates: Sequence[str]):
-        self.identifier, self.candidates, self.total = identifier, list(candidates)[:10], len(candidates)
+        self.identifier, self.candidates, self.total = (
+            identifier,
+            list(candidates)[:10],
+            len(candidates),
+        )
         super().__init__(
             f'"{identifier}" names {self.total} notes: {", ".join(self.candidates)}. '
             "Use one of these permalinks, or a path."
@@ -212,7 +245,8 @@ class Exists(MemorandaError):
     code = "exists"
 
     def __init__(self, path: str, permalink: str | None = None):
-        self.path, self.permalink = path, permalink
+        self.path = path
+        self.permalink = permalink
         super().__init__(
             f"Destination already exists: {path}. Choose another destination_path."
             if permalink is None
@@ -236,7 +270,9 @@ class Conflict(MemorandaError):
     code = "conflict"
 
     def __init__(self, permalink: str, now: str, given: str):
-        self.permalink, self.now, self.given = permalink, now, given
+        self.permalink = permalink
+        self.now = now
+        self.given = given
         super().__init__(
             f"{permalink} changed since you read it (checksum {now}, expected {given}). "
             "Read it again with read_note and repeat the edit."
@@ -248,23 +284,37 @@ class CountMismatch(MemorandaError):
 
     code = "count"
 
-    def __init__(self, found: int, expected: int, lines: Sequence[int] = (), permalink: str = "the note"):
+    def __init__(
+        self, found: int, expected: int, lines: Sequence[int] = (), permalink: str = "the note"
+    ):
         self.found, self.expected, self.lines = found, expected, list(lines)
         more = f"Set expected_replacements={found} or give more context."
-        tail = more if found else "Check the exact text with read_note."
-        super().__init__(f"Expected {expected} occurrences of find_text in {permalink}, found {found}. {tail}")
+        if found:
+            tail = more
+        else:
+            tail = "Check the exact text with read_note."
+        super().__init__(
+            f"Expected {expected} occurrences of find_text in {permalink}, found {found}. {tail}"
+        )
 
 
 class SectionError(MemorandaError):
-    """A heading that is missing (`lines` empty, `headings` lists those there) or stands at several `lines`."""
+    """A heading that is missing (`lines` empty, `headings` lists those there) or stands at several
+    `lines`.
+    """
 
     code = "section"
 
     def __init__(
-        self, section: str, headings: Sequence[str] = (), lines: Sequence[int] = (), permalink: str = "the note"
+        self,
+        section: str,
+        headings: Sequence[str] = (),
+        lines: Sequence[int] = (),
+        permalink: str = "the note",
     ):
         self.section, self.headings, self.lines = section, list(headings), list(lines)
-        where, have = ", ".join(map(str, self.lines)), ", ".join(self.headings) or "none"
+        where = ", ".join(map(str, self.lines))
+        have = ", ".join(self.headings) or "none"
         super().__init__(
             f'Section "{section}" occurs {len(self.lines)} times in {permalink} (lines {where}). '
             "Make the headings unique, or use find_replace."
@@ -279,8 +329,11 @@ class OutsideError(MemorandaError):
     code = "outside"
 
     def __init__(self, path: str, project: str = ""):
-        self.path, self.project = path, project
-        super().__init__(f'Path must stay inside project {project}: "{path}". Use a relative path without "..".')
+        self.path = path
+        self.project = project
+        super().__init__(
+            f'Path must stay inside project {project}: "{path}". Use a relative path without "..".'
+        )
 
 
 class Locked(MemorandaError):
@@ -290,7 +343,9 @@ class Locked(MemorandaError):
 
     def __init__(self, permalink: str):
         self.permalink = permalink
-        super().__init__(f'{permalink} is locked. Its owner can unlock it by removing "locked: true".')
+        super().__init__(
+            f'{permalink} is locked. Its owner can unlock it by removing "locked: true".'
+        )
 
 
 class ProjectNotFound(MemorandaError):
@@ -298,7 +353,9 @@ class ProjectNotFound(MemorandaError):
 
     def __init__(self, name: str, names: Sequence[str] = ()):
         self.name, self.names = name, list(names)
-        super().__init__(f'No project "{name}". Projects: {", ".join(names)}. Add one with create_memory_project.')
+        super().__init__(
+            f'No project "{name}". Projects: {", ".join(names)}. Add one with create_memory_project.'
+        )
 
 
 class ProjectOutOfReach(ProjectNotFound):
@@ -318,15 +375,19 @@ class ProjectRefused(MemorandaError):
     code = "project_refused"
 
     def __init__(self, folder: str, reason: str):
-        self.folder, self.reason = folder, reason
+        self.folder = folder
+        self.reason = reason
         super().__init__(f"Cannot use {folder} as a project: {reason}. Choose another folder.")
 
 
 class ReadOnlyProject(InvalidInput):
-    """The notes of `project` are the entities of the graph file `file`, which the note tools do not write."""
+    """The notes of `project` are the entities of the graph file `file`, which the note tools do not
+    write.
+    """
 
     def __init__(self, project: str, file: str):
-        self.project, self.file = project, file
+        self.project = project
+        self.file = file
         super().__init__(
             f'The notes of project "{project}" are the entities of the graph file {file}, so nothing was changed. '
             f'Change them with the graph tools (project "{project}"), or edit the file.'
@@ -340,7 +401,9 @@ class NotText(MemorandaError):
 
     def __init__(self, path: str):
         self.path = path
-        super().__init__(f"{path} is not valid UTF-8 text and was not changed. Convert it to UTF-8 first.")
+        super().__init__(
+            f"{path} is not valid UTF-8 text and was not changed. Convert it to UTF-8 first."
+        )
 
 
 class StorageError(MemorandaError):
@@ -350,7 +413,8 @@ class StorageError(MemorandaError):
     sentence = "Could not write {}: {}. Nothing was changed."
 
     def __init__(self, path: str, reason: str):
-        self.path, self.reason = path, reason
+        self.path = path
+        self.reason = reason
         super().__init__(self.sentence.format(path, reason))
 
 
@@ -359,7 +423,8 @@ class CannotRead(StorageError):
 
     def __init__(self, path: str, reason: str, remedy: str = ""):
         MemorandaError.__init__(self, f"Could not read {path}: {reason}. {remedy}".rstrip())
-        self.path, self.reason = path, reason
+        self.path = path
+        self.reason = reason
 
 
 class NotPutBack(StorageError):
@@ -372,17 +437,25 @@ _AGAIN = "Try again; if it hangs, end it."
 
 
 class Busy(StorageError):
-    """Somebody else keeps the lock for longer than a call waits. `holder` says who: process, command, since when."""
+    """Somebody else keeps the lock for longer than a call waits. `holder` says who: process,
+    command, since when.
+    """
 
     code = "busy"
 
     def __init__(self, holder: str):
-        MemorandaError.__init__(self, f"The memory is in use by {holder}. Nothing was changed. {_AGAIN}")
-        self.holder, self.path, self.reason = holder, "the memory", f"it is in use by {holder}. {_AGAIN}"
+        MemorandaError.__init__(
+            self, f"The memory is in use by {holder}. Nothing was changed. {_AGAIN}"
+        )
+        self.holder = holder
+        self.path = "the memory"
+        self.reason = f"it is in use by {holder}. {_AGAIN}"
 
 
 class DatabaseRefused(StorageError):
-    """The database of the notes said no: `path` is the server without a password, `reason` in plain words."""
+    """The database of the notes said no: `path` is the server without a password, `reason` in plain
+    words.
+    """
 
     sentence = "The database of the notes ({}) refused: {}. Nothing was changed."
 
@@ -390,11 +463,15 @@ class DatabaseRefused(StorageError):
 class DatabaseAway(DatabaseRefused):
     """The database of the notes cannot be reached."""
 
-    sentence = "The database of the notes ({}) cannot be reached: {}. Nothing was changed. Try again."
+    sentence = (
+        "The database of the notes ({}) cannot be reached: {}. Nothing was changed. Try again."
+    )
 
 
 class OutcomeUnknown(MemorandaError):
-    """The connection was lost while a change was committed, and the database cannot be asked whether it was."""
+    """The connection was lost while a change was committed, and the database cannot be asked
+    whether it was.
+    """
 
     code = "unknown_outcome"
 

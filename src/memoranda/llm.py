@@ -1,4 +1,6 @@
-"""Optional help from an OpenAI-compatible endpoint (contract 003, 9). Whoever asks must do without, too."""
+"""Optional help from an OpenAI-compatible endpoint (contract 003, 9). Whoever asks must do without,
+too.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,11 @@ class NoAnswer(MemorandaError):
 
 
 class _LlmEndpoint:
-    """An endpoint at `base_url` (http or https, `path` is added) that is left alone for a while when it fails.
+    """An endpoint at `base_url` (http or https, `path` is added) that is left alone for a while
+    when it fails.
 
-    An answer may take `seconds` (20), counted by `clock`, and hold `longest` bytes. Not thread-safe.
+    An answer may take `seconds` (20), counted by `clock`, and hold `longest` bytes. Not
+    thread-safe.
     """
 
     name = "language model"
@@ -35,12 +39,19 @@ class _LlmEndpoint:
     longest = 1 << 20
 
     def __init__(
-        self, base_url: str, model: str, key: str | None = None, *,
-        seconds: float | None = None, clock: Callable[[], float] = time.monotonic,
-    ):  # fmt: skip
+        self,
+        base_url: str,
+        model: str,
+        key: str | None = None,
+        *,
+        seconds: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ):
         self._url = base_url.rstrip("/").removesuffix(self.path) + self.path
-        self._model, self._key = model, key
-        self._seconds, self._clock = SECONDS if seconds is None else seconds, clock
+        self._model = model
+        self._key = key
+        self._seconds = SECONDS if seconds is None else seconds
+        self._clock = clock
         self._failures = 0
         self._off_until: float | None = None
 
@@ -54,8 +65,8 @@ class _LlmEndpoint:
     def _answer(self, make: Callable[[], T]) -> T:
         """What `make` makes of an answer.
 
-        Raises NoAnswer when the endpoint is off or fails, or `make` raises ValueError; each but the first counts as
-        a failure.
+        Raises NoAnswer when the endpoint is off or fails, or `make` raises ValueError; each but the
+        first counts as a failure.
         """
         if self.is_off:
             raise NoAnswer(f"The {self.name} failed too often and is left alone for a while.")
@@ -77,20 +88,25 @@ class _LlmEndpoint:
         from urllib.error import HTTPError
         from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-        class Staying(HTTPRedirectHandler):  # a redirect could carry the text elsewhere
+        # A redirect could carry the text elsewhere
+        class Staying(HTTPRedirectHandler):
             def redirect_request(self, *_: Any) -> None:
                 return None
 
-        data, headers = json.dumps(asked).encode(), {"Content-Type": "application/json"}
+        data = json.dumps(asked).encode()
+        headers = {"Content-Type": "application/json"}
         try:
             request = Request(self._url, data, headers, method="POST")
             if self._key:
                 request.add_unredirected_header("Authorization", f"Bearer {self._key}")
             host = urlsplit(self._url).hostname or ""
-            is_here = host in ("localhost", "::1") or host.startswith("127.")  # and is reached directly
+            # And is reached directly
+            is_here = host in ("localhost", "::1") or host.startswith("127.")
             opener = build_opener(Staying, *([ProxyHandler({})] if is_here else []))
             with opener.open(request, timeout=self._seconds) as response:
-                deadline, parts, size = self._clock() + self._seconds, [], 0
+                deadline = self._clock() + self._seconds
+                parts = []
+                size = 0
                 while part := response.read1(65536):
                     parts.append(part)
                     size += len(part)
@@ -101,21 +117,30 @@ class _LlmEndpoint:
             with error:
                 raise NoAnswer(f"The {self.name}'s endpoint answered {error.code}.") from None
         except (OSError, HTTPException, ValueError) as error:
-            raise NoAnswer(f"The {self.name}'s endpoint cannot be reached ({type(error).__name__}).") from None
+            raise NoAnswer(
+                f"The {self.name}'s endpoint cannot be reached ({type(error).__name__})."
+            ) from None
 
 
 class Endpoint(_LlmEndpoint):
-    """One chat endpoint: `base_url` (http or https, `/chat/completions` is added), the model, a key or None."""
+    """One chat endpoint: `base_url` (http or https, `/chat/completions` is added), the model, a key
+    or None.
+    """
 
     def ask(self, system: str, user: str, read: Callable[[Any], T]) -> T:
         """What `read` makes of the JSON the model answers with, at temperature 0.
 
-        Raises NoAnswer when it is off, the endpoint fails, the answer is no JSON, or `read` raises ValueError;
-        each but the first counts as a failure.
+        Raises NoAnswer when it is off, the endpoint fails, the answer is no JSON, or `read` raises
+        ValueError; each but the first counts as a failure.
         """
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         kind = {"type": "json_object"}
-        asked = {"model": self._model, "temperature": 0, "response_format": kind, "messages": messages}
+        asked = {
+            "model": self._model,
+            "temperature": 0,
+            "response_format": kind,
+            "messages": messages,
+        }
 
         def answer() -> T:
             try:
@@ -153,7 +178,9 @@ class Embeddings(_LlmEndpoint):
                 found = [rows[at] for at in range(len(texts))]
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise ValueError("it is no list of embeddings") from None
-            numbers = (each for row in found for each in (row if isinstance(row, list) and row else [None]))
+            numbers = (
+                each for row in found for each in (row if isinstance(row, list) and row else [None])
+            )
             if not all(type(each) in (int, float) for each in numbers):
                 raise ValueError("an embedding is no list of numbers")
             return found

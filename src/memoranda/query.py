@@ -20,14 +20,21 @@ class Query:
 
     `search_type` is `text`, `title` or `permalink` (an address with `*`). `projects` None = all.
     `tags`: all of them (note tags or observation tags, without case). `categories`: notes with an
-    observation of such a category. `category`, `phase`: of the `categories` project. `any_category`:
-    for each, the memory's own category or an observation's (`category:` in the text form). `after` /
+    observation of such a category. `category`, `phase`: of the `categories` project.
+    `any_category`:
+    for each, the memory's own category or an observation's (`category:` in the text form). `after`
+    /
     `before` bound the changed time (aware datetimes), `created_from` / `created_until` the written
-    time (from inclusive, until exclusive). `as_of`: what was valid at that moment (aware; its own zone says what
-    day it is). `valid_at`: without what is over, superseded or not valid yet then, whenever the rest was written;
-    the present for ranked searches without `as_of`. `contains` is a case-insensitive substring of the content.
-    `archived`: only archived memories, or none; None = those a search finds besides, and no list. `metadata` is
-    contract 000b's `metadata_filters`. `by` (`owner`, an agent's name, `import`, `web`, `file`) and `client` tell who
+    time (from inclusive, until exclusive). `as_of`: what was valid at that moment (aware; its own
+    zone says what
+    day it is). `valid_at`: without what is over, superseded or not valid yet then, whenever the
+    rest was written;
+    the present for ranked searches without `as_of`. `contains` is a case-insensitive substring of
+    the content.
+    `archived`: only archived memories, or none; None = those a search finds besides, and no list.
+    `metadata` is
+    contract 000b's `metadata_filters`. `by` (`owner`, an agent's name, `import`, `web`, `file`) and
+    `client` tell who
     wrote the text, and with what program.
     """
 
@@ -78,19 +85,24 @@ _FILTER = re.compile(
 def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None) -> Query:
     """The query a person writes in one line: `dark mode tag:ui after:7d` (contract 000b, 6).
 
-    Filters are taken out of the text; a value with blanks stands in double quotes. `tag:` and `category:` given twice
-    must both hold, of several `type:` and `project:` one; else the last one counts. Any other `x:y`, a filter inside
-    quotes and a time nobody can read stay text. `now` (default: the clock) and `zone` (default: local) are for
-    `before:`, `after:` and `as_of:`. Never raises.
+    Filters are taken out of the text; a value with blanks stands in double quotes. `tag:` and
+    `category:` given twice must both hold, of several `type:` and `project:` one; else the last one
+    counts. Any other `x:y`, a filter inside quotes and a time nobody can read stay text. `now`
+    (default: the clock) and `zone` (default: local) are for `before:`, `after:` and `as_of:`. Never
+    raises.
     """
     found: dict[str, Any] = {}
 
     def take(match: re.Match[str]) -> str:
         if match["phrase"] is not None:
             return match[0]
-        name, value = match["name"].lower(), match["quoted"] or match["plain"]
+        name = match["name"].lower()
+        value = match["quoted"] or match["plain"]
         if name in _MANY:
-            found[_MANY[name]] = (*found.get(_MANY[name], ()), value.removeprefix("#") if name == "tag" else value)
+            found[_MANY[name]] = (
+                *found.get(_MANY[name], ()),
+                value.removeprefix("#") if name == "tag" else value,
+            )
         elif name in _ONE:
             found[name] = value
         else:
@@ -105,7 +117,9 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
     return Query(text=" ".join(rest.split()) if found else text.strip(), **found)
 
 
-def check_memory(category: str | None = None, phase: str | None = None, scope: str | None = None) -> None:
+def check_memory(
+    category: str | None = None, phase: str | None = None, scope: str | None = None
+) -> None:
     """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
     for name, value, known in (("category", category, CATEGORIES), ("phase", phase, PHASES)):
         if value is not None and value not in known:
@@ -115,19 +129,35 @@ def check_memory(category: str | None = None, phase: str | None = None, scope: s
 
 
 def memory_query(
-    *, category: str | None = None, phase: str | None = None, scope: str | None = None, source: str | None = None,
-    archived: bool | None = None, tags: Iterable[str] = (), first: datetime | None = None,
+    *,
+    category: str | None = None,
+    phase: str | None = None,
+    scope: str | None = None,
+    source: str | None = None,
+    archived: bool | None = None,
+    tags: Iterable[str] = (),
+    first: datetime | None = None,
     until: datetime | None = None,
-) -> Query:  # fmt: skip
+) -> Query:
     """The memories of `categories` that all these filters let through (contract 001, 3 and 14).
 
-    `tags`: all of them, without case. `first` and `until` bound the written time. Raises InvalidInput
+    `tags`: all of them, without case. `first` and `until` bound the written time. Raises
+    InvalidInput
     for a category, phase or scope there is not.
     """
     check_memory(category, phase, scope)
     scope = scope and scope.lower()
-    return Query(projects=(CATEGORY_PROJECT,), category=category, phase=phase, scope=scope, source=source,
-                 archived=archived, tags=tuple(tags), created_from=first, created_until=until)  # fmt: skip
+    return Query(
+        projects=(CATEGORY_PROJECT,),
+        category=category,
+        phase=phase,
+        scope=scope,
+        source=source,
+        archived=archived,
+        tags=tuple(tags),
+        created_from=first,
+        created_until=until,
+    )
 
 
 def day(
@@ -135,21 +165,25 @@ def day(
 ) -> datetime | None:
     """Midnight at which the day `text` begins in `zone`, or `after` days behind its end, as UTC.
 
-    `text` is YYYY-MM-DD, or a time frame of `clock.since` such as `yesterday` or `last week`, which ends with its
-    last day; amounts (`7d`) name the one day so long before `now`. `zone` None is the system's. None for no text.
-    Raises InvalidInput naming the parameter `name`.
+    `text` is YYYY-MM-DD, or a time frame of `clock.since` such as `yesterday` or `last week`, which
+    ends with its last day; amounts (`7d`) name the one day so long before `now`. `zone` None is the
+    system's. None for no text. Raises InvalidInput naming the parameter `name`.
     """
     if text is None:
         return None
     try:
         if len(text) == len("YYYY-MM-DD") and text[:1].isdigit() and text[-1:].isdigit():
-            first, days = date.fromisoformat(text), 1
+            first = date.fromisoformat(text)
+            days = 1
         elif text[:4].isdigit() and text[4:5] == "-":
             raise ValueError(text)
         else:
             first = clock.since(text, now or clock.now(), zone).astimezone(zone).date()
             frame = "".join(text.lower().split())
-            days = 7 if frame in ("thisweek", "本周", "lastweek", "上周") else 1
+            if frame in ("thisweek", "本周", "lastweek", "上周"):
+                days = 7
+            else:
+                days = 1
             if frame == "lastmonth":
                 days = ((first.replace(day=28) + timedelta(days=4)).replace(day=1) - first).days
         return clock.to_utc(datetime.combine(first + timedelta(days=days * after), time()), zone)

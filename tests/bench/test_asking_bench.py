@@ -1,4 +1,6 @@
-"""The bench of asking at scale: what it loads, what it asks, what it prints. No test looks at a time."""
+"""The bench of asking at scale: what it loads, what it asks, what it prints. No test looks at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +28,42 @@ def test_every_kind_of_query_has_a_row_beside_plain_full_text(tmp_path):
     assert "120 memories, made up" in printed
     assert "Loaded " in printed
     assert "By words alone: " in printed
-    for kind in ("questions", "a word of 1 or 2 turns", "the 20 commonest", "two words of one turn",
-                 "a phrase of three words", "2,000 characters, a question"):  # fmt: skip
+    for kind in (
+        "questions",
+        "a word of 1 or 2 turns",
+        "the 20 commonest",
+        "two words of one turn",
+        "a phrase of three words",
+        "2,000 characters, a question",
+    ):
         rows = [line for line in printed.splitlines() if line.startswith(kind)]
         assert ["memoranda" in rows[0], "fts5" in rows[1], len(rows)] == [True, True, 2]
         assert rows[0].endswith((" ok", " over"))
 
 
 def test_vectors_that_are_no_model_s_are_called_a_stand_in(tmp_path):
-    arguments = ("asking.py", sets.locomo(tmp_path), "--memories", "60", "--each", "3", "--json", "--vectors")
+    arguments = (
+        "asking.py",
+        sets.locomo(tmp_path),
+        "--memories",
+        "60",
+        "--each",
+        "3",
+        "--json",
+        "--vectors",
+    )
     printed, remarks = sets.run(*arguments, "near", model=tiny.make(tmp_path / "wee"))
     figures = [json.loads(line) for line in printed.splitlines()]
-    assert {each["pipeline"] for each in figures} == {"memoranda", "memoranda + wee", "fts5 porter, OR"}
+    assert {each["pipeline"] for each in figures} == {
+        "memoranda",
+        "memoranda + wee",
+        "fts5 porter, OR",
+    }
     assert {(each["pipeline"], each["budget_ms"]) for each in figures} == {
-        ("memoranda", 3), ("memoranda + wee", 15), ("fts5 porter, OR", None),
-    }  # fmt: skip
+        ("memoranda", 3),
+        ("memoranda + wee", 15),
+        ("fts5 porter, OR", None),
+    }
     assert "Vectors are a stand-in" in remarks
     _, remarks = sets.run(*arguments, "model", model=tmp_path / "wee")
     assert "stand-in" not in remarks

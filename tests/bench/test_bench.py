@@ -17,18 +17,27 @@ ROOT = Path(__file__).parents[2]
 def bench(name: str, tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """One run of a benchmark with its temporary folder below `tmp_path`."""
     paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    environment = {
+        **os.environ,
+        "TMPDIR": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
     return subprocess.run(
         [sys.executable, str(ROOT / "bench" / f"{name}.py"), *arguments],
-        capture_output=True, text=True, timeout=300, env=environment,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+    )
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What a run over a tiny vault printed, and the folder it had for its temporary files."""
     place = tmp_path_factory.mktemp("bench")
-    done = bench("run", place, "--notes", "20", "--only", "size,parse,sweep,search,graph,recall,write,calls")
+    done = bench(
+        "run", place, "--notes", "20", "--only", "size,parse,sweep,search,graph,recall,write,calls"
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout, place
 
@@ -37,11 +46,21 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 @pytest.mark.parametrize(
     "what",
     [
-        "index size", "parse the vault's notes", "sweep of 20", "search, 20 notes", "  a word of most notes",
-        "  a Chinese word", "graph lookup, 20 entities", "recall of a key", "remember a key", "write, 10 notes",
-        "write, 20 notes", "edit, 20 notes", "Python calls of a write, 20 notes",
+        "index size",
+        "parse the vault's notes",
+        "sweep of 20",
+        "search, 20 notes",
+        "  a word of most notes",
+        "  a Chinese word",
+        "graph lookup, 20 entities",
+        "recall of a key",
+        "remember a key",
+        "write, 10 notes",
+        "write, 20 notes",
+        "edit, 20 notes",
+        "Python calls of a write, 20 notes",
     ],
-)  # fmt: skip
+)
 def test_every_figure_has_a_row_beside_its_budget(ran: tuple[str, Path], what: str) -> None:
     table = ran[0].split("\n\n")[0].splitlines()
     row = [line for line in table if line.startswith(what)]
@@ -74,8 +93,20 @@ def test_an_unknown_figure_is_refused_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_few_callers_lose_nothing_over_the_socket_and_over_http() -> None:
-    with TemporaryDirectory(prefix="cpg") as short:  # the address of a socket has room for 107 bytes
-        done = bench("callers", Path(short), "--callers", "3", "--seconds", "1", "--pause", "0.01", "--notes", "5")
+    # The address of a socket has room for 107 bytes
+    with TemporaryDirectory(prefix="cpg") as short:
+        done = bench(
+            "callers",
+            Path(short),
+            "--callers",
+            "3",
+            "--seconds",
+            "1",
+            "--pause",
+            "0.01",
+            "--notes",
+            "5",
+        )
     assert done.returncode == 0, done.stderr
     header, *rows = [line.split() for line in done.stdout.splitlines()]
     assert header[-2:] == ["refused", "lost"]
@@ -85,14 +116,21 @@ def test_a_few_callers_lose_nothing_over_the_socket_and_over_http() -> None:
         assert int(row[-3]) > 0
 
 
-INGEST = ("ingest", ["--notes", "12"], ("ingest, 12 new notes", "  again, all known", "  again, 12 of them changed"))
+INGEST = (
+    "ingest",
+    ["--notes", "12"],
+    ("ingest, 12 new notes", "  again, all known", "  again, 12 of them changed"),
+)
 LIFECYCLE = (
-    "lifecycle", ["--memories", "8", "--inbox", "3", "--rounds", "1", "--settle", "0"],
+    "lifecycle",
+    ["--memories", "8", "--inbox", "3", "--rounds", "1", "--settle", "0"],
     ("dream 1, 3 in the inbox", "consolidate, 8 memories, nothing to do", "dream 3, 8 memories"),
-)  # fmt: skip
+)
 
 
-@pytest.mark.parametrize(("name", "arguments", "rows"), [INGEST, pytest.param(*LIFECYCLE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("name", "arguments", "rows"), [INGEST, pytest.param(*LIFECYCLE, marks=pytest.mark.slow)]
+)
 def test_every_job_has_a_row_and_nothing_stays(
     tmp_path: Path, name: str, arguments: list[str], rows: tuple[str, ...]
 ) -> None:

@@ -1,4 +1,6 @@
-"""The bench of recall: how sets are read, what is counted and what is printed. No test looks at a time."""
+"""The bench of recall: how sets are read, what is counted and what is printed. No test looks at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,18 @@ import retrieval
 from bench import conversation_sets as sets
 from conversations import Question
 
-FIGURES = ["recall@5", "recall@10", "recall@20", "hit@10", "all@10", "mrr", "ndcg@10", "session_recall@5",
-           "session_recall@10", "ms_per_query"]  # fmt: skip
+FIGURES = [
+    "recall@5",
+    "recall@10",
+    "recall@20",
+    "hit@10",
+    "all@10",
+    "mrr",
+    "ndcg@10",
+    "session_recall@5",
+    "session_recall@10",
+    "ms_per_query",
+]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +42,9 @@ def lines(printed: str) -> list[dict]:
     return [json.loads(line) for line in printed.splitlines()]
 
 
-def answered(found: list[str], evidence: list[str], within: float | None = None) -> retrieval.Answer:
+def answered(
+    found: list[str], evidence: list[str], within: float | None = None
+) -> retrieval.Answer:
     """An answer to a question whose evidence lies in the sessions before the points."""
     meant = tuple(dict.fromkeys(key.partition(".")[0] for key in evidence))
     return retrieval.Answer(Question("q", "?", "", 4, tuple(evidence), meant), found, 1.0, within)
@@ -39,7 +53,11 @@ def answered(found: list[str], evidence: list[str], within: float | None = None)
 def test_malformed_evidence_ids_are_repaired():
     known = ["D1:1", "D1:2", "D11:26", "D30:5"]
     assert conversations.repaired(["D1:1; D1:2"], known) == ["D1:1", "D1:2"]
-    assert conversations.repaired(["D:11:26", "D30:05", "D1:2 D1:2"], known) == ["D11:26", "D30:5", "D1:2"]
+    assert conversations.repaired(["D:11:26", "D30:05", "D1:2 D1:2"], known) == [
+        "D11:26",
+        "D30:5",
+        "D1:2",
+    ]
     assert conversations.repaired(["D7:7", "nothing", ""], known) == []
 
 
@@ -51,7 +69,9 @@ def test_a_question_without_evidence_is_left_out_and_counted(tmp_path):
     assert first.questions[1].sessions == ("a/session 01", "a/session 02")
 
 
-@pytest.mark.parametrize("content", ["{}", "[1]", "no json", '[{"question_id": 1, "haystack_sessions": []}]'])
+@pytest.mark.parametrize(
+    "content", ["{}", "[1]", "no json", '[{"question_id": 1, "haystack_sessions": []}]']
+)
 def test_a_file_of_another_form_is_refused_by_its_name(tmp_path, content):
     (tmp_path / "odd.json").write_text(content)
     _, complaint = sets.run("recall.py", tmp_path / "odd.json", status=1)
@@ -79,25 +99,41 @@ def test_a_run_tells_its_rules_its_rates_and_what_it_leaves_out(ran):
     assert "notes a second, durable and indexed." in printed
     for row in ("categories 1-4", "categories 1-5", "multi-hop", "adversarial", "a  ", "b  "):
         for pipeline in ("memoranda", "fts5 porter, OR", "grep"):
-            assert any(line.startswith(row) and f" {pipeline} " in line for line in printed.splitlines())
+            assert any(
+                line.startswith(row) and f" {pipeline} " in line for line in printed.splitlines()
+            )
 
 
 def test_json_is_one_object_a_line_with_the_promised_keys(tmp_path):
     printed, remarks = sets.run("recall.py", sets.locomo(tmp_path), "--json")
     found = lines(printed)
     assert {(each["scope"], each["categories"]) for each in found} == {
-        (scope, group) for scope in ("conversation", "pooled") for group in ("1-4", "1-5", "1", "2", "4", "5")
+        (scope, group)
+        for scope in ("conversation", "pooled")
+        for group in ("1-4", "1-5", "1", "2", "4", "5")
     }
     for each in found:
-        evidence = ["evidence@700"] if each["pipeline"] == "memoranda" else []
+        if each["pipeline"] == "memoranda":
+            evidence = ["evidence@700"]
+        else:
+            evidence = []
         assert list(each) == ["scope", "categories", "pipeline", "questions", *FIGURES, *evidence]
-    ours = next(each for each in found if each["pipeline"] == "memoranda" and each["categories"] == "1-5")
-    assert (ours["scope"], ours["questions"], ours["recall@10"], ours["evidence@700"]) == ("conversation", 5, 1, 1)
+    ours = next(
+        each for each in found if each["pipeline"] == "memoranda" and each["categories"] == "1-5"
+    )
+    assert (ours["scope"], ours["questions"], ours["recall@10"], ours["evidence@700"]) == (
+        "conversation",
+        5,
+        1,
+        1,
+    )
     assert conversations.RULES in remarks
 
 
 def test_sessions_as_notes_are_measured_by_sessions_and_by_evidence(tmp_path):
-    printed, _ = sets.run("recall.py", sets.locomo(tmp_path), "--json", "--notes", "session", "--prompt", "300")
+    printed, _ = sets.run(
+        "recall.py", sets.locomo(tmp_path), "--json", "--notes", "session", "--prompt", "300"
+    )
     for each in lines(printed):
         assert (each["notes"], each["recall@5"], each["session_recall@10"]) == ("session", None, 1)
         assert ("evidence@700" in each) == (each["pipeline"] == "memoranda")
@@ -109,10 +145,14 @@ def test_sessions_as_notes_are_measured_by_sessions_and_by_evidence(tmp_path):
 
 def test_a_set_of_longmemeval_is_asked_history_by_history_under_its_own_ids(tmp_path):
     log = tmp_path / "log.jsonl"
-    printed, remarks = sets.run("recall.py", sets.longmemeval(tmp_path), "--json", "--sessions", log)
+    printed, remarks = sets.run(
+        "recall.py", sets.longmemeval(tmp_path), "--json", "--sessions", log
+    )
     assert {(each["scope"], each["categories"]) for each in lines(printed)} == {
-        ("conversation", "all"), ("conversation", "single-session-user"), ("conversation", "single-session-assistant"),
-    }  # fmt: skip
+        ("conversation", "all"),
+        ("conversation", "single-session-user"),
+        ("conversation", "single-session-assistant"),
+    }
     assert "Left out: 1 questions." in remarks
     first, second = lines(log.read_text())
     assert (first["question_id"], first["question_type"]) == ("q1", "single-session-user")

@@ -11,9 +11,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -34,7 +39,9 @@ def open_browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=next(filter(None, map(shutil.which, NAMES))), args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=next(filter(None, map(shutil.which, NAMES))), args=FLAGS
+        )
         try:
             yield browser
         finally:

@@ -1,4 +1,6 @@
-"""A browser, a served home, and a visit to it that ends well only if the page did nothing it must not do."""
+"""A browser, a served home, and a visit to it that ends well only if the page did nothing it must
+not do.
+"""
 
 from __future__ import annotations
 
@@ -60,12 +62,19 @@ class Faults:
     allowed: tuple[str, ...] = ()
 
     def watch(self, page: Any) -> None:
-        page.on("console", lambda said: self._note("console", said.text) if said.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda said: (
+                self._note("console", said.text) if said.type in ("error", "warning") else None
+            ),
+        )
         page.on("pageerror", lambda error: self._note("error", str(error)))
         page.on("request", self._request)
 
     def _request(self, request: Any) -> None:
-        if urlsplit(request.url).netloc != urlsplit(self.base).netloc and not request.url.startswith("data:"):
+        if urlsplit(request.url).netloc != urlsplit(
+            self.base
+        ).netloc and not request.url.startswith("data:"):
             self._note("request", request.url)
 
     def _note(self, kind: str, text: str) -> None:
@@ -75,14 +84,19 @@ class Faults:
 
 @pytest.fixture
 def visit(browser: Any, house: Served, cookies: list[Any]) -> Callable[..., Any]:
-    """`with visit(path, **context) as page`: a page of the owner's; afterwards no fault may have been seen."""
+    """`with visit(path, **context) as page`: a page of the owner's; afterwards no fault may have
+    been seen.
+    """
 
     @contextmanager
     def opened(path: str = "/page", allowed: tuple[str, ...] = (), **more: Any) -> Iterator[Any]:
-        context = browser.new_context(base_url=house.url, **{"reduced_motion": "reduce", "locale": "en-GB"} | more)
+        context = browser.new_context(
+            base_url=house.url, **{"reduced_motion": "reduce", "locale": "en-GB"} | more
+        )
         context.set_default_timeout(15_000)
         context.add_cookies(cookies)
-        faults, page = Faults(house.url, allowed=allowed), context.new_page()
+        faults = Faults(house.url, allowed=allowed)
+        page = context.new_page()
         faults.watch(page)
         try:
             page.goto(path)

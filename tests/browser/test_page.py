@@ -11,19 +11,31 @@ from browser.conftest import AXE, serious_faults
 from memoranda import Draft
 from memoranda.note.edit import Append
 
-if why := missing():
+why = missing()
+if why:
     pytest.skip(why, allow_module_level=True)
 
-from playwright.sync_api import expect
+from playwright.sync_api import expect  # noqa: E402
 
 pytestmark = pytest.mark.slow
 HERON = "/page/note/vault/projects/Heron.md"
 PAGES = (
-    "/page", "/page/search?q=heron&archive=1", HERON, f"{HERON}?part=edit", "/page/inbox?cards=1", "/page/graph",
-    "/page/graph?note=Heron", "/page/graph?part=list", "/page/calendar", "/page/agents", "/page/doctor",
-    "/page/change/3", f"{HERON}?part=history", "/page/note/notes/A%20mistake.md",
+    "/page",
+    "/page/search?q=heron&archive=1",
+    HERON,
+    f"{HERON}?part=edit",
+    "/page/inbox?cards=1",
+    "/page/graph",
+    "/page/graph?note=Heron",
+    "/page/graph?part=list",
+    "/page/calendar",
+    "/page/agents",
+    "/page/doctor",
+    "/page/change/3",
+    f"{HERON}?part=history",
+    "/page/note/notes/A%20mistake.md",
     "/page/find?ref=nothing-has-this-name",
-)  # fmt: skip
+)
 _MISSING = ("404 (Not Found)",)
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
@@ -38,7 +50,9 @@ def test_every_page_fits_a_phone(visit, locale):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "locale", "screen"), [("light", "en-GB", {}), ("dark", "zh-CN", PHONE)], ids=["light", "dark-zh-phone"]
+    ("scheme", "locale", "screen"),
+    [("light", "en-GB", {}), ("dark", "zh-CN", PHONE)],
+    ids=["light", "dark-zh-phone"],
 )
 def test_axe_finds_no_serious_fault_on_any_page(visit, scheme, locale, screen):
     faults = {}
@@ -47,10 +61,14 @@ def test_axe_finds_no_serious_fault_on_any_page(visit, scheme, locale, screen):
         for path in PAGES:
             page.goto(path)
             if "nothing" not in path:
-                expect(page.locator("nav")).to_contain_text({"en-GB": "Calendar", "zh-CN": "日历"}[locale])
+                expect(page.locator("nav")).to_contain_text(
+                    {"en-GB": "Calendar", "zh-CN": "日历"}[locale]
+                )
             if page.locator("canvas").count():
                 expect(page.locator("canvas[data-drawn]")).to_be_visible()
-            page.evaluate("[...document.querySelectorAll('details')].slice(0, 3).forEach((each) => each.open = true)")
+            page.evaluate(
+                "[...document.querySelectorAll('details')].slice(0, 3).forEach((each) => each.open = true)"
+            )
             page.wait_for_function("() => !document.querySelector('details[open] .diffs > a')")
             faults[path] = serious_faults(page)
     assert not any(faults.values()), faults
@@ -68,7 +86,8 @@ def test_today_shows_what_another_process_writes_with_its_diff_and_takes_it_back
         expect(row.locator(".diff .new")).to_contain_text("second line")
         memory.write(Draft("while it is read", project="notes", title="Later"))
         expect(page.locator("ol.changes > li").first).to_contain_text("Later")
-        expect(page.locator(".diff .new")).to_be_visible()  # what is open stays open
+        # What is open stays open
+        expect(page.locator(".diff .new")).to_be_visible()
         page.locator("ol.changes > li").nth(1).get_by_role("button", name="Undo").click()
         expect(page.locator(".done")).to_be_visible()
         assert memory.read("Live").body.strip() == "first line"
@@ -94,7 +113,8 @@ def test_search_finds_while_typing_and_says_why(visit):
         assert "q=importer" in page.url
         page.reload()
         expect(page.locator("#hits h2").first).to_contain_text("Heron's importer")
-        page.locator("h1").click()  # out of the box, where Escape would empty it
+        # Out of the box, where Escape would empty it
+        page.locator("h1").click()
         page.keyboard.press("j")
         expect(page.locator("[data-card].here")).to_be_visible()
         page.keyboard.press("Enter")
@@ -102,9 +122,13 @@ def test_search_finds_while_typing_and_says_why(visit):
 
 
 FILTERS = {
-    "project": ("categories", {"categories"}), "category": ("preferences", {"categories"}), "tag": ("heron", None),
-    "agent": ("cursor", {"categories"}), "from": ("2099-01-01", set()), "until": ("1999-01-01", set()),
-}  # fmt: skip
+    "project": ("categories", {"categories"}),
+    "category": ("preferences", {"categories"}),
+    "tag": ("heron", None),
+    "agent": ("cursor", {"categories"}),
+    "from": ("2099-01-01", set()),
+    "until": ("1999-01-01", set()),
+}
 
 
 def test_each_filter_of_the_search_narrows_what_is_found(visit):
@@ -114,15 +138,22 @@ def test_each_filter_of_the_search_narrows_what_is_found(visit):
             before = page.locator("#hits [role=status]").inner_text()
             page.locator("details.filters > summary").click()
             field = page.locator(f"[name={name}]")
-            field.select_option(value) if field.evaluate("each => each.tagName") == "SELECT" else field.fill(value)
+            field.select_option(value) if field.evaluate(
+                "each => each.tagName"
+            ) == "SELECT" else field.fill(value)
             expect(page.locator("#hits [role=status]")).not_to_have_text(before)
-            projects = {each.split(" · ")[1] for each in page.locator("#hits .card > p.soft").all_inner_texts()}
+            projects = {
+                each.split(" · ")[1]
+                for each in page.locator("#hits .card > p.soft").all_inner_texts()
+            }
             assert found is None or projects == found, projects
             assert f"{name}=" in page.url
 
 
 def test_the_archive_is_searched_when_asked_for(visit, memory):
-    note = memory.write(Draft("the zeppelin hangar closed", project="categories", category="knowledge"))
+    note = memory.write(
+        Draft("the zeppelin hangar closed", project="categories", category="knowledge")
+    )
     with visit(f"/page/find?ref={note.id}") as page:
         page.keyboard.press("a")
         page.wait_for_url(re.compile("done="))
@@ -186,7 +217,9 @@ def test_the_inbox_is_answered_by_keys_and_clicks_and_taken_back(visit, memory):
         assert {"suspicious", "merge", "category"} <= set(kinds)
         expect(cards).to_have_count(len(kinds))
         page.keyboard.press("j")
-        assert page.locator("[data-card].here").get_attribute("aria-label") == cards.nth(1).get_attribute("aria-label")
+        assert page.locator("[data-card].here").get_attribute("aria-label") == cards.nth(
+            1
+        ).get_attribute("aria-label")
         page.keyboard.press("k")
         page.keyboard.press("k")
         expect(cards.first).to_have_class(re.compile("here"))
@@ -199,7 +232,9 @@ def test_the_inbox_is_answered_by_keys_and_clicks_and_taken_back(visit, memory):
         expect(page.locator(".done")).to_be_visible()
         page.goto("/page/inbox")
         expect(cards).to_have_count(len(kinds))
-        cards.filter(has_text="Which category").get_by_label("Another category").select_option("lessons")
+        cards.filter(has_text="Which category").get_by_label("Another category").select_option(
+            "lessons"
+        )
         cards.filter(has_text="Which category").get_by_role("button", name="Set").click()
         expect(page.locator(".done")).to_be_visible()
         assert memory.search("grey and round")[0].note.category == "lessons"
@@ -261,22 +296,29 @@ def test_the_graph_is_zoomed_by_wheel_and_dragged_by_mouse(visit):
             return canvas.evaluate("(each, title) => each.graph.at(title)", title)
 
         scale = "each => each.graph.view.k"
-        before, start = canvas.evaluate(scale), at("Heron")
+        before = canvas.evaluate(scale)
+        start = at("Heron")
         page.mouse.move(box["x"] + start[0], box["y"] + start[1])
         page.mouse.wheel(0, -400)
-        page.wait_for_function("k => document.querySelector('canvas').graph.view.k > k * 1.5", arg=before)
+        page.wait_for_function(
+            "k => document.querySelector('canvas').graph.view.k > k * 1.5", arg=before
+        )
         assert at("Heron") == pytest.approx(start, abs=2), "what is under the pointer stays there"
         page.mouse.wheel(0, 400)
-        page.wait_for_function("k => document.querySelector('canvas').graph.view.k < k * 1.01", arg=before)
+        page.wait_for_function(
+            "k => document.querySelector('canvas').graph.view.k < k * 1.01", arg=before
+        )
 
-        empty = [6, 6]  # the ground moves all of it
+        # The ground moves all of it
+        empty = [6, 6]
         page.mouse.move(box["x"] + empty[0], box["y"] + empty[1])
         page.mouse.down()
         page.mouse.move(box["x"] + empty[0] + 60, box["y"] + empty[1] + 40, steps=4)
         page.mouse.up()
         assert at("Heron") == pytest.approx([start[0] + 60, start[1] + 40], abs=2)
 
-        x, y = at("Mara Lindqvist")  # a node moves alone, and a drag opens nothing
+        # A node moves alone, and a drag opens nothing
+        x, y = at("Mara Lindqvist")
         page.mouse.move(box["x"] + x, box["y"] + y)
         page.mouse.down()
         page.mouse.move(box["x"] + x + 50, box["y"] + y + 30, steps=4)
@@ -292,8 +334,10 @@ def test_the_graph_is_zoomed_by_wheel_and_dragged_by_mouse(visit):
 def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
     with visit(
         "/page/graph?note=vault/projects/Heron.md&depth=1",
-        viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True,
-    ) as page:  # fmt: skip
+        viewport={"width": 390, "height": 800},
+        has_touch=True,
+        is_mobile=True,
+    ) as page:
         canvas = page.locator("canvas[data-drawn]")
         expect(canvas).to_be_visible()
         canvas.scroll_into_view_if_needed()
@@ -316,7 +360,9 @@ def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
         for by in (45, 60, 75, 90):
             fingers("touchMove", *spread(by))
         fingers("touchEnd")
-        page.wait_for_function("k => document.querySelector('canvas').graph.view.k > 2.2 * k", arg=before["k"])
+        page.wait_for_function(
+            "k => document.querySelector('canvas').graph.view.k > 2.2 * k", arg=before["k"]
+        )
         before = view()
         corner = (box["x"] + 5, box["y"] + 5)
         fingers("touchStart", corner)
@@ -324,13 +370,16 @@ def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
             fingers("touchMove", (corner[0] + by, corner[1] + by))
         fingers("touchEnd")
         page.wait_for_function(
-            "x => Math.abs(document.querySelector('canvas').graph.view.x - x - 40) < 3", arg=before["x"]
+            "x => Math.abs(document.querySelector('canvas').graph.view.x - x - 40) < 3",
+            arg=before["x"],
         )
         fingers("touchStart", *spread(90))
         for by in (70, 50, 30, 20):
             fingers("touchMove", *spread(by))
         fingers("touchEnd")
-        page.wait_for_function("k => document.querySelector('canvas').graph.view.k < k / 2", arg=before["k"])
+        page.wait_for_function(
+            "k => document.querySelector('canvas').graph.view.k < k / 2", arg=before["k"]
+        )
         assert "/page/graph" in page.url
         x, y = canvas.evaluate("each => each.graph.at('Heron')")
         page.touchscreen.tap(box["x"] + x, box["y"] + y)
@@ -338,7 +387,10 @@ def test_the_graph_is_pinched_dragged_and_tapped_on_a_phone(visit):
 
 
 def test_a_search_is_shown_as_a_graph_and_a_large_one_as_clusters(visit, memory):
-    drafts = [Draft(f"[[Part {n + 1}]]", project="notes", title=f"Part {n}", folder=f"f{n % 5}") for n in range(410)]
+    drafts = [
+        Draft(f"[[Part {n + 1}]]", project="notes", title=f"Part {n}", folder=f"f{n % 5}")
+        for n in range(410)
+    ]
     memory.write_many(drafts)
     with visit("/page/search?q=importer") as page:
         page.get_by_role("link", name="as a graph").click()
@@ -358,8 +410,13 @@ def test_a_search_is_shown_as_a_graph_and_a_large_one_as_clusters(visit, memory)
 
 
 def test_of_a_repeating_reminder_this_time_is_put_off(visit, memory):
-    metadata = {"due_at": "2026-01-05T09:00:00Z", "repeat": "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0"}
-    fern = memory.write(Draft("Water the fern", project="categories", category="reminders", metadata=metadata))
+    metadata = {
+        "due_at": "2026-01-05T09:00:00Z",
+        "repeat": "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0",
+    }
+    fern = memory.write(
+        Draft("Water the fern", project="categories", category="reminders", metadata=metadata)
+    )
     with visit("/page/calendar") as page:
         card = page.locator("[data-card]").filter(has_text="Water the fern")
         expect(card).to_contain_text("overdue")
@@ -414,7 +471,14 @@ def test_the_calendar_turns_its_months_and_shows_the_notes_of_a_day(visit, memor
 
 def test_agents_and_health_show_writers_tokens_size_and_upkeep_and_a_token_is_revoked(visit, house):
     with visit("/page/agents") as page:
-        for text in ("claude-code 2.1", "cursor 3.0", "cpl_", "runs in this server", "next", "Last dream"):
+        for text in (
+            "claude-code 2.1",
+            "cursor 3.0",
+            "cpl_",
+            "runs in this server",
+            "next",
+            "Last dream",
+        ):
             expect(page.locator("main")).to_contain_text(text)
         for job in ("expire", "decay", "consolidate", "notify", "dream"):
             expect(page.get_by_role("cell", name=job, exact=True)).to_be_visible()
@@ -433,10 +497,22 @@ def test_a_note_full_of_scripts_is_shown_as_text_on_every_page(visit, memory):
     dialogs = []
     with visit() as page:
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-        for path in (f"/page/find?ref={note.id}", "/page", "/page/search?q=alert", "/page/graph", "/page/calendar",
-                     f"/page/graph?note={note.id}", f"/page/find?ref={note.id}"):  # fmt: skip
+        for path in (
+            f"/page/find?ref={note.id}",
+            "/page",
+            "/page/search?q=alert",
+            "/page/graph",
+            "/page/calendar",
+            f"/page/graph?note={note.id}",
+            f"/page/find?ref={note.id}",
+        ):
             page.goto(path)
-            assert page.locator("main script, main img, main svg[onload], main iframe, main [onerror]").count() == 0
+            assert (
+                page.locator(
+                    "main script, main img, main svg[onload], main iframe, main [onerror]"
+                ).count()
+                == 0
+            )
             assert page.locator('a[href^="javascript:"]').count() == 0
             assert page.title() != "owned"
         expect(page.locator(".body")).to_contain_text("<script>document.title='owned'</script>")
@@ -452,7 +528,9 @@ def test_everything_but_the_graph_works_without_scripts(visit, memory):
         page.get_by_role("searchbox").press("Enter")
         page.locator("#hits h2 a").first.click()
         page.locator("a[data-key=e]").click()
-        page.get_by_label("Text").fill(page.get_by_label("Text").input_value().replace("paper", "linen"))
+        page.get_by_label("Text").fill(
+            page.get_by_label("Text").input_value().replace("paper", "linen")
+        )
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".body")).to_contain_text("plain linen")
         page.locator("#history + div a").click()
@@ -474,7 +552,9 @@ def test_everything_but_the_graph_works_without_scripts(visit, memory):
 
 
 def test_another_site_in_the_browser_and_a_stranger_get_nothing(browser, house, cookies, memory):
-    """A page of another port of this machine, a name that is bound to this machine later, and no cookie."""
+    """A page of another port of this machine, a name that is bound to this machine later, and no
+    cookie.
+    """
     import threading
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 

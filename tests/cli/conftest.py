@@ -18,9 +18,13 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(memoranda.__file__).parents[1]), **more}
 
 
-def run_process(*argv: str, env: dict[str, str] | None = None, **more: Any) -> subprocess.CompletedProcess[bytes]:
+def run_process(
+    *argv: str, env: dict[str, str] | None = None, **more: Any
+) -> subprocess.CompletedProcess[bytes]:
     """Run a program of its own, and keep what it printed."""
-    return subprocess.run(argv, env=environment(**(env or {})), capture_output=True, timeout=60, **more)
+    return subprocess.run(
+        argv, env=environment(**(env or {})), capture_output=True, timeout=60, **more
+    )
 
 
 def tree(terminal: Any) -> dict[str, bytes]:

@@ -16,8 +16,12 @@ NOTHING = "No input. Use --input, stdin, or --list-tools.\n"
 
 
 def test_calls_are_run_and_answered_as_indented_json(terminal: Any) -> None:
-    out = terminal.ok("agent", stdin=f'[{WRITE}, {{"name": "memory_list", "params": {{"limit": "1"}}}}]')
-    assert out.startswith('{\n  "tool_calls": [\n    {\n      "name": "memory_write",\n      "params": {\n')
+    out = terminal.ok(
+        "agent", stdin=f'[{WRITE}, {{"name": "memory_list", "params": {{"limit": "1"}}}}]'
+    )
+    assert out.startswith(
+        '{\n  "tool_calls": [\n    {\n      "name": "memory_write",\n      "params": {\n'
+    )
     first, second = json.loads(out)["tool_calls"]
     assert first["result"]["metadata"]["id"] in second["result"]["content"]
     assert "preferences" in terminal.ok("list")
@@ -28,7 +32,9 @@ def test_the_result_of_a_write_in_chinese_is_readable(terminal: Any) -> None:
     assert '"content": "深色"' in out
 
 
-@pytest.mark.parametrize("data", ["", " \n", "{}", '{"prompt": ""}', '{"prompt": null, "tool_calls": null}'])
+@pytest.mark.parametrize(
+    "data", ["", " \n", "{}", '{"prompt": ""}', '{"prompt": null, "tool_calls": null}']
+)
 def test_nothing_at_all_is_said_so(terminal: Any, data: str) -> None:
     assert terminal.ok("agent", stdin=data) == NOTHING
     assert not terminal.home.exists()
@@ -74,16 +80,34 @@ def test_calls_come_from_a_file(terminal: Any) -> None:
 
 
 def test_a_hard_error_shows_the_earlier_results(terminal: Any) -> None:
-    ran = terminal("agent", stdin=f'[{WRITE}, {{"name": "memory_read", "params": {{"id": "nobody"}}}}, {WRITE}]')
-    assert (ran.status, ran.err) == (1, "Error: tool memory_read failed: memory not found: nobody\n")
+    ran = terminal(
+        "agent",
+        stdin=f'[{WRITE}, {{"name": "memory_read", "params": {{"id": "nobody"}}}}, {WRITE}]',
+    )
+    assert (ran.status, ran.err) == (
+        1,
+        "Error: tool memory_read failed: memory not found: nobody\n",
+    )
     first, second = ran.json["tool_calls"]
     assert first["result"]["is_error"] is False
-    assert second == {"name": "memory_read", "params": {"id": "nobody"}, "error": "memory not found: nobody"}
+    assert second == {
+        "name": "memory_read",
+        "params": {"id": "nobody"},
+        "error": "memory not found: nobody",
+    }
     assert "Showing 1 of 1" in terminal.ok("list")
 
 
 @pytest.mark.parametrize(
-    "data", ["notjson", '{"tool_calls": 5}', f'[{WRITE}, "x"]', f'[{WRITE}, {{"name": 5}}]', '{"prompt": []}', "true"]
+    "data",
+    [
+        "notjson",
+        '{"tool_calls": 5}',
+        f'[{WRITE}, "x"]',
+        f'[{WRITE}, {{"name": 5}}]',
+        '{"prompt": []}',
+        "true",
+    ],
 )
 def test_bad_json_runs_nothing(terminal: Any, data: str) -> None:
     ran = terminal("agent", stdin=data)
@@ -94,7 +118,10 @@ def test_bad_json_runs_nothing(terminal: Any, data: str) -> None:
 
 def test_bytes_that_are_no_text_are_refused(terminal: Any) -> None:
     assert terminal("agent", stdin=b"\xff\xfe\xff").error.startswith("parse tool calls: ")
-    assert terminal("agent", "--prompt", "-", stdin=b"\xff").error == "the text on stdin is not valid UTF-8"
+    assert (
+        terminal("agent", "--prompt", "-", stdin=b"\xff").error
+        == "the text on stdin is not valid UTF-8"
+    )
 
 
 def test_a_lone_surrogate_in_a_call_comes_back_as_it_was(terminal: Any) -> None:
@@ -108,14 +135,22 @@ def test_the_tools_are_listed_with_their_schemas(terminal: Any) -> None:
     assert out == json.dumps(listed, ensure_ascii=False, indent=2) + "\n"
     assert listed[0]["name"] == "memory_write"
     assert len(listed) == 7
-    names = {each["name"] for each in json.loads(terminal.ok("agent", "--list-tools", "--tools", "notes,agent"))}
+    names = {
+        each["name"]
+        for each in json.loads(terminal.ok("agent", "--list-tools", "--tools", "notes,agent"))
+    }
     assert {"write_note", "memory_smart_search"} <= names
     assert not terminal.home.exists()
 
 
 def test_toolsets_that_do_not_go_together_are_refused(terminal: Any) -> None:
-    assert 'Two toolsets have a tool "memory_search"' in terminal("agent", "--tools", "kv,agent", "--list-tools").error
-    assert terminal("agent", "--tools", "nope", "--list-tools").error.startswith('Unknown toolset "nope".')
+    assert (
+        'Two toolsets have a tool "memory_search"'
+        in terminal("agent", "--tools", "kv,agent", "--list-tools").error
+    )
+    assert terminal("agent", "--tools", "nope", "--list-tools").error.startswith(
+        'Unknown toolset "nope".'
+    )
 
 
 def test_failures_with_json_are_a_document_and_answers_are_as_always(terminal: Any) -> None:
@@ -126,23 +161,38 @@ def test_failures_with_json_are_a_document_and_answers_are_as_always(terminal: A
 def test_an_agent_is_bound_to_its_scope(terminal: Any) -> None:
     terminal.write("dark of claude", "--scope", "agent:claude")
     assert terminal.ok("agent", "--agent", "copilot", "--prompt", "dark") == "Context: \n"
-    assert terminal.ok("agent", "--agent", "claude", "--prompt", "dark") == "Context: dark of claude\n"
+    assert (
+        terminal.ok("agent", "--agent", "claude", "--prompt", "dark") == "Context: dark of claude\n"
+    )
     terminal.ok("agent", "--agent", "claude", stdin=f"[{WRITE}]")
     assert "claude" in terminal.ok("list", "--source", "claude")
 
 
 def test_one_tool_is_called_by_name(terminal: Any) -> None:
     ref = json.loads(terminal.ok("call", "memory_write", '{"content": "dark"}'))["id"]
-    assert json.loads(terminal.ok("call", "memory_read", json.dumps({"id": ref})))["content"] == "dark"
+    assert (
+        json.loads(terminal.ok("call", "memory_read", json.dumps({"id": ref})))["content"] == "dark"
+    )
     ran = terminal("call", "memory_search", '{"query": "dark"}')
-    assert ran.error == "tool memory_search is in several toolsets: kv, agent; choose one with --tools"
-    assert json.loads(terminal.ok("call", "memory_search", '{"query": "dark"}', "--tools", "agent"))[0]["id"] == ref
-    assert "**total_matches:** 0" in terminal.ok("call", "memory_search", '{"query": "dark"}', "--tools", "all")
+    assert (
+        ran.error == "tool memory_search is in several toolsets: kv, agent; choose one with --tools"
+    )
+    assert (
+        json.loads(terminal.ok("call", "memory_search", '{"query": "dark"}', "--tools", "agent"))[
+            0
+        ]["id"]
+        == ref
+    )
+    assert "**total_matches:** 0" in terminal.ok(
+        "call", "memory_search", '{"query": "dark"}', "--tools", "all"
+    )
     assert terminal("call", "memory_read", '{"id": "nobody"}').error == "memory not found: nobody"
 
 
 def test_the_tools_are_served_over_mcp(terminal: Any) -> None:
-    with Server("--home", str(terminal.home), "--tools", "agent", HOME=str(terminal.folder)) as server:
+    with Server(
+        "--home", str(terminal.home), "--tools", "agent", HOME=str(terminal.folder)
+    ) as server:
         tools = server.ask("tools/list")["result"]["tools"]
         assert [each["name"] for each in tools][-1] == "memory_smart_search"
         server.call("memory_write", content="dark")

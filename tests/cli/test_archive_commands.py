@@ -13,22 +13,33 @@ from memoranda.cli.lifecycle_commands import archive
 
 @pytest.mark.promise("001-18.2")
 def test_archive_takes_several_ids_and_none_when_one_is_unknown(terminal: Any) -> None:
-    one, two = terminal.write("water boils at 100 degrees"), terminal.write("we decided to use SQLite")
+    one = terminal.write("water boils at 100 degrees")
+    two = terminal.write("we decided to use SQLite")
     assert terminal("archive", one, "ffffffff").status == 1
     assert terminal.ok("list", "--archived") == "No memories found.\n"
     assert terminal.ok("archive", one, two, "--dry-run") == "Would archive 2 memories\n"
     assert terminal.ok("list", "--archived") == "No memories found.\n"
     assert terminal.ok("archive", one[:8], two, one) == "Archived 2 memories\n"
     rows = terminal("list", "--archived", "--json").json["memories"]
-    assert {(each["category"], each["archived_by"]) for each in rows} == {("knowledge", "user"), ("decisions", "user")}
+    assert {(each["category"], each["archived_by"]) for each in rows} == {
+        ("knowledge", "user"),
+        ("decisions", "user"),
+    }
     assert all(each["path"].startswith(f"archive/{each['category']}/") for each in rows)
     assert terminal.ok("search", "", "--archived").endswith("Found: 2 memories\n")
     assert terminal.ok("search", "tea") == "No matching memories found.\n"
     row = terminal("upgrade", one, "--category", "soul", "--json").json
-    assert (row["changed"], row["memory"]["category"], row["memory"]["expires_at"]) == (True, "soul", None)
+    assert (row["changed"], row["memory"]["category"], row["memory"]["expires_at"]) == (
+        True,
+        "soul",
+        None,
+    )
     assert terminal.ok("delete", two) == f"Deleted memory: {two}\n"
     assert terminal.ok("undo").startswith("Undid #")
-    assert terminal.ok("read", two).splitlines()[1:3] == ["Phase:   organized", "Category: decisions"]
+    assert terminal.ok("read", two).splitlines()[1:3] == [
+        "Phase:   organized",
+        "Category: decisions",
+    ]
     assert archive.keys == {"memories": ()}
 
 
@@ -67,8 +78,10 @@ def test_one_that_cannot_be_brought_back_is_read_all_the_same(terminal: Any) -> 
     (terminal.home / "categories" / "people").write_text("in the way")
     assert terminal.ok("read", one).splitlines()[1] == "Phase:   archived"
     assert terminal("status", "--json").json["memories"] == {
-        "total": 1, "phases": {"inbox": 0, "organized": 0, "archived": 1}, "categories": {}
-    }  # fmt: skip
+        "total": 1,
+        "phases": {"inbox": 0, "organized": 0, "archived": 1},
+        "categories": {},
+    }
 
 
 @pytest.mark.promise("001-18.5")
@@ -81,7 +94,11 @@ def test_a_run_is_named_by_the_number_of_its_first_change(terminal: Any) -> None
     assert [(each["change"], each["run"]) for each in entries] == [(6, 4), (5, 4), (4, 4)]
     assert terminal("undo", "4", "--run", "4").status == 2
     assert terminal("undo", "--run", "5").err == "Error: There is no run #5.\n"
-    assert terminal("undo", "--run", "4", "--json").json == {"schema": "undo/1", "undone": 4, "change": 7}
+    assert terminal("undo", "--run", "4", "--json").json == {
+        "schema": "undo/1",
+        "undone": 4,
+        "change": 7,
+    }
     assert terminal.ok("log", "--limit", "1").endswith(" (+2 more)\n")
     assert terminal("undo", "--run", "4").err == "Error: cannot undo run #4: it was undone\n"
 

@@ -19,11 +19,15 @@ def update(content: str, **more: Any) -> str:
 
 
 def test_the_log_tells_what_was_said_of_an_update(terminal: Any) -> None:
-    terminal.ok("call", "update", update("x", trigger_type="commit", conversation_id="a\nb", update_count=3))
+    terminal.ok(
+        "call", "update", update("x", trigger_type="commit", conversation_id="a\nb", update_count=3)
+    )
     terminal.ok("call", "update", update("y"))
     plain, told = terminal.ok("log").splitlines()
     assert plain.endswith(" append     owner    banks/projects/p/readme.md")
-    assert told.endswith(" banks/projects/p/readme.md (+8 more) (trigger: commit, conversation: a b, update: 3)")
+    assert told.endswith(
+        " banks/projects/p/readme.md (+8 more) (trigger: commit, conversation: a b, update: 3)"
+    )
     entries = json.loads(terminal.ok("log", "--json"))["entries"]
     assert "details" not in entries[0]
     assert entries[1]["details"] == {"trigger": "commit", "conversation": "a\nb", "update": "3"}
@@ -42,7 +46,8 @@ def test_the_preset_takes_the_root_named_then_the_known_one_then_ours(
 
 
 def test_an_existing_root_is_used_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, user = tmp_path / "root", tmp_path / "user"
+    root = tmp_path / "root"
+    user = tmp_path / "user"
     user.mkdir()
     theirs = {
         "projects/old_one/readme.md": "# Old\r\n",
@@ -62,7 +67,9 @@ def test_an_existing_root_is_used_in_place(tmp_path: Path, monkeypatch: pytest.M
         data = server.data("activate", bank_type="project", bank_id="old_one")
         assert data["content"] == {"readme.md": "# Old\r\n"}
         assert server.close() == 0
-    found = {str(each.relative_to(root)): each.read_bytes() for each in root.rglob("*") if each.is_file()}
+    found = {
+        str(each.relative_to(root)): each.read_bytes() for each in root.rglob("*") if each.is_file()
+    }
     assert found == {path: text.encode() for path, text in theirs.items()}
 
 
@@ -72,7 +79,10 @@ def test_a_root_that_is_not_there_is_made_by_the_first_bank(
 ) -> None:
     for name in ("MEMORY_AGENT", "MEMORY_HOME", "MEMORY_BANK_ROOT"):
         monkeypatch.delenv(name, raising=False)
-    named = {"MEMORY_BANK_ROOT": str(tmp_path / root)} if root else {}
+    if root:
+        named = {"MEMORY_BANK_ROOT": str(tmp_path / root)}
+    else:
+        named = {}
     with Server("--as", "memory-bank", HOME=str(tmp_path), **named) as server:
         server.data("list")
         place = tmp_path / (root or ".memory/banks")

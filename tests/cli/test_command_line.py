@@ -42,24 +42,43 @@ from memoranda.cli.syntax import Command
         ("--now 2026-05-01 list", "unknown flag: --now", "memory list"),
         ("undo x", 'invalid value "x" for N: not a number', "memory undo"),
         ("doctor --dry-run", "--dry-run needs --fix", "memory doctor"),
-        ("mcp --project notes --as anthropic", "--project goes with --as basic-memory only", "memory mcp"),
+        (
+            "mcp --project notes --as anthropic",
+            "--project goes with --as basic-memory only",
+            "memory mcp",
+        ),
         ("search x --max-tokens 100", "--max-tokens needs --ranked", "memory search"),
         ("agent --format xml", 'invalid value "xml" for --format: not json', "memory agent"),
-        ("import --from mem1 x", 'invalid value "mem1" for --from: must be one of graph-jsonl, agent-memory, '
-         "memory-bank, basic-memory, mirror, chatgpt, claude, mem0, claude-mem, mcp-memory-service", "memory import"),
+        (
+            "import --from mem1 x",
+            'invalid value "mem1" for --from: must be one of graph-jsonl, agent-memory, '
+            "memory-bank, basic-memory, mirror, chatgpt, claude, mem0, claude-mem, mcp-memory-service",
+            "memory import",
+        ),
         ("import --from graph-jsonl", "flag needs an argument: --from", "memory import"),
-        ("import --from graph-jsonl x --input y", "--from names its own PATH: leave out --input", "memory import"),
-        ("import --from memory-bank x --project y", "--project needs --from basic-memory, chatgpt or claude",
-         "memory import"),
+        (
+            "import --from graph-jsonl x --input y",
+            "--from names its own PATH: leave out --input",
+            "memory import",
+        ),
+        (
+            "import --from memory-bank x --project y",
+            "--project needs --from basic-memory, chatgpt or claude",
+            "memory import",
+        ),
         ("help bogus", 'unknown command "bogus" for "memory"', "memory"),
         ("help read x", 'unknown command "x" for "memory read"', "memory read"),
     ],
-)  # fmt: skip
+)
 def test_wrong_usage_is_said_once_with_the_way_to_the_help(
     terminal: Any, line: str, message: str, command: str
 ) -> None:
     ran = terminal(*line.split())
-    assert (ran.status, ran.out, ran.err) == (2, "", f"Error: {message}\nRun '{command} --help' for usage.\n")
+    assert (ran.status, ran.out, ran.err) == (
+        2,
+        "",
+        f"Error: {message}\nRun '{command} --help' for usage.\n",
+    )
     assert not terminal.home.exists()
 
 
@@ -122,7 +141,9 @@ def test_the_home_is_the_option_then_the_variable_then_the_configuration(
     monkeypatch.setenv("MEMORY_HOME", "~/variable")
     terminal.ok("write", "in the home of the variable", "--config", str(config))
     assert (tmp_path / "user" / "variable" / "categories" / "inbox").is_dir()
-    terminal.ok("write", "in the home given", "--home", str(tmp_path / "given"), "--config", str(config))
+    terminal.ok(
+        "write", "in the home given", "--home", str(tmp_path / "given"), "--config", str(config)
+    )
     assert (tmp_path / "given" / "categories" / "inbox").is_dir()
     assert (tmp_path / "given").stat().st_mode & 0o777 == 0o700
 
@@ -134,7 +155,9 @@ def test_a_bad_configuration_is_named(terminal: Any) -> None:
     assert ran.error.startswith(f"load config: {terminal.home}/config.yaml: ")
 
 
-def test_the_agent_is_the_option_then_the_variable(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_agent_is_the_option_then_the_variable(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ref = terminal.write("mine alone", "--scope", "agent:claude")
     monkeypatch.setenv("MEMORY_AGENT", "copilot")
     assert terminal("read", ref).error == f"memory not found: {ref}"
@@ -160,7 +183,9 @@ def test_the_version_is_the_package_s(terminal: Any) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_explains_itself_and_takes_the_global_options(terminal: Any, name: str) -> None:
+def test_every_command_explains_itself_and_takes_the_global_options(
+    terminal: Any, name: str
+) -> None:
     text = terminal.ok(name, "--help")
     assert text.startswith(f"Usage: memory {name} ")
     for option in ("--home", "--config", "--agent", "--json"):
@@ -181,15 +206,24 @@ runpy.run_module("memoranda", run_name="__main__", alter_sys=True)
 
 @pytest.mark.parametrize(
     "module",
-    ["memoranda.cli.output", "memoranda.errors", "click", "memoranda.cli.memory_commands",
-     "memoranda.engine.memory"],
-)  # fmt: skip
-def test_an_interrupt_while_the_command_starts_ends_it_with_130_and_silence(terminal: Any, module: str) -> None:
+    [
+        "memoranda.cli.output",
+        "memoranda.errors",
+        "click",
+        "memoranda.cli.memory_commands",
+        "memoranda.engine.memory",
+    ],
+)
+def test_an_interrupt_while_the_command_starts_ends_it_with_130_and_silence(
+    terminal: Any, module: str
+) -> None:
     done = run_process(sys.executable, "-c", INTERRUPT_AT, module, "list")
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
-def test_what_nobody_foresaw_is_reported_with_its_place(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nobody_foresaw_is_reported_with_its_place(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from memoranda.cli.invocation import Invocation
 
     def broken(self: Invocation) -> None:
@@ -204,7 +238,9 @@ def test_what_nobody_foresaw_is_reported_with_its_place(terminal: Any, monkeypat
     assert ran.json["error"]["code"] == "internal"
 
 
-def test_a_system_without_file_locks_is_told_so(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_file_locks_is_told_so(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "fcntl", None)
     ran = terminal("list")
     assert (ran.status, ran.out) == (1, "")
@@ -238,7 +274,17 @@ def test_output_is_utf_8_in_any_locale(terminal: Any) -> None:
     assert "深色模式" in done.stdout.decode()
 
 
-HEAVY = ("mcp", "numpy", "pydantic", "asyncio", "ruamel", "yaml", "anthropic", "anyio", "memoranda.faces")
+HEAVY = (
+    "mcp",
+    "numpy",
+    "pydantic",
+    "asyncio",
+    "ruamel",
+    "yaml",
+    "anthropic",
+    "anyio",
+    "memoranda.faces",
+)
 
 
 def test_reading_a_memory_imports_nothing_heavy(terminal: Any) -> None:
@@ -296,21 +342,32 @@ def test_every_command_has_an_example_that_names_it() -> None:
     group = memoranda.cli.command_group()
     for name in COMMANDS:
         found = group.get_command(click.Context(group), name)
-        inner = [found] if isinstance(found, Command) else [found.get_command(None, each) for each in found._modules]
+        if isinstance(found, Command):
+            inner = [found]
+        else:
+            inner = [found.get_command(None, each) for each in found._modules]
         for each in inner:
-            path = f"memory {each.name}" if each is found else f"memory {name} {each.name}"
+            if each is found:
+                path = f"memory {each.name}"
+            else:
+                path = f"memory {name} {each.name}"
             assert each.example.startswith(path), each.name
 
 
 def test_tags_without_their_option_are_answered_with_it(terminal: Any) -> None:
     ref = terminal.write("tea")
     ran = terminal("tag", ref, "drinks", "hot")
-    assert (ran.status, ran.err) == (1, "Error: memory not found: drinks\nDid you mean --add drinks,hot?\n")
+    assert (ran.status, ran.err) == (
+        1,
+        "Error: memory not found: drinks\nDid you mean --add drinks,hot?\n",
+    )
     assert terminal("tag", "drinks", ref).err == "Error: memory not found: drinks\n"
     assert terminal("tag", ref, "drinks", "--add", "x").err == "Error: memory not found: drinks\n"
 
 
-def test_an_interrupt_ends_with_130_and_silence(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_ends_with_130_and_silence(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 

@@ -1,4 +1,6 @@
-"""`memory config`: the settings with defaults and meanings, changed without touching the rest of the file."""
+"""`memory config`: the settings with defaults and meanings, changed without touching the rest of
+the file.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_setting_and_unsetting_keep_comments_and_order(terminal: Any) -> None:
     terminal.ok("config", "set", "timezone", "Asia/Shanghai")
     terminal.ok("config", "set", "daemon.decay_exempt", "soul, people")
     text = (terminal.home / "config.yaml").read_text()
-    assert text.startswith("# mine\nhistory:\n  # long\n  days: 7\ndaemon: {dream: no, decay_exempt: [soul, people]}")
+    assert text.startswith(
+        "# mine\nhistory:\n  # long\n  days: 7\ndaemon: {dream: no, decay_exempt: [soul, people]}"
+    )
     assert "# never" in text
     assert text.endswith("timezone: Asia/Shanghai\n")
     for key in ("timezone", "daemon.decay_exempt", "history.days"):
@@ -57,9 +61,18 @@ def test_a_section_with_nothing_left_goes_too(terminal: Any) -> None:
     ("argv", "message"),
     [
         (["set", "daemon.interval", "soon"], "cannot set daemon.interval: Not a duration"),
-        (["set", "daemon.interval", "9999999999d"], "cannot set daemon.interval: Duration too long"),
-        (["set", "daemon.decay_exempt", "soul,sol"], 'cannot set daemon.decay_exempt: invalid category "sol"'),
-        (["set", "notification.day_hour", "24"], "cannot set notification.day_hour: must be 0 to 23"),
+        (
+            ["set", "daemon.interval", "9999999999d"],
+            "cannot set daemon.interval: Duration too long",
+        ),
+        (
+            ["set", "daemon.decay_exempt", "soul,sol"],
+            'cannot set daemon.decay_exempt: invalid category "sol"',
+        ),
+        (
+            ["set", "notification.day_hour", "24"],
+            "cannot set notification.day_hour: must be 0 to 23",
+        ),
         (["set", "timezone", "Mars/X"], 'cannot set timezone: "Mars/X" is unknown'),
         (["set", "history.dayz", "3"], 'unknown setting "history.dayz"'),
         (["get", "nonsense"], 'unknown setting "nonsense"'),

@@ -62,7 +62,9 @@ def test_a_change_by_another_program_meanwhile_keeps_both_texts(terminal: Any, e
     ran = terminal("edit", "Plan")
     (draft,) = drafts(terminal)
     assert (ran.status, ran.out) == (1, "")
-    assert ran.error == (f"notes/Plan.md changed while you edited it; nothing was written. Your text is in {draft}")
+    assert ran.error == (
+        f"notes/Plan.md changed while you edited it; nothing was written. Your text is in {draft}"
+    )
     assert draft.read_text().endswith("one\nmine\n")
     assert note.read_text().endswith("one\ntheirs\n")
     assert draft.stat().st_mode & 0o777 == 0o600
@@ -76,7 +78,9 @@ def test_a_change_by_another_program_meanwhile_keeps_both_texts(terminal: Any, e
         ('echo more >> "$1"; exit 3', "editor ended with status 3; nothing was written"),
     ],
 )
-def test_a_text_that_cannot_be_written_is_kept(terminal: Any, editor: Any, script: str, message: str) -> None:
+def test_a_text_that_cannot_be_written_is_kept(
+    terminal: Any, editor: Any, script: str, message: str
+) -> None:
     ref = terminal.write("one")
     editor(script)
     ran = terminal("edit", ref)

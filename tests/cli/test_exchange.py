@@ -24,7 +24,10 @@ def test_export_prints_lines_and_nothing_else_with_json_too(terminal):
     terminal.write("one", "--category", "soul")
     terminal.write("中\u2028文")
     plain = terminal.ok("export")
-    assert [each["content"] for each in map(json.loads, plain.split("\n")[:-1])] == ["one", "中\u2028文"]
+    assert [each["content"] for each in map(json.loads, plain.split("\n")[:-1])] == [
+        "one",
+        "中\u2028文",
+    ]
     assert terminal.ok("export", "--json") == plain == terminal.ok("export", "--output", "-")
 
 
@@ -40,7 +43,8 @@ def test_export_to_a_file_is_private_and_says_how_many(terminal):
 
 def test_export_keeps_mode_and_link_of_the_file_it_replaces(terminal):
     terminal.write("one")
-    place, link = terminal.folder / "e.jsonl", terminal.folder / "link"
+    place = terminal.folder / "e.jsonl"
+    link = terminal.folder / "link"
     place.write_text("older")
     place.chmod(0o640)
     link.symlink_to(place)
@@ -73,8 +77,12 @@ def test_without_memories_nothing_is_exported_and_an_older_file_stays(terminal):
 def test_export_takes_one_category_or_scope(terminal):
     terminal.write("one", "--category", "soul")
     terminal.write("two", "--scope", "agent:claude")
-    assert [each["content"] for each in records(terminal.ok("export", "--category", "soul"))] == ["one"]
-    assert [each["content"] for each in records(terminal.ok("export", "--scope", "agent:claude"))] == ["two"]
+    assert [each["content"] for each in records(terminal.ok("export", "--category", "soul"))] == [
+        "one"
+    ]
+    assert [
+        each["content"] for each in records(terminal.ok("export", "--scope", "agent:claude"))
+    ] == ["two"]
     assert terminal("export", "--category", "nope").error == 'invalid category "nope"'
     assert terminal("export", "--scope", "nope").error == 'invalid scope "nope"'
 
@@ -101,13 +109,21 @@ def test_a_home_is_carried_over_by_a_file_and_by_a_pipe(terminal):
         assert terminal.ok(*home, "import", *argv, stdin=text) == "Imported 2 memories\n"
         assert terminal.ok(*home, "export") == text
         ran = terminal(*home, "import", *argv, "--json", stdin=text)
-        assert ran.json == {"schema": "import/1", "imported": 0, "updated": 0, "unchanged": 2, "skipped": 0}
+        assert ran.json == {
+            "schema": "import/1",
+            "imported": 0,
+            "updated": 0,
+            "unchanged": 2,
+            "skipped": 0,
+        }
 
 
 def test_an_input_that_can_be_read_but_once_is_imported(terminal):
     pipe = terminal.folder / "pipe"
     os.mkfifo(pipe)
-    writing = threading.Thread(target=pipe.write_bytes, args=[b'{"content":"through a pipe"}\n'], daemon=True)
+    writing = threading.Thread(
+        target=pipe.write_bytes, args=[b'{"content":"through a pipe"}\n'], daemon=True
+    )
     writing.start()
     assert terminal.ok("import", "--input", str(pipe)) == "Imported 1 memories\n"
     writing.join(10)
@@ -129,7 +145,9 @@ def test_a_bad_record_imports_nothing_unless_it_is_left_out(terminal):
 def test_a_dry_run_prints_the_plan_and_changes_nothing(terminal):
     text = json.dumps({"id": ONE, "content": "# Title\nmore"}) + '\n{"content":"no id"}\n'
     said = terminal.ok("import", "--dry-run", stdin=text)
-    assert said == "would import 550e8400 # Title\nwould import new no id\nWould import 2 memories\n"
+    assert (
+        said == "would import 550e8400 # Title\nwould import new no id\nWould import 2 memories\n"
+    )
     assert terminal("import", "--dry-run", "--json", stdin=text).json["imported"] == 2
     assert files(terminal.home) == {}
 
@@ -153,7 +171,9 @@ def test_traversal_strings_in_a_record_are_refused(terminal, name):
 def test_what_is_said_about_an_input_that_cannot_be_opened(terminal):
     assert terminal("import", "--input", "nofile").error == "open input file: nofile: no such file"
     folder = str(terminal.folder)
-    assert terminal("import", "--input", folder).error == f"open input file: {folder}: it is a folder"
+    assert (
+        terminal("import", "--input", folder).error == f"open input file: {folder}: it is a folder"
+    )
 
 
 def lay(root, texts):
@@ -168,21 +188,34 @@ def stores(terminal):
     """One store of each kind: what is said of it, and what a note of it is found by afterwards."""
     root = terminal.folder / "stores"
     graph = '{"type":"entity","name":"Ada","entityType":"person","observations":["likes tea"]}\nx\n'
-    lay(root, {
-        "memory.jsonl": graph,
-        "am/default.json": '[{"key": "user", "value": "Alice likes tea", "created_at": "2026-05-07T10:00:00Z"}]',
-        "repo/.git/HEAD": "ref: refs/heads/main\n",
-        "repo/memory-bank/activeContext.md": "# Context\nabout tea\n",
-        "vault/sub/note.md": "# Note\ntea\n",
-    })  # fmt: skip
+    lay(
+        root,
+        {
+            "memory.jsonl": graph,
+            "am/default.json": '[{"key": "user", "value": "Alice likes tea", "created_at": "2026-05-07T10:00:00Z"}]',
+            "repo/.git/HEAD": "ref: refs/heads/main\n",
+            "repo/memory-bank/activeContext.md": "# Context\nabout tea\n",
+            "vault/sub/note.md": "# Note\ntea\n",
+        },
+    )
     return {
-        ("graph-jsonl", str(root / "memory.jsonl")): ("1 entities, 0 relations (1 lines skipped)", "graph/Ada.md"),
-        ("agent-memory", str(root / "am")): ("1 entries (0 were there, 0 skipped)", "kv/default/user.md"),
-        ("memory-bank", str(root / "repo" / "memory-bank")): (
-            "1 files (0 were there, 0 skipped)", "banks/code/repo/activeContext.md",
+        ("graph-jsonl", str(root / "memory.jsonl")): (
+            "1 entities, 0 relations (1 lines skipped)",
+            "graph/Ada.md",
         ),
-        ("basic-memory", str(root / "vault")): ("1 files (0 were there, 0 skipped)", "notes/sub/note.md"),
-    }  # fmt: skip
+        ("agent-memory", str(root / "am")): (
+            "1 entries (0 were there, 0 skipped)",
+            "kv/default/user.md",
+        ),
+        ("memory-bank", str(root / "repo" / "memory-bank")): (
+            "1 files (0 were there, 0 skipped)",
+            "banks/code/repo/activeContext.md",
+        ),
+        ("basic-memory", str(root / "vault")): (
+            "1 files (0 were there, 0 skipped)",
+            "notes/sub/note.md",
+        ),
+    }
 
 
 def test_each_kind_of_store_is_moved_in_and_moving_it_in_twice_changes_nothing(terminal, stores):
@@ -197,13 +230,22 @@ def test_each_kind_of_store_is_moved_in_and_moving_it_in_twice_changes_nothing(t
         before = files(terminal.home)
         again = terminal("import", "--from", *argv, "--json").json
         skipped = int(argv[0] == "graph-jsonl")
-        assert again == {"schema": "import/1", "imported": 0, "updated": 0, "unchanged": 1, "skipped": skipped}
+        assert again == {
+            "schema": "import/1",
+            "imported": 0,
+            "updated": 0,
+            "unchanged": 1,
+            "skipped": skipped,
+        }
         assert files(terminal.home) == before
         terminal.ok("undo")
         assert not (terminal.home / path).exists()
         terminal("import", "--from", *argv)
     for name, query in (("search_notes", "tea"), ("memory_open_nodes", "Ada")):
-        arguments = {"query": query} if name == "search_notes" else {"names": [query]}
+        if name == "search_notes":
+            arguments = {"query": query}
+        else:
+            arguments = {"names": [query]}
         assert "likes tea" in terminal.ok("call", name, json.dumps(arguments))
 
 
@@ -228,9 +270,19 @@ def test_a_line_that_is_no_utf8_stays_behind_alone_from_stdin_too(terminal):
 
 
 def test_unknown_keys_of_an_entity_survive_import_and_export(terminal):
-    own = {"createdAt": "2026-01-02T03:04:05Z", "rank": 3, "id": "e1", "scope": "team",
-           "labels": ["a", "2", 2], "shares": {"one": 0.5, "two": "0.5"}, "version": "1.10", "is": True}  # fmt: skip
-    line = json.dumps({"type": "entity", "name": "Ada", "entityType": "x", "observations": ["o"]} | own)
+    own = {
+        "createdAt": "2026-01-02T03:04:05Z",
+        "rank": 3,
+        "id": "e1",
+        "scope": "team",
+        "labels": ["a", "2", 2],
+        "shares": {"one": 0.5, "two": "0.5"},
+        "version": "1.10",
+        "is": True,
+    }
+    line = json.dumps(
+        {"type": "entity", "name": "Ada", "entityType": "x", "observations": ["o"]} | own
+    )
     (file := terminal.folder / "g.jsonl").write_text(line + "\n")
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("MEMORY_FILE_PATH", str(file))
@@ -239,7 +291,8 @@ def test_unknown_keys_of_an_entity_survive_import_and_export(terminal):
     exported = terminal.ok("graph", "export")
     assert json.loads(exported) == json.loads(line)
     note = next((terminal.home / "graph").iterdir())
-    note.write_text(note.read_text().replace("rank: 3", "rank: 3.10"))  # by hand; no number of JSON is written so
+    # By hand; no number of JSON is written so
+    note.write_text(note.read_text().replace("rank: 3", "rank: 3.10"))
     assert json.loads(terminal.ok("graph", "export"))["rank"] == "3.10"
     assert "Nothing new" in terminal("graph", "import", "-", stdin=exported.encode()).out
 
@@ -249,7 +302,9 @@ def test_a_vault_goes_into_the_project_that_is_named(terminal, stores):
     vault = next(argv for argv in stores if argv[0] == "basic-memory")
     terminal.ok("import", "--from", *vault, "--project", "work")
     assert (terminal.folder / "work" / "sub" / "note.md").read_text() == "# Note\ntea\n"
-    assert terminal("import", "--from", *vault, "--project", "none").error == "no such project: none"
+    assert (
+        terminal("import", "--from", *vault, "--project", "none").error == "no such project: none"
+    )
 
 
 def test_what_stays_behind_is_said_on_stderr(terminal, stores):
@@ -276,8 +331,16 @@ def test_a_folder_that_holds_the_memory_home_is_not_moved_into_it(terminal):
 def test_a_path_of_another_kind_is_named(terminal):
     file = terminal.folder / "file.json"
     file.write_text("{}")
-    for kind, what in (("agent-memory", "a folder of agent-memory"), ("memory-bank", "a folder of memory banks"),
-                       ("basic-memory", "a folder of notes")):  # fmt: skip
-        assert terminal("import", "--from", kind, str(file)).error == f"{file} is a file, not {what}"
+    for kind, what in (
+        ("agent-memory", "a folder of agent-memory"),
+        ("memory-bank", "a folder of memory banks"),
+        ("basic-memory", "a folder of notes"),
+    ):
+        assert (
+            terminal("import", "--from", kind, str(file)).error == f"{file} is a file, not {what}"
+        )
         assert terminal("import", "--from", kind, "nowhere").error == "no such folder: nowhere"
-    assert terminal("import", "--from", "graph-jsonl", "nowhere").error == "open input file: nowhere: no such file"
+    assert (
+        terminal("import", "--from", "graph-jsonl", "nowhere").error
+        == "open input file: nowhere: no such file"
+    )

@@ -1,4 +1,6 @@
-"""Graph files as projects, and where `memory graph` and `memory call` find the graph (contract 002, 8 and 11)."""
+"""Graph files as projects, and where `memory graph` and `memory call` find the graph (contract 002,
+8 and 11).
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,10 @@ def graph(terminal: Any, tool: str, **arguments: Any) -> Any:
 
 
 def test_a_graph_file_is_added_listed_found_and_taken_off_again(bare: Any, file: Path) -> None:
-    assert bare.ok("project", "add", "people", str(file)) == f"Added project people ({file}, 1 notes)\n"
+    assert (
+        bare.ok("project", "add", "people", str(file))
+        == f"Added project people ({file}, 1 notes)\n"
+    )
     assert bare.ok("project", "list").splitlines()[-1] == f"{'people':<12} {1:>6} {file}"
     found = json.loads(bare.ok("call", "search_notes", '{"query": "tea", "output_format": "json"}'))
     assert [hit["permalink"] for hit in found["results"]] == ["people/ada"]
@@ -56,15 +61,24 @@ def test_a_graph_file_is_added_listed_found_and_taken_off_again(bare: Any, file:
 
 def test_the_graph_tools_read_and_write_a_graph_file_by_its_project(bare: Any, file: Path) -> None:
     bare.ok("project", "add", "people", str(file))
-    assert [each["name"] for each in graph(bare, "read_graph", project="people")["entities"]] == ["Ada"]
-    graph(bare, "create_entities", project="people", entities=[{"name": "Bob", "entityType": "", "observations": []}])
+    assert [each["name"] for each in graph(bare, "read_graph", project="people")["entities"]] == [
+        "Ada"
+    ]
+    graph(
+        bare,
+        "create_entities",
+        project="people",
+        entities=[{"name": "Bob", "entityType": "", "observations": []}],
+    )
     graph(bare, "create_entities", entities=[{"name": "Eve", "entityType": "", "observations": []}])
     assert '"name":"Bob"' in file.read_text()
     assert (bare.home / "graph" / "Eve.md").exists()
     every = graph(bare, "read_graph", project="*")["entities"]
     assert {(each["name"], each["project"]) for each in every} == {
-        ("Ada", "people"), ("Bob", "people"), ("Eve", "graph"),
-    }  # fmt: skip
+        ("Ada", "people"),
+        ("Bob", "people"),
+        ("Eve", "graph"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -76,7 +90,9 @@ def test_the_graph_tools_read_and_write_a_graph_file_by_its_project(bare: Any, f
         ("a.json", '{"a": 1}\n', "not a folder: "),
     ],
 )
-def test_a_file_that_holds_no_graph_is_no_project(bare: Any, tmp_path: Path, name: str, text: str, error: str) -> None:
+def test_a_file_that_holds_no_graph_is_no_project(
+    bare: Any, tmp_path: Path, name: str, text: str, error: str
+) -> None:
     place = tmp_path / name
     place.write_text(text)
     ran = bare("project", "add", "work", str(place))
@@ -85,7 +101,9 @@ def test_a_file_that_holds_no_graph_is_no_project(bare: Any, tmp_path: Path, nam
     assert "work" not in bare.ok("project", "list")
 
 
-def test_a_graph_file_needs_no_ending_and_is_no_default(bare: Any, file: Path, tmp_path: Path) -> None:
+def test_a_graph_file_needs_no_ending_and_is_no_default(
+    bare: Any, file: Path, tmp_path: Path
+) -> None:
     plain = file.rename(tmp_path / "graphs")
     assert bare("project", "add", "people", str(plain), "--default").status == 1
     bare.ok("project", "add", "people", str(plain))
@@ -97,7 +115,10 @@ def test_a_graph_file_needs_no_ending_and_is_no_default(bare: Any, file: Path, t
 def test_a_folder_around_a_graph_file_may_be_a_project_too(bare: Any, file: Path) -> None:
     bare.ok("project", "add", "people", str(file))
     (file.parent / "note.md").write_text("about coffee\n")
-    assert bare.ok("project", "add", "vault", str(file.parent)) == f"Added project vault ({file.parent}, 1 notes)\n"
+    assert (
+        bare.ok("project", "add", "vault", str(file.parent))
+        == f"Added project vault ({file.parent}, 1 notes)\n"
+    )
 
 
 def test_doctor_names_what_a_project_file_holds_that_is_ignored(bare: Any, file: Path) -> None:
@@ -109,7 +130,9 @@ def test_doctor_names_what_a_project_file_holds_that_is_ignored(bare: Any, file:
     assert "the project's file is missing" in bare("doctor").out
 
 
-@pytest.mark.parametrize("how", ["config", "MEMORY_FILE_PATH", "THOUGHTBOX_MEMORY_PATH", ".thoughtbox/memory.jsonl"])
+@pytest.mark.parametrize(
+    "how", ["config", "MEMORY_FILE_PATH", "THOUGHTBOX_MEMORY_PATH", ".thoughtbox/memory.jsonl"]
+)
 def test_call_export_and_import_use_the_graph_file_the_server_would(
     bare: Any, file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str
 ) -> None:
@@ -126,14 +149,19 @@ def test_call_export_and_import_use_the_graph_file_the_server_would(
     more = tmp_path / "more.jsonl"
     more.write_text(
         '{"type":"entity","name":"Ada","entityType":"other","observations":["likes tea","sings"]}\n'
-        '{"type":"entity","name":"Bob","entityType":"p","observations":[],"createdAt":"2024"}\n' + KNOWS
+        '{"type":"entity","name":"Bob","entityType":"p","observations":[],"createdAt":"2024"}\n'
+        + KNOWS
     )
     for done in ("Imported", "Nothing new in"):
-        assert bare.ok("graph", "import", str(more)) == f"{done} 2 entities, 1 relations (0 lines skipped)\n"
+        assert (
+            bare.ok("graph", "import", str(more))
+            == f"{done} 2 entities, 1 relations (0 lines skipped)\n"
+        )
     assert file.read_text() == (
-        ADA.replace('tea"', 'tea","sings"') + KNOWS
+        ADA.replace('tea"', 'tea","sings"')
+        + KNOWS
         + '{"type":"entity","name":"Bob","entityType":"p","observations":[],"createdAt":"2024"}\n'
-    )  # fmt: skip
+    )
     assert len(bare.ok("log").splitlines()) == 1
     assert bare.ok("undo") == f"Undid #1: import {file.stem}/{file.name}\n"
     assert file.read_text() == ADA + KNOWS
@@ -144,7 +172,10 @@ def test_the_file_in_use_is_taken_into_the_notes_not_into_itself(bare: Any, file
     file.write_text(json.dumps([json.loads(ADA)]))
     configure(bare, file)
     assert bare("graph", "export").status == 1
-    assert bare.ok("graph", "import", str(file)) == "Imported 1 entities, 0 relations (0 lines skipped)\n"
+    assert (
+        bare.ok("graph", "import", str(file))
+        == "Imported 1 entities, 0 relations (0 lines skipped)\n"
+    )
     assert (bare.home / "graph" / "Ada.md").exists()
 
 
@@ -165,4 +196,6 @@ def test_the_reply_to_a_large_create_is_bounded(bare: Any) -> None:
     many = [{"name": f"e{n}", "entityType": "t", "observations": ["x" * 200]} for n in range(400)]
     made = graph(bare, "create_entities", entities=many)
     assert len(json.dumps(made)) <= 80_000
-    assert graph(bare, "search_nodes", query="e399", limit=1)["entities"][0]["observations"] == ["x" * 200]
+    assert graph(bare, "search_nodes", query="e399", limit=1)["entities"][0]["observations"] == [
+        "x" * 200
+    ]

@@ -23,7 +23,8 @@ def test_an_entry_has_the_hashes_of_its_file(terminal: Any) -> None:
 
 
 def test_the_log_is_narrowed_by_note_agent_time_and_number(terminal: Any) -> None:
-    a, b = terminal.write("alpha"), terminal.write("beta")
+    a = terminal.write("alpha")
+    b = terminal.write("beta")
     terminal.ok("--agent", "claude", "tag", a, "--add", "x")
 
     def numbers(*argv: str) -> list[int]:
@@ -74,7 +75,9 @@ def test_an_older_text_is_found_by_change_or_time(terminal: Any) -> None:
     assert "memory log notes/Plan.md" in ran.err
 
 
-def test_a_memory_restored_beside_the_one_that_has_its_id_gets_an_id_of_its_own(terminal: Any) -> None:
+def test_a_memory_restored_beside_the_one_that_has_its_id_gets_an_id_of_its_own(
+    terminal: Any,
+) -> None:
     a = terminal.write("green tea", "--category", "skills")
     terminal.ok("tag", a, "--add", "hot")
     path = terminal("log", a, "--json").json["entries"][0]["path"]
@@ -88,7 +91,9 @@ def test_a_memory_restored_beside_the_one_that_has_its_id_gets_an_id_of_its_own(
     assert "duplicate_id" not in terminal.ok("doctor")
 
 
-def test_what_an_upgrade_moved_is_restored_at_its_old_place_as_another_memory(terminal: Any) -> None:
+def test_what_an_upgrade_moved_is_restored_at_its_old_place_as_another_memory(
+    terminal: Any,
+) -> None:
     a = terminal.write("green tea")
     old = terminal("read", a, "--json").json["memory"]["path"]
     terminal.ok("upgrade", a, "--category", "skills")
@@ -100,12 +105,19 @@ def test_what_an_upgrade_moved_is_restored_at_its_old_place_as_another_memory(te
     assert terminal("read", a, "--json").json["memory"]["category"] == "skills"
 
 
-def test_erase_asks_on_a_terminal_and_refuses_elsewhere(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_erase_asks_on_a_terminal_and_refuses_elsewhere(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a = terminal.write("the plan of zq4711vault")
     ran = terminal("erase", a)
-    assert (ran.status, ran.error) == (1, "erase cannot be undone: give --yes, or run it on a terminal to be asked")
+    assert (ran.status, ran.error) == (
+        1,
+        "erase cannot be undone: give --yes, or run it on a terminal to be asked",
+    )
     assert terminal("erase").error == "erase needs a REF, --agent, --project or --source"
-    assert terminal("--agent", "bob", "erase", a, "--yes").error.startswith("Only the owner can erase")
+    assert terminal("--agent", "bob", "erase", a, "--yes").error.startswith(
+        "Only the owner can erase"
+    )
     assert terminal("erase", "zzzz", "--yes").status == 1
     place = f"categories/inbox/the-plan-of-zq4711vault-{a[:8]}.md"
     assert terminal.ok("erase", a[:8], "--dry-run") == f"would erase {place}\n"
@@ -118,9 +130,12 @@ def test_erase_asks_on_a_terminal_and_refuses_elsewhere(terminal: Any, monkeypat
     monkeypatch.setenv("NO_COLOR", "1")
     ran = terminal("erase", a, stdin="n\n")
     assert (ran.status, ran.err) == (
-        1, f"{place}\nErase 1 for good, with every older version? [y/N] Error: nothing was erased\n"
-    )  # fmt: skip
-    assert terminal("erase", a, stdin="y\n").out.startswith(f"Erased {place}\nGone with it: 1 in the log")
+        1,
+        f"{place}\nErase 1 for good, with every older version? [y/N] Error: nothing was erased\n",
+    )
+    assert terminal("erase", a, stdin="y\n").out.startswith(
+        f"Erased {place}\nGone with it: 1 in the log"
+    )
 
 
 def test_erase_says_what_it_searched_and_what_stays(terminal: Any) -> None:
@@ -133,8 +148,9 @@ def test_erase_says_what_it_searched_and_what_stays(terminal: Any) -> None:
     quoting = f"categories/inbox/he-quoted-zq4711vault-{b[:8]}.md"
     assert lines[3:] == [f"named by {quoting}, which stays as it is"]
     assert [row.split()[3:] for row in terminal.ok("log").splitlines()] == [
-        ["erase", "owner", "(notes:", "1)"], ["write", "owner", quoting]
-    ]  # fmt: skip
+        ["erase", "owner", "(notes:", "1)"],
+        ["write", "owner", quoting],
+    ]
     assert terminal("undo").error == (
         "cannot undo #5: what was erased is gone for good; memory undo N takes back another change"
     )
@@ -144,7 +160,8 @@ def test_erase_says_what_it_searched_and_what_stays(terminal: Any) -> None:
 
 
 def test_what_was_just_restored_is_not_restored_further_back_without_a_word(terminal: Any) -> None:
-    a, b = terminal.write("alpha"), terminal.write("beta")
+    a = terminal.write("alpha")
+    b = terminal.write("beta")
     terminal.ok("link", a, b)
     path = terminal("read", a, "--json").json["memory"]["path"]
     terminal.ok("delete", a)
@@ -157,7 +174,8 @@ def test_what_was_just_restored_is_not_restored_further_back_without_a_word(term
     terminal.ok("restore", a, "--change", "3")
     assert b not in (terminal.home / path).read_text()
     (terminal.home / path).write_text(text + "by hand\n")
-    terminal.ok("restore", a)  # nobody restored what is there now
+    # Nobody restored what is there now
+    terminal.ok("restore", a)
 
 
 def test_undo_and_restore_keep_the_count_of_reads(terminal: Any) -> None:
@@ -168,7 +186,11 @@ def test_undo_and_restore_keep_the_count_of_reads(terminal: Any) -> None:
         memory = terminal("list", "--json").json["memories"][0]
         return memory["access_count"], memory["tags"]
 
-    for back, tags in ((["undo"], []), (["undo", "4"], ["x"]), (["restore", a, "--change", "2"], [])):
+    for back, tags in (
+        (["undo"], []),
+        (["undo", "4"], ["x"]),
+        (["restore", a, "--change", "2"], []),
+    ):
         if back == ["undo"] or "restore" in back:
             terminal.ok("read", a)
             assert terminal("serve", "--once").err == "[fold] processed 1 items\n"

@@ -18,7 +18,11 @@ LINKING = {
     "claude": {f"{MEMORY}/house-rules.md": ["CLAUDE.md", f"{MEMORY}/counting.md"]},
     "car-agent": {"garage/charging-cards.md": ["trips/2026-04-18 coast.md"]},
     "logseq": {
-        "pages/Garden.md": ["journals/2026_05_07.md", "pages/Projects%2FGreenhouse.md", "pages/读书.md"],
+        "pages/Garden.md": [
+            "journals/2026_05_07.md",
+            "pages/Projects%2FGreenhouse.md",
+            "pages/读书.md",
+        ],
         "pages/archive/Ann Becker.md": ["journals/2026_05_07.md", "pages/Garden.md"],
         "pages/读书.md": ["journals/2026_05_07.md"],
         "pages/Projects___Rainwater.md": ["journals/2026/2026_05_08.md"],
@@ -37,7 +41,9 @@ LINKING = {
 
 def take(terminal: Any, source: str, path: Path | None = None, *more: str) -> dict[str, Any]:
     """The result for one source."""
-    ran = terminal("ingest", "--source", source, "--path", str(path or DATA / source), *more, "--json")
+    ran = terminal(
+        "ingest", "--source", source, "--path", str(path or DATA / source), *more, "--json"
+    )
     assert ran.status == 0, ran
     assert ran.json["total"] == ran.json["sources"][source]["ingested"]
     return ran.json["sources"][source]
@@ -60,7 +66,9 @@ def vault(tmp_path: Path) -> Path:
 
 @pytest.mark.promise("001-17.14")
 @pytest.mark.parametrize("source", list(NUMBERS))
-def test_each_source_is_taken_in_once_with_its_links_and_is_not_touched(terminal: Any, source: str) -> None:
+def test_each_source_is_taken_in_once_with_its_links_and_is_not_touched(
+    terminal: Any, source: str
+) -> None:
     theirs = files(DATA / source)
     first = take(terminal, source)
     assert first["ingested"] == NUMBERS[source]
@@ -105,7 +113,9 @@ def test_undo_takes_a_run_back(terminal: Any, vault: Path) -> None:
 
 def test_the_text_of_the_answer(terminal: Any) -> None:
     argv = ["ingest", "--source", "logseq, fingersaver,logseq", "--path", str(DATA / "logseq")]
-    assert terminal.ok(*argv, "--dry-run").startswith("would ingest logseq:journals/2026/2026_05_08.md\n")
+    assert terminal.ok(*argv, "--dry-run").startswith(
+        "would ingest logseq:journals/2026/2026_05_08.md\n"
+    )
     assert not files(terminal.home)
     assert terminal.ok(*argv) == (
         "Ingested 8 memories from logseq\nIngested 0 memories from fingersaver\n\nTotal: 8 new memories ingested\n"
@@ -119,7 +129,8 @@ def test_a_dry_run_names_what_a_run_does_and_changes_nothing(terminal: Any, vaul
     assert not files(terminal.home)
     assert take(terminal, "obsidian", vault) == dry
     (vault / "Home.md").write_text("Home, written anew.\n", "utf-8")
-    before, home = files(terminal.home), memories(terminal)["Home.md"]["id"]
+    before = files(terminal.home)
+    home = memories(terminal)["Home.md"]["id"]
     ran = terminal("ingest", "--source", "obsidian", "--path", str(vault), "--dry-run")
     assert ran.out == f"would update {home[:8]} obsidian:Home.md\n"
     assert files(terminal.home) == before
@@ -152,15 +163,24 @@ def test_a_missing_root_holds_nothing(terminal: Any) -> None:
 
 
 def test_a_path_that_is_no_folder_is_refused(terminal: Any, tmp_path: Path) -> None:
-    assert terminal("ingest", "--path", str(tmp_path / "none")).error == f"no such folder: {tmp_path / 'none'}"
+    assert (
+        terminal("ingest", "--path", str(tmp_path / "none")).error
+        == f"no such folder: {tmp_path / 'none'}"
+    )
     place = str(DATA / "obsidian" / "Home.md")
     assert terminal("ingest", "--path", place).error == f"not a folder: {place}"
     assert terminal("ingest", "--path", "").error == "not a folder: "
 
 
-def test_all_are_the_sources_that_are_there_and_not_switched_off(terminal: Any, vault: Path) -> None:
+def test_all_are_the_sources_that_are_there_and_not_switched_off(
+    terminal: Any, vault: Path
+) -> None:
     user = terminal.home.parent
-    for source, folder in (("claude", ".claude"), ("car-agent", ".car-agent"), ("logseq", "logseq")):
+    for source, folder in (
+        ("claude", ".claude"),
+        ("car-agent", ".car-agent"),
+        ("logseq", "logseq"),
+    ):
         shutil.copytree(DATA / source, user / folder)
     config = user / "config.yaml"
     config.write_text(
@@ -170,8 +190,10 @@ def test_all_are_the_sources_that_are_there_and_not_switched_off(terminal: Any, 
     )
     found = terminal("--config", str(config), "ingest", "--json").json
     assert {name: each["ingested"] for name, each in found["sources"].items()} == {
-        "claude": 6, "logseq": 8, "obsidian": 8,
-    }  # fmt: skip
+        "claude": 6,
+        "logseq": 8,
+        "obsidian": 8,
+    }
     assert found["total"] == 22
     named = terminal("--config", str(config), "ingest", "--source", "car-agent", "--json").json
     assert named["total"] == 5
@@ -179,7 +201,11 @@ def test_all_are_the_sources_that_are_there_and_not_switched_off(terminal: Any, 
 
 def test_doctor_names_a_source_there_is_not(terminal: Any) -> None:
     terminal.configure("ingestion:\n  obsidan:\n    path: x\n  logseq:\n    pth: x\n")
-    texts = [each["text"] for each in terminal("doctor", "--json").json["findings"] if each["code"] == "bad_config"]
+    texts = [
+        each["text"]
+        for each in terminal("doctor", "--json").json["findings"]
+        if each["code"] == "bad_config"
+    ]
     assert texts == ["unknown key ingestion.obsidan", "unknown key ingestion.logseq.pth"]
 
 
@@ -212,6 +238,18 @@ def test_a_folder_read_by_every_source_is_warned_of(terminal: Any, tmp_path: Pat
     (tmp_path / "vault" / "a.md").write_text("tea", encoding="utf-8")
     said = terminal("ingest", "--path", str(tmp_path / "vault"), "--dry-run").err
     assert said.splitlines()[-1] == "Name the one whose notes these are, e.g. --source obsidian."
-    assert said.startswith("warning: claude, car-agent, fingersaver, logseq, obsidian each read this folder")
-    assert terminal("ingest", "--path", str(tmp_path / "vault"), "--source", "obsidian", "--dry-run").err == ""
-    assert terminal("ingest", "--path", str(tmp_path / "vault"), "--source", "claude,obsidian", "--dry-run").err == ""
+    assert said.startswith(
+        "warning: claude, car-agent, fingersaver, logseq, obsidian each read this folder"
+    )
+    assert (
+        terminal(
+            "ingest", "--path", str(tmp_path / "vault"), "--source", "obsidian", "--dry-run"
+        ).err
+        == ""
+    )
+    assert (
+        terminal(
+            "ingest", "--path", str(tmp_path / "vault"), "--source", "claude,obsidian", "--dry-run"
+        ).err
+        == ""
+    )

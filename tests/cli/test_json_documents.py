@@ -1,4 +1,6 @@
-"""`--json` of every command has the keys that docs/cli.md gives, in their order (contract 001, 1, 3, 16)."""
+"""`--json` of every command has the keys that docs/cli.md gives, in their order (contract 001, 1,
+3, 16).
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,11 @@ def words(terminal: Any, kept: Path) -> dict[str, str]:
         ids.write_text(" ".join(written))
     else:
         shutil.copytree(kept / "home", terminal.home)
-    places = {"DIR": str(terminal.folder / "dir"), "HOME": str(terminal.home), "FILE": str(terminal.folder / "file")}
+    places = {
+        "DIR": str(terminal.folder / "dir"),
+        "HOME": str(terminal.home),
+        "FILE": str(terminal.folder / "file"),
+    }
     return places | dict(zip(("ID", "OTHER", "GONE"), ids.read_text().split(), strict=True))
 
 
@@ -64,16 +70,30 @@ def test_the_document_of_a_command_has_its_keys_in_order(
     assert ran.status == 0, ran
     found: Any = command_group()
     for word in argv:
-        found = found.get_command(None, word) if isinstance(found, click.Group) else found
-    assert found.keys  # tests/test_docs.py sees that these are the keys of the page
+        if isinstance(found, click.Group):
+            found = found.get_command(None, word)
+        else:
+            found = found
+    # tests/test_docs.py sees that these are the keys of the page
+    assert found.keys
     assert list(ran.json) == ["schema", *found.keys]
     assert ran.json["schema"] == f"{argv[0]}/1"
     assert ran.out.startswith('{\n  "schema"')
     assert ran.out.endswith("\n}\n")
     for key, inner in found.keys.items():
-        rows = ran.json[key] if isinstance(ran.json[key], list) else [ran.json[key]]
+        if isinstance(ran.json[key], list):
+            rows = ran.json[key]
+        else:
+            rows = [ran.json[key]]
         assert not inner or all(list(row) == list(inner) for row in rows)
 
 
 def test_every_command_is_among_these_but_those_with_an_output_of_their_own() -> None:
-    assert {line.split()[0] for line in RUNS} == set(COMMANDS) - {"mcp", "agent", "serve", "page", "embed", "hook"}
+    assert {line.split()[0] for line in RUNS} == set(COMMANDS) - {
+        "mcp",
+        "agent",
+        "serve",
+        "page",
+        "embed",
+        "hook",
+    }

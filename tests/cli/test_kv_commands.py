@@ -1,4 +1,6 @@
-"""`memory kv`: key-value entries as bare values; `memory graph show`; errors of tools as plain text."""
+"""`memory kv`: key-value entries as bare values; `memory graph show`; errors of tools as plain
+text.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def test_a_value_comes_back_bare(terminal: Any, place: str) -> None:
     assert terminal.ok("kv", "get", "poem") == "a\nb\n"
     assert terminal.ok("kv", "list") == "editor\npoem\n"
     assert terminal.ok("kv", "list", "VIM") == "editor\n"
-    assert '"value": "vim"' in terminal.ok("call", "memory_recall", '{"key": "editor", "format": "json"}')
+    assert '"value": "vim"' in terminal.ok(
+        "call", "memory_recall", '{"key": "editor", "format": "json"}'
+    )
 
 
 def test_namespaces_are_apart(terminal: Any, place: str) -> None:
@@ -37,7 +41,10 @@ def test_namespaces_are_apart(terminal: Any, place: str) -> None:
 def test_of_several_none_is_deleted_when_one_is_missing(terminal: Any, place: str) -> None:
     terminal.ok("kv", "set", "a", "1")
     terminal.ok("kv", "set", "b", "2")
-    assert terminal("kv", "del", "a", "nobody").error == "Key 'nobody' not found in namespace 'default'"
+    assert (
+        terminal("kv", "del", "a", "nobody").error
+        == "Key 'nobody' not found in namespace 'default'"
+    )
     assert terminal.ok("kv", "list") == "a\nb\n"
     assert terminal.ok("kv", "rm", "a", "b") == "Deleted a\nDeleted b\n"
     assert terminal("kv", "list").out == ""
@@ -69,4 +76,7 @@ def test_an_entity_is_shown_with_its_relations(terminal: Any) -> None:
     assert said.startswith("Anna Lee (person)\n- likes tea\n")
     assert "Anna Lee -> works_at -> Acme\n" in said
     assert "Bob -> knows -> Anna Lee\n" in said
-    assert terminal("graph", "show", "Anna Le").err == "Error: no such entity: Anna Le\nDid you mean Anna Lee?\n"
+    assert (
+        terminal("graph", "show", "Anna Le").err
+        == "Error: no such entity: Anna Le\nDid you mean Anna Lee?\n"
+    )

@@ -17,11 +17,18 @@ def test_an_explicit_category_is_kept_also_for_a_memory_that_is_organized(termin
     one = terminal.write("deploy the repo on branch main")
     row = terminal("upgrade", one, "--category", "skills", "--json", "--now", LATER).json
     assert list(row) == ["schema", "memory", "changed"]
-    assert (row["memory"]["category"], row["memory"]["phase"], row["changed"]) == ("skills", "organized", True)
+    assert (row["memory"]["category"], row["memory"]["phase"], row["changed"]) == (
+        "skills",
+        "organized",
+        True,
+    )
     assert row["memory"]["updated_at"] == LATER
     assert row["memory"]["path"].startswith("categories/skills/")
     assert terminal("upgrade", one, "--category", "skills", "--json").json["changed"] is False
-    assert terminal("upgrade", one, "--category", "people", "--json").json["memory"]["category"] == "people"
+    assert (
+        terminal("upgrade", one, "--category", "people", "--json").json["memory"]["category"]
+        == "people"
+    )
     terminal.ok("undo")
     assert terminal("read", one, "--json").json["memory"]["category"] == "skills"
     assert terminal.ok("delete", one) == f"Deleted memory: {one}\n"
@@ -50,9 +57,13 @@ def test_upgrade_dry_run_only_says_what_it_would_do(terminal: Any) -> None:
 
 
 def test_decay_says_how_many_or_which(terminal: Any) -> None:
-    one = terminal.write("old and unused", "--category", "knowledge", "--now", "2026-05-01T00:00:00Z")
+    one = terminal.write(
+        "old and unused", "--category", "knowledge", "--now", "2026-05-01T00:00:00Z"
+    )
     now = ("--now", "2026-06-10T00:00:00Z")
-    assert terminal.ok("decay", "--dry-run", *now) == (f"would decay {one[:8]} never read since 2026-05-01T00:00:00Z\n")
+    assert terminal.ok("decay", "--dry-run", *now) == (
+        f"would decay {one[:8]} never read since 2026-05-01T00:00:00Z\n"
+    )
     row = terminal("decay", "--dry-run", "--json", *now).json
     assert list(row) == ["schema", "actions", "decayed"]
     assert list(row["actions"][0]) == ["job", "verb", "id", "reason", "path"]
@@ -62,7 +73,9 @@ def test_decay_says_how_many_or_which(terminal: Any) -> None:
     assert terminal.ok("decay", "--dry-run", *now) == "Nothing to do.\n"
 
 
-def test_a_job_that_fails_is_an_error_and_the_others_are_done(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_fails_is_an_error_and_the_others_are_done(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from memoranda.jobs import lifecycle
 
     def fails(*_: object) -> None:
@@ -78,7 +91,9 @@ def test_a_job_that_fails_is_an_error_and_the_others_are_done(terminal: Any, mon
     ran = terminal("consolidate", "--now", LATER)
     assert ran.status == 1
     assert ran.out.endswith("upgrade         0 items processed\nconsolidate     error\n")
-    assert ran.err.startswith("Error: consolidate: something went wrong inside memoranda (RuntimeError: out of order")
+    assert ran.err.startswith(
+        "Error: consolidate: something went wrong inside memoranda (RuntimeError: out of order"
+    )
     assert ran.err.count("\n") == 1
 
 
@@ -93,16 +108,26 @@ def test_a_light_dream_prints_one_line(terminal: Any) -> None:
 def test_a_level_there_is_not_is_refused(terminal: Any) -> None:
     for level in ("0", "4", "-1"):
         ran = terminal("dream", f"--level={level}")
-        assert (ran.status, ran.out, ran.err) == (1, "", f"Error: invalid dream level {level} (must be 1-3)\n")
+        assert (ran.status, ran.out, ran.err) == (
+            1,
+            "",
+            f"Error: invalid dream level {level} (must be 1-3)\n",
+        )
     ran = terminal("dream", "--level", "x", "--json")
     assert (ran.status, ran.json["error"]["code"], ran.error) == (
-        2, "usage", 'invalid value "x" for --level: not a number',
-    )  # fmt: skip
+        2,
+        "usage",
+        'invalid value "x" for --level: not a number',
+    )
 
 
 def test_the_report_of_a_deep_dream_is_printed_and_shown_again(terminal: Any) -> None:
-    one = terminal.write("Kestrel 4.2.7 is our billing service", "--category", "project", "--tags", "billing")
-    two = terminal.write("Kestrel 4.2.7 cost us a night", "--category", "lessons", "--tags", "billing")
+    one = terminal.write(
+        "Kestrel 4.2.7 is our billing service", "--category", "project", "--tags", "billing"
+    )
+    two = terminal.write(
+        "Kestrel 4.2.7 cost us a night", "--category", "lessons", "--tags", "billing"
+    )
     terminal.write("我喜欢简洁的回答")
     printed = terminal.ok("dream", "--level", "3")
     a, b = sorted((one, two))
@@ -110,10 +135,17 @@ def test_the_report_of_a_deep_dream_is_printed_and_shown_again(terminal: Any) ->
     head, *rest = printed.splitlines()
     assert head == "Dream (level 3) processed 2 items"
     assert rest[:4] == [
-        "Classified: preferences 1", "Merged: 0", "Similar: 0", "Links added: 1",
-    ]  # fmt: skip
-    assert rest[4].startswith(f'  {a[:8]} ({kinds[a]}) <-> {b[:8]} ({kinds[b]}): tag "billing", term ')
-    assert rest[-1].startswith("Categories without a memory: soul, character, people, date, knowledge, ")
+        "Classified: preferences 1",
+        "Merged: 0",
+        "Similar: 0",
+        "Links added: 1",
+    ]
+    assert rest[4].startswith(
+        f'  {a[:8]} ({kinds[a]}) <-> {b[:8]} ({kinds[b]}): tag "billing", term '
+    )
+    assert rest[-1].startswith(
+        "Categories without a memory: soul, character, people, date, knowledge, "
+    )
     assert terminal.ok("dream", "--report") == printed
     document = terminal("dream", "--report", "--json").json
     assert list(document) == ["schema", "level", "processed", "actions", "report"]
@@ -124,14 +156,20 @@ def test_the_report_of_a_deep_dream_is_printed_and_shown_again(terminal: Any) ->
 def test_before_the_first_dream_there_is_no_report(terminal: Any) -> None:
     assert terminal.ok("dream", "--report") == "No dream yet.\n"
     assert terminal("dream", "--report", "--json").json == {
-        "schema": "dream/1", "level": None, "processed": 0, "actions": [], "report": None,
-    }  # fmt: skip
+        "schema": "dream/1",
+        "level": None,
+        "processed": 0,
+        "actions": [],
+        "report": None,
+    }
     assert "last dream: never" in terminal.ok("status")
     terminal.ok("dream", "--dry-run")
     assert terminal.ok("dream", "--report") == "No dream yet.\n"
 
 
-def test_a_step_that_fails_is_an_error_and_the_others_are_done(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_fails_is_an_error_and_the_others_are_done(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from memoranda.jobs import dream
 
     def fails(*_: object) -> None:
@@ -142,7 +180,9 @@ def test_a_step_that_fails_is_an_error_and_the_others_are_done(terminal: Any, mo
     ran = terminal("dream", "--level", "2")
     assert ran.status == 1
     assert ran.out == "Dream (level 2) processed 1 items\n"
-    assert ran.err.startswith("Error: similar: something went wrong inside memoranda (RuntimeError: out of order")
+    assert ran.err.startswith(
+        "Error: similar: something went wrong inside memoranda (RuntimeError: out of order"
+    )
     assert ran.err.count("\n") == 1
 
 
@@ -151,7 +191,11 @@ def test_as_an_agent_jobs_neither_touch_nor_name_foreign_memories(terminal: Any)
     foreign = terminal.write("for claude only", "--scope", "agent:claude")
     own = terminal.write("for all")
     before = tree(terminal)
-    for argv in (["dream", "--level", "3"], ["consolidate", "--now", LATER], ["decay", "--now", LATER]):
+    for argv in (
+        ["dream", "--level", "3"],
+        ["consolidate", "--now", LATER],
+        ["decay", "--now", LATER],
+    ):
         out = terminal.ok(*argv, "--agent", "copilot", "--json", "--dry-run")
         assert foreign not in out
         assert own in out or argv[0] == "decay"
@@ -164,8 +208,11 @@ def test_as_an_agent_jobs_neither_touch_nor_name_foreign_memories(terminal: Any)
 
 @pytest.fixture
 def interfering(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Somebody tags and moves a memory just before the first change of it; lists the categories it then went to."""
-    real, gone_to = Upkeep.change_all, []
+    """Somebody tags and moves a memory just before the first change of it; lists the categories it
+    then went to.
+    """
+    real = Upkeep.change_all
+    gone_to = []
 
     def change_all(self: Upkeep, memories: Any, keys: Any, verb: str, **more: Any) -> Any:
         if not gone_to:
@@ -179,14 +226,18 @@ def interfering(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return gone_to
 
 
-def test_an_upgrade_sees_what_another_program_did_at_that_moment(terminal: Any, interfering: list[str]) -> None:
+def test_an_upgrade_sees_what_another_program_did_at_that_moment(
+    terminal: Any, interfering: list[str]
+) -> None:
     one = terminal.write("deploy the repo on branch main")
     row = terminal("upgrade", one, "--category", "skills", "--json").json["memory"]
     assert interfering == ["people"]
     assert (row["category"], row["tags"]) == ("skills", ["meanwhile"])
 
 
-def test_a_reminder_that_changes_at_that_moment_is_acknowledged(terminal: Any, interfering: list[str]) -> None:
+def test_a_reminder_that_changes_at_that_moment_is_acknowledged(
+    terminal: Any, interfering: list[str]
+) -> None:
     one = terminal.write("tea tomorrow at 3pm", "--category", "reminders")
     assert terminal.ok("remind", "--done", one) == f"Done: {one[:8]}\n"
     assert interfering == ["reminders"]

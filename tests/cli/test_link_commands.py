@@ -7,7 +7,8 @@ from typing import Any
 
 
 def test_linking_twice_changes_nothing(terminal: Any) -> None:
-    a, b = terminal.write("a"), terminal.write("b")
+    a = terminal.write("a")
+    b = terminal.write("b")
     assert terminal("link", a, b, "--json").json["changed"] is True
     before = terminal("read", a, "--json").json["memory"]
     assert terminal("link", b, a, "--json").json["changed"] is False
@@ -16,7 +17,8 @@ def test_linking_twice_changes_nothing(terminal: Any) -> None:
 
 
 def test_unlinking_is_remembered_by_both(terminal: Any) -> None:
-    a, b = terminal.write("a"), terminal.write("b")
+    a = terminal.write("a")
+    b = terminal.write("b")
     assert terminal("unlink", a, b, "--json").json["changed"] is False
     terminal.ok("link", a, b)
     assert terminal("unlink", a, b, "--json").json["changed"] is True
@@ -44,12 +46,17 @@ def test_backlinks_show_a_preview_of_fifty(terminal: Any) -> None:
     assert row == f"{b[:8]} inbox      inbox      [[Heron]] {'x' * 40}..."
 
 
-def test_only_wikilinks_can_be_unresolved_and_ids_of_other_agents_are_never_shown(terminal: Any) -> None:
-    a, b = terminal.write("open [[Nobody]]"), terminal.write("theirs", "--scope", "agent:y")
+def test_only_wikilinks_can_be_unresolved_and_ids_of_other_agents_are_never_shown(
+    terminal: Any,
+) -> None:
+    a = terminal.write("open [[Nobody]]")
+    b = terminal.write("theirs", "--scope", "agent:y")
     terminal.ok("link", a, b)
     shown = terminal("--agent", "x", "resolve-links", "--json").json
     assert shown["unresolved"] == [{"id": a, "target": "Nobody"}]
-    context = terminal.ok("--agent", "x", "call", "build_context", json.dumps({"url": f"memory://{a}"}))
+    context = terminal.ok(
+        "--agent", "x", "call", "build_context", json.dumps({"url": f"memory://{a}"})
+    )
     assert b not in context
     (next((terminal.home / "categories" / "inbox").glob(f"theirs-{b[:8]}.md"))).unlink()
     assert terminal("resolve-links", "--json").json["unresolved"] == [{"id": a, "target": "Nobody"}]

@@ -13,9 +13,22 @@ import pytest
 from memoranda.index.search import queries
 
 KEYS = [
-    "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
-    "created_at", "updated_at", "expires_at", "access_count", "links", "version", "path",
-]  # fmt: skip
+    "id",
+    "content",
+    "content_hash",
+    "phase",
+    "category",
+    "scope",
+    "tags",
+    "source",
+    "created_at",
+    "updated_at",
+    "expires_at",
+    "access_count",
+    "links",
+    "version",
+    "path",
+]
 
 
 @pytest.mark.promise("001-17.1")
@@ -61,7 +74,9 @@ def test_now_is_the_time_of_writing(terminal: Any) -> None:
     assert local["created_at"] == "2026-05-01T12:00:00Z"
 
 
-def test_times_in_text_are_local_in_json_utc(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_in_text_are_local_in_json_utc(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     time.tzset()
     ref = terminal.write("x", "--now", "2026-05-01T20:30:00Z")
@@ -75,7 +90,10 @@ def test_times_in_text_are_local_in_json_utc(terminal: Any, monkeypatch: pytest.
 def test_tags_are_trimmed_and_empty_ones_dropped(terminal: Any) -> None:
     ref = terminal.write("x", "--tags", " a ,, b c ,")
     assert terminal("read", ref, "--json").json["memory"]["tags"] == ["a", "b c"]
-    assert terminal.ok("tag", ref, "--add", "d,e", "--remove", "A") == f"Tags of {ref[:8]}: [b c d e]\n"
+    assert (
+        terminal.ok("tag", ref, "--add", "d,e", "--remove", "A")
+        == f"Tags of {ref[:8]}: [b c d e]\n"
+    )
     assert terminal.ok("tag", ref, "--remove", "b c,d,e") == f"Tags of {ref[:8]}: []\n"
     assert "\nTags:   []\n" in terminal.ok("read", ref)
 
@@ -127,18 +145,27 @@ def test_previews_count_code_points_and_stay_on_one_line(terminal: Any) -> None:
     rows = terminal.ok("list").split("\n")
     assert rows[2].endswith("     a b c d [31m" + "e" * 26)
     assert rows[3].endswith("     " + "漢" * 40 + "...")
-    assert terminal.ok("search", "漢").split("\n")[0].endswith(" inbox      inbox      " + "漢" * 41)
+    assert (
+        terminal.ok("search", "漢").split("\n")[0].endswith(" inbox      inbox      " + "漢" * 41)
+    )
 
 
-def test_search_takes_its_days_in_local_time(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_takes_its_days_in_local_time(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     time.tzset()
     terminal.write("x", "--now", "2026-05-01T20:30:00Z")
     totals = [
         terminal("search", "x", *argv, "--json").json["total"]
-        for argv in (["--from", "2026-05-02"], ["--from", "2026-05-03"], ["--to", "2026-05-01"],
-                     ["--to", "2026-05-02"], ["--from", "2026-05-02", "--to", "2026-05-02"])
-    ]  # fmt: skip
+        for argv in (
+            ["--from", "2026-05-02"],
+            ["--from", "2026-05-03"],
+            ["--to", "2026-05-01"],
+            ["--to", "2026-05-02"],
+            ["--from", "2026-05-02", "--to", "2026-05-02"],
+        )
+    ]
     assert totals == [1, 0, 0, 1, 1]
 
 
@@ -176,7 +203,9 @@ def test_a_ranked_search_counts_all_that_it_lists_and_says_where_it_does_not(
     assert (every["total"], every.get("total_is_lower_bound")) == (4, None)
     some = terminal("search", "heron", "--ranked", "--json", "--limit", "1").json
     assert (some["total"], some["total_is_lower_bound"]) == (2, True)
-    assert terminal.ok("search", "heron", "--ranked", "--limit", "1").endswith("\nFound: 2 or more memories\n")
+    assert terminal.ok("search", "heron", "--ranked", "--limit", "1").endswith(
+        "\nFound: 2 or more memories\n"
+    )
 
 
 def test_deleting_can_be_tried_first(terminal: Any) -> None:
@@ -190,7 +219,9 @@ def test_deleting_can_be_tried_first(terminal: Any) -> None:
 
 def test_a_budget_of_tokens_bounds_what_a_ranked_search_returns(terminal: Any) -> None:
     for number in range(6):
-        terminal.write(f"invoices, part {number}: " + "words and more words " * 20, "--category", "knowledge")
+        terminal.write(
+            f"invoices, part {number}: " + "words and more words " * 20, "--category", "knowledge"
+        )
     few = terminal("search", "invoices", "--ranked", "--json", "--max-tokens", "100").json
     assert few["total"] == 6
     assert 0 < len(few["memories"]) < 6
@@ -203,7 +234,9 @@ def test_context_prints_the_best_evidence_within_a_budget(terminal: Any) -> None
     found = terminal.ok("context", "how are invoices numbered?")
     assert "numbered per country" in found
     assert "garden" not in found
-    assert len(terminal("context", "invoices", "--max-tokens", "10", "--json").json["context"]) <= 40
+    assert (
+        len(terminal("context", "invoices", "--max-tokens", "10", "--json").json["context"]) <= 40
+    )
     assert terminal.ok("context", "submarine") == "Nothing found that fits into 2000 tokens.\n"
     assert terminal("context", "x", "--project", "nope").status == 1
 
@@ -219,8 +252,10 @@ def test_several_ids_are_one_change_all_or_nothing(terminal: Any) -> None:
     assert terminal("rm", c, "nobody").error == "memory not found: nobody"
     rows = terminal("show", a, b, c, "--json").json["results"]
     assert [(row["memory"]["category"], row["memory"]["tags"]) for row in rows] == [
-        ("skills", ["x"]), ("skills", ["x"]), ("inbox", []),
-    ]  # fmt: skip
+        ("skills", ["x"]),
+        ("skills", ["x"]),
+        ("inbox", []),
+    ]
     assert terminal.ok("rm", *ids, a) == "".join(f"Deleted memory: {each}\n" for each in ids)
     assert terminal.ok("ls") == "No memories found.\n"
     terminal.ok("undo")
@@ -237,7 +272,9 @@ def test_deleting_several_takes_all_their_ids_from_the_links_of_others(terminal:
 
 def test_read_takes_what_log_and_search_print(terminal: Any) -> None:
     ref = terminal.write("dark mode")
-    terminal.ok("call", "write_note", '{"title": "Plan", "folder": "sub", "content": "dark mode, too"}')
+    terminal.ok(
+        "call", "write_note", '{"title": "Plan", "folder": "sub", "content": "dark mode, too"}'
+    )
     for line in terminal.ok("log").splitlines():
         assert "dark mode" in terminal.ok("read", line.split()[-1])
     found = terminal.ok("search", "--all", "dark", "mode")
@@ -249,14 +286,21 @@ def test_read_takes_what_log_and_search_print(terminal: Any) -> None:
 
 
 def test_days_may_be_relative(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for text, at in (("old", "2026-04-20T10:00Z"), ("week", "2026-05-03T23:00Z"), ("new", "2026-05-05T09:00Z")):
+    for text, at in (
+        ("old", "2026-04-20T10:00Z"),
+        ("week", "2026-05-03T23:00Z"),
+        ("new", "2026-05-05T09:00Z"),
+    ):
         terminal.write(text, "--now", at)
     monkeypatch.setattr("memoranda.clock.now", lambda: datetime(2026, 5, 5, 12, tzinfo=UTC))
     for bounds, found in (
-        (["--from", "last week"], ["new", "week"]), (["--from", "上周", "--to", "上周"], ["week"]),
-        (["--to", "last week"], ["week", "old"]), (["--from", "today", "--to", "today"], ["new"]),
-        (["--from", "7d", "--to", "7d"], []), (["--from", "2026-05-01", "--to", "yesterday"], ["week"]),
+        (["--from", "last week"], ["new", "week"]),
+        (["--from", "上周", "--to", "上周"], ["week"]),
+        (["--to", "last week"], ["week", "old"]),
+        (["--from", "today", "--to", "today"], ["new"]),
+        (["--from", "7d", "--to", "7d"], []),
+        (["--from", "2026-05-01", "--to", "yesterday"], ["week"]),
         (["--from", "last month", "--to", "last month"], ["old"]),
-    ):  # fmt: skip
+    ):
         rows = terminal("search", "", *bounds, "--json").json["memories"]
         assert [row["content"] for row in rows] == found, bounds

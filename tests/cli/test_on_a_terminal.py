@@ -1,4 +1,6 @@
-"""What a person sees on a terminal, and nobody in a pipe: tables, colours, the pager, nearest notes, progress."""
+"""What a person sees on a terminal, and nobody in a pipe: tables, colours, the pager, nearest
+notes, progress.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,14 @@ def test_colours_are_left_out_when_asked_and_in_a_pipe(terminal: Any) -> None:
     assert COLOUR.search(shown("list"))
     assert not COLOUR.search(shown("list", NO_COLOR="1"))
     assert not COLOUR.search(shown("list", TERM="dumb"))
-    assert terminal.ok("list").startswith("ID       Phase      Category   Source     Created              Preview\n---")
+    assert terminal.ok("list").startswith(
+        "ID       Phase      Category   Source     Created              Preview\n---"
+    )
 
 
-def test_what_is_longer_than_the_screen_goes_through_the_pager(terminal: Any, tmp_path: Path) -> None:
+def test_what_is_longer_than_the_screen_goes_through_the_pager(
+    terminal: Any, tmp_path: Path
+) -> None:
     for number in range(9):
         terminal.write(f"note {number}")
     pager = tmp_path / "pager.py"
@@ -50,13 +56,17 @@ def test_what_is_longer_than_the_screen_goes_through_the_pager(terminal: Any, tm
 def test_the_nearest_by_words_are_shown_when_no_text_holds_the_words(terminal: Any) -> None:
     terminal.write("prefers a dark theme")
     terminal.write("用户喜欢深色模式")
-    terminal.ok("call", "write_note", '{"title": "Plan", "folder": "", "content": "dark mode everywhere"}')
+    terminal.ok(
+        "call", "write_note", '{"title": "Plan", "folder": "", "content": "dark mode everywhere"}'
+    )
     out = COLOUR.sub("", shown("search", "dark", "mode"))
     assert out.startswith('Nothing holds "dark mode". Nearest by words:\n')
     assert "prefers a dark theme" in out
     assert out.endswith("1 more in notes: memory search --all\n")
     assert "用户喜欢深色模式" in shown("search", "深色界面")
-    assert COLOUR.sub("", shown("search", "dark")).endswith("Found: 1 memories\n1 more in notes: memory search --all\n")
+    assert COLOUR.sub("", shown("search", "dark")).endswith(
+        "Found: 1 memories\n1 more in notes: memory search --all\n"
+    )
     assert terminal.ok("search", "dark", "mode") == "No matching memories found.\n"
     assert terminal.ok("search", "dark").endswith("\n\nFound: 1 memories\n")
 
@@ -65,9 +75,10 @@ def test_long_work_shows_a_bar(terminal: Any, tmp_path: Path) -> None:
     terminal.write("deploy the repo on branch main")
     file = str(tmp_path / "file")
     for label, words in (
-        ("Dreaming", ["dream", "--level", "3"]), ("Exporting", ["export", "--output", file]),
+        ("Dreaming", ["dream", "--level", "3"]),
+        ("Exporting", ["export", "--output", file]),
         ("importing", ["import", "--input", file]),
-    ):  # fmt: skip
+    ):
         out = shown(*words)
         assert label in out
         assert "100%" in out
@@ -79,5 +90,10 @@ def test_an_error_is_red_on_a_terminal_alone(terminal: Any) -> None:
 
 
 def test_a_cut_text_keeps_whole_characters() -> None:
-    assert [fit("深色模式", columns) for columns in (8, 7, 6, 2)] == ["深色模式", "深色模…", "深色…", "…"]
+    assert [fit("深色模式", columns) for columns in (8, 7, 6, 2)] == [
+        "深色模式",
+        "深色模…",
+        "深色…",
+        "…",
+    ]
     assert width("e\u0301") == 1

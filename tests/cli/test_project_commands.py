@@ -66,10 +66,15 @@ def test_a_folder_that_is_not_there_is_named(terminal: Any) -> None:
     assert "memory project add NAME DIR" in ran.err
 
 
-def test_a_project_in_a_folder_that_is_not_there_says_that_it_was_made(terminal: Any, tmp_path: Path) -> None:
+def test_a_project_in_a_folder_that_is_not_there_says_that_it_was_made(
+    terminal: Any, tmp_path: Path
+) -> None:
     folder = tmp_path / "vualt"
     said = shown("project", "add", "work", str(folder)).splitlines()
-    assert said == [f"Added project work ({folder}, 0 notes)", f"{folder} was not there, and was made."]
+    assert said == [
+        f"Added project work ({folder}, 0 notes)",
+        f"{folder} was not there, and was made.",
+    ]
     assert folder.is_dir()
     (tmp_path / "vault").mkdir()
     assert len(shown("project", "add", "more", str(tmp_path / "vault")).splitlines()) == 1

@@ -1,4 +1,6 @@
-"""`remind` and `notify` on the command line, and reminders written by other ways (contract 001, 3, 8, 9)."""
+"""`remind` and `notify` on the command line, and reminders written by other ways (contract 001, 3,
+8, 9).
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,21 @@ from memoranda.note.model import Draft
 
 NOW = "2026-05-06T10:00:00Z"
 LATE = "2026-05-07T15:00:00Z"
-KEYS = ["schema", "stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others"]
-DATA = json.loads((Path(__file__).parents[1] / "contract/data/time_expressions.json").read_text(encoding="utf-8"))
+KEYS = [
+    "schema",
+    "stored",
+    "text",
+    "phrase",
+    "due_at",
+    "due_local",
+    "reading",
+    "all_day",
+    "repeat",
+    "others",
+]
+DATA = json.loads(
+    (Path(__file__).parents[1] / "contract/data/time_expressions.json").read_text(encoding="utf-8")
+)
 
 
 def remind(terminal: Any, *argv: str) -> Any:
@@ -26,13 +41,21 @@ def remind(terminal: Any, *argv: str) -> Any:
 
 
 @pytest.mark.promise("001-17.2")
-@pytest.mark.parametrize("row", DATA["rows"], ids=lambda row: f"{row['text']} {row.get('now', '')}".strip())
+@pytest.mark.parametrize(
+    "row", DATA["rows"], ids=lambda row: f"{row['text']} {row.get('now', '')}".strip()
+)
 def test_a_phrase_is_read_as_the_contract_says(terminal: Any, row: dict[str, Any]) -> None:
     terminal.configure(f"timezone: {row.get('timezone', DATA['timezone'])}\n")
-    ran = terminal("remind", row["text"], "--dry-run", "--json", "--now", row.get("now", DATA["now"]))
+    ran = terminal(
+        "remind", row["text"], "--dry-run", "--json", "--now", row.get("now", DATA["now"])
+    )
     if "error" in row:
         error = ran.json["error"]
-        assert (ran.status, list(ran.json), list(error)) == (1, ["schema", "error"], ["code", "message", "candidates"])
+        assert (ran.status, list(ran.json), list(error)) == (
+            1,
+            ["schema", "error"],
+            ["code", "message", "candidates"],
+        )
         assert (error["code"], ran.err) == (row["error"], f"Error: {error['message']}\n")
         if "candidates" in row:
             assert error["candidates"] == row["candidates"]
@@ -51,7 +74,10 @@ def test_a_phrase_is_read_as_the_contract_says(terminal: Any, row: dict[str, Any
     ("text", "message"),
     [
         ("buy milk", 'no time found in "buy milk"'),
-        ("next friday 9am", 'ambiguous time "next friday 9am": 2026-05-08 09:00 or 2026-05-15 09:00; say which'),
+        (
+            "next friday 9am",
+            'ambiguous time "next friday 9am": 2026-05-08 09:00 or 2026-05-15 09:00; say which',
+        ),
         ("yesterday", 'time is in the past: "yesterday"'),
         ("2026-02-30", 'not a valid time: "2026-02-30"'),
         ("someday", 'time is too vague: "someday"'),
@@ -64,16 +90,23 @@ def test_what_is_refused_stores_nothing(terminal: Any, text: str, message: str) 
 
 
 @pytest.mark.parametrize(
-    ("zone", "due"), [(None, "2026-05-07T15:00:00+02:00"), ("Asia/Tokyo", "2026-05-07T15:00:00+09:00")]
+    ("zone", "due"),
+    [(None, "2026-05-07T15:00:00+02:00"), ("Asia/Tokyo", "2026-05-07T15:00:00+09:00")],
 )
-def test_the_zone_is_the_configured_one_else_that_of_now(terminal: Any, zone: str | None, due: str) -> None:
+def test_the_zone_is_the_configured_one_else_that_of_now(
+    terminal: Any, zone: str | None, due: str
+) -> None:
     if zone:
         terminal.configure(f"timezone: {zone}\n")
-    ran = terminal("remind", "tomorrow 3pm", "--dry-run", "--json", "--now", "2026-05-06T10:00:00+02:00")
+    ran = terminal(
+        "remind", "tomorrow 3pm", "--dry-run", "--json", "--now", "2026-05-06T10:00:00+02:00"
+    )
     assert ran.json["due_local"] == due
 
 
-def test_without_either_it_is_the_systems_with_its_summer_time(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_either_it_is_the_systems_with_its_summer_time(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import time
 
     monkeypatch.setenv("TZ", "Europe/Berlin")
@@ -91,13 +124,29 @@ def test_an_unknown_zone_is_an_error_of_the_configuration(terminal: Any) -> None
 
 
 def test_a_reminder_is_a_memory_with_its_time(terminal: Any) -> None:
-    found = remind(terminal, "water", "the", "plants", "every day at 9am", "--tags", "home,green", "--source", "me")
+    found = remind(
+        terminal,
+        "water",
+        "the",
+        "plants",
+        "every day at 9am",
+        "--tags",
+        "home,green",
+        "--source",
+        "me",
+    )
     assert list(found) == [*KEYS, "memory"]
     memory = found["memory"]
     assert (found["stored"], memory["content"]) == (True, "water the plants every day at 9am")
-    assert (memory["category"], memory["phase"], memory["expires_at"]) == ("reminders", "organized", None)
+    assert (memory["category"], memory["phase"], memory["expires_at"]) == (
+        "reminders",
+        "organized",
+        None,
+    )
     assert (memory["tags"], memory["source"]) == (["home", "green"], "me")
-    assert found["reading"] == ("Thu 7 May 2026 09:00 (every day at 9am) repeat FREQ=DAILY;BYHOUR=9;BYMINUTE=0")
+    assert found["reading"] == (
+        "Thu 7 May 2026 09:00 (every day at 9am) repeat FREQ=DAILY;BYHOUR=9;BYMINUTE=0"
+    )
     text = (terminal.home / memory["path"]).read_text(encoding="utf-8")
     assert text.endswith(
         "version: 1\ndue_at: 2026-05-07T09:00:00Z\ndue_text: every day at 9am\n"
@@ -108,8 +157,10 @@ def test_a_reminder_is_a_memory_with_its_time(terminal: Any) -> None:
 def test_at_names_the_time_and_the_text_is_kept_as_it_is(terminal: Any) -> None:
     found = remind(terminal, "call Bob about Friday", "--at", "tomorrow 8pm")
     assert (found["text"], found["phrase"], found["due_at"]) == (
-        "call Bob about Friday", "tomorrow 8pm", "2026-05-07T20:00:00Z",
-    )  # fmt: skip
+        "call Bob about Friday",
+        "tomorrow 8pm",
+        "2026-05-07T20:00:00Z",
+    )
     assert found["memory"]["due_text"] == "tomorrow 8pm"
     ran = terminal("remind", "call Bob tomorrow", "--at", "no idea", "--now", NOW)
     assert (ran.status, ran.error) == (1, 'no time found in "no idea"')
@@ -135,7 +186,9 @@ def test_the_text_may_come_from_stdin_and_other_times_in_it_are_named(terminal: 
         (("--done", "abcd"), 1, "memory not found: abcd"),
     ],
 )
-def test_wrong_usage_is_told(terminal: Any, argv: tuple[str, ...], status: int, message: str) -> None:
+def test_wrong_usage_is_told(
+    terminal: Any, argv: tuple[str, ...], status: int, message: str
+) -> None:
     ran = terminal("remind", *argv, "--now", NOW)
     assert (ran.status, ran.error, ran.out) == (status, message, "")
 
@@ -143,7 +196,11 @@ def test_wrong_usage_is_told(terminal: Any, argv: tuple[str, ...], status: int, 
 @pytest.mark.parametrize("way", ["write", "tool", "python"])
 @pytest.mark.parametrize(
     ("text", "due"),
-    [("call Bob on 2126-05-07 at 3pm", "2126-05-07T15:00:00Z"), ("buy milk", None), ("someday tomorrow", None)],
+    [
+        ("call Bob on 2126-05-07 at 3pm", "2126-05-07T15:00:00Z"),
+        ("buy milk", None),
+        ("someday tomorrow", None),
+    ],
 )
 def test_whoever_writes_into_the_category_has_the_time_read(
     terminal: Any, way: str, text: str, due: str | None
@@ -151,7 +208,9 @@ def test_whoever_writes_into_the_category_has_the_time_read(
     if way == "write":
         ref = terminal.write(text, "--category", "reminders")
     elif way == "tool":
-        ran = terminal("call", "memory_write", json.dumps({"content": text, "category": "reminders"}))
+        ran = terminal(
+            "call", "memory_write", json.dumps({"content": text, "category": "reminders"})
+        )
         ref = json.loads(ran.out)["id"]
     else:
         with open_memory(terminal.home, watch=False) as memory:
@@ -185,8 +244,9 @@ def test_the_list_goes_by_time_and_ends_with_what_has_none(terminal: Any) -> Non
         f"{late[:8]} 2026-05-08 12:00 b on Friday at noon",
     ]
     assert set(lines[2:]) == {
-        f"{undated[:8]} no date          buy milk", f"{odd['id'][:8]} unreadable date  odd tomorrow",
-    }  # fmt: skip
+        f"{undated[:8]} no date          buy milk",
+        f"{odd['id'][:8]} unreadable date  odd tomorrow",
+    }
     ran = terminal("remind", "--list", "--json")
     assert list(ran.json) == ["schema", "reminders"]
     assert [each["id"] for each in ran.json["reminders"]][:2] == [soon, late]
@@ -194,7 +254,9 @@ def test_the_list_goes_by_time_and_ends_with_what_has_none(terminal: Any) -> Non
 
 def test_doctor_names_the_reminders_that_will_not_fire(terminal: Any) -> None:
     fine = remind(terminal, "every day at 9am fine")["memory"]
-    one, two, three = (remind(terminal, f"every day at 9am {name}")["memory"] for name in ("one", "two", "three"))
+    one, two, three = (
+        remind(terminal, f"every day at 9am {name}")["memory"] for name in ("one", "two", "three")
+    )
     for memory, old, new in (
         (one, "due_at: 2026-05-07T09:00:00Z", "due_at: soon"),
         (two, "FREQ=DAILY;", "FREQ=FULLMOON;"),
@@ -204,24 +266,38 @@ def test_doctor_names_the_reminders_that_will_not_fire(terminal: Any) -> None:
         assert old in place.read_text()
         place.write_text(place.read_text().replace(old, new))
     ran = terminal("doctor", "--json")
-    found = {each["path"]: (each["level"], each["code"], each["text"]) for each in ran.json["findings"]}
+    found = {
+        each["path"]: (each["level"], each["code"], each["text"]) for each in ran.json["findings"]
+    }
     assert found == {
-        one["path"]: ("warning", "bad_frontmatter", 'due_at "soon" is no time, so the reminder never fires'),
-        two["path"]: ("warning", "bad_frontmatter",
-                      'repeat "FREQ=FULLMOON;BYHOUR=9;BYMINUTE=0" is no rule or has no time left, so the reminder fires'
-                      " once at most"),
+        one["path"]: (
+            "warning",
+            "bad_frontmatter",
+            'due_at "soon" is no time, so the reminder never fires',
+        ),
+        two["path"]: (
+            "warning",
+            "bad_frontmatter",
+            'repeat "FREQ=FULLMOON;BYHOUR=9;BYMINUTE=0" is no rule or has no time left, so the reminder fires'
+            " once at most",
+        ),
         three["path"]: ("warning", "bad_frontmatter", "the reminder is locked, so it never fires"),
-    }  # fmt: skip
+    }
     assert fine["path"] not in found
 
 
 @pytest.mark.promise("001-17.9")
 def test_all_adds_what_fired_and_what_is_done(terminal: Any) -> None:
-    one, two = (remind(terminal, f"{name} tomorrow at 3pm")["memory"]["id"] for name in ("one", "two"))
+    one, two = (
+        remind(terminal, f"{name} tomorrow at 3pm")["memory"]["id"] for name in ("one", "two")
+    )
     assert terminal.ok("notify", "--now", LATE) == "Notified 2 reminders\n"
     terminal.ok("remind", "--done", one)
     assert terminal.ok("remind", "--list") == "No reminders.\n"
-    assert {line[:8] for line in terminal.ok("remind", "--list", "--all").splitlines()} == {one[:8], two[:8]}
+    assert {line[:8] for line in terminal.ok("remind", "--list", "--all").splitlines()} == {
+        one[:8],
+        two[:8],
+    }
 
 
 @pytest.mark.promise("001-17.9")
@@ -243,7 +319,11 @@ def test_what_is_done_before_its_time_does_not_fire(terminal: Any) -> None:
     assert terminal.ok("remind", "--done", ref, "--dry-run") == f"Would be done: {ref[:8]}\n"
     assert tree(terminal) == before
     ran = terminal("remind", "--done", ref, "--json", "--now", NOW)
-    assert (list(ran.json), ran.json["id"], ran.json["memory"]["acked_at"]) == (["schema", "id", "memory"], ref, NOW)
+    assert (list(ran.json), ran.json["id"], ran.json["memory"]["acked_at"]) == (
+        ["schema", "id", "memory"],
+        ref,
+        NOW,
+    )
     assert terminal.ok("notify", "--now", LATE) == "Notified 0 reminders\n"
     assert terminal.ok("remind", "--list") == "No reminders.\n"
 
@@ -257,7 +337,10 @@ def test_only_a_reminder_can_be_done(terminal: Any) -> None:
 @pytest.mark.promise("001-17.9", "001-17.4")
 def test_notify_twice_with_one_clock_changes_not_a_byte(terminal: Any) -> None:
     ref = remind(terminal, "tomorrow at 3pm")["memory"]["id"]
-    assert terminal.ok("notify", "--dry-run", "--now", LATE) == f"would fire {ref[:8]} due 2026-05-07 15:00\n"
+    assert (
+        terminal.ok("notify", "--dry-run", "--now", LATE)
+        == f"would fire {ref[:8]} due 2026-05-07 15:00\n"
+    )
     ran = terminal("notify", "--json", "--now", LATE)
     assert (list(ran.json), ran.json["pending"]) == (["schema", "notified", "pending"], 1)
     assert [(each["id"], each["fired_at"]) for each in ran.json["notified"]] == [(ref, LATE)]
@@ -276,21 +359,32 @@ def test_a_method_that_fails_is_said_and_the_reminder_has_fired_all_the_same(
     remind(terminal, "tomorrow at 3pm")
     ran = terminal("notify", "--now", LATE)
     assert (ran.status, ran.out, ran.err) == (
-        0, "Notified 1 reminders\n", "notify: notify-send failed: it is not installed\n",
-    )  # fmt: skip
+        0,
+        "Notified 1 reminders\n",
+        "notify: notify-send failed: it is not installed\n",
+    )
     assert terminal.ok("notify", "--now", LATE) == "Notified 0 reminders\n"
 
 
 @pytest.mark.promise("001-17.13")
 def test_an_agent_lists_fires_and_acknowledges_only_what_it_sees(terminal: Any) -> None:
-    own = remind(terminal, "own tomorrow at 3pm", "--agent", "x", "--scope", "agent:x")["memory"]["id"]
+    own = remind(terminal, "own tomorrow at 3pm", "--agent", "x", "--scope", "agent:x")["memory"][
+        "id"
+    ]
     terminal("remind", "foreign tomorrow at 3pm", "--scope", "agent:y", "--now", NOW)
-    assert terminal.ok("--agent", "x", "remind", "--list") == f"{own[:8]} 2026-05-07 15:00 own tomorrow at 3pm\n"
+    assert (
+        terminal.ok("--agent", "x", "remind", "--list")
+        == f"{own[:8]} 2026-05-07 15:00 own tomorrow at 3pm\n"
+    )
     assert terminal.ok("--agent", "x", "notify", "--now", LATE) == "Notified 1 reminders\n"
     assert terminal.ok("--agent", "x", "remind", "--list") == "No reminders.\n"
     assert terminal("--agent", "y", "remind", "--done", own).error == f"memory not found: {own}"
     assert terminal.ok("notify", "--now", LATE) == "Notified 1 reminders\n"
-    assert "foreign" not in (terminal.home / "pending.md").read_text() + (terminal.home / "pending.x.md").read_text()
+    assert (
+        "foreign"
+        not in (terminal.home / "pending.md").read_text()
+        + (terminal.home / "pending.x.md").read_text()
+    )
 
 
 @pytest.mark.promise("001-17.15")

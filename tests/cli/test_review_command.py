@@ -42,7 +42,10 @@ def test_elsewhere_the_questions_are_lines(near: Any) -> None:
     assert '"Ben is allergic to peanuts."' in merge
     assert category.startswith("category  ")
     assert near.ok("review", "--kind", "archive") == "Nothing to review.\n"
-    assert near.ok("review", "--limit", "1").splitlines() == [merge, "More: memory review --limit 2"]
+    assert near.ok("review", "--limit", "1").splitlines() == [
+        merge,
+        "More: memory review --limit 2",
+    ]
 
 
 def test_json_lists_the_same(near: Any) -> None:
@@ -56,7 +59,9 @@ def test_json_lists_the_same(near: Any) -> None:
 def test_a_kind_there_is_not_is_refused_with_those_there_are(near: Any) -> None:
     ran = near("review", "--kind", "x")
     assert (ran.status, ran.out) == (1, "")
-    assert ran.error.startswith('invalid kind "x" (one of project, suspicious, reminder, contradiction')
+    assert ran.error.startswith(
+        'invalid kind "x" (one of project, suspicious, reminder, contradiction'
+    )
 
 
 def test_an_agent_is_asked_nothing(near: Any) -> None:
@@ -98,14 +103,18 @@ def test_u_takes_its_own_answer_back_though_somebody_else_wrote_meanwhile(
     assert "from elsewhere" in near.ok("list")
 
 
-def test_the_answer_given_last_can_be_undone_from_the_shell(near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_answer_given_last_can_be_undone_from_the_shell(
+    near: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     press(near, monkeypatch, "nq")
     assert len(near.ok("review").splitlines()) == 1
     near.ok("undo")
     assert len(near.ok("review").splitlines()) == 2
 
 
-def test_many_of_a_kind_are_one_question_with_a_list(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_of_a_kind_are_one_question_with_a_list(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for text in ("zxcv qwer", "wvut yxzb", "qqqq wwww", "kjhg fdsa"):
         terminal.write(text)
     question, *lines = terminal.ok("review").splitlines()

@@ -23,7 +23,9 @@ def test_a_tool_of_any_toolset_is_run_once(terminal: Any) -> None:
     assert reply["text"].endswith("green\n")
     assert reply["structured"]["permalink"] == "notes/tea"
     assert "Tea" in terminal.ok("call", "recent_activity", "--tools", "notes")
-    terminal.ok("call", "memory", '{"command": "create", "path": "/memories/a.md", "file_text": "x"}')
+    terminal.ok(
+        "call", "memory", '{"command": "create", "path": "/memories/a.md", "file_text": "x"}'
+    )
     assert (terminal.home / "memories" / "a.md").read_text() == "x"
 
 
@@ -49,26 +51,39 @@ def test_a_tool_error_is_an_error_of_the_command(terminal: Any) -> None:
         (["read_note", "[]"], "The arguments of read_note must be an object."),
     ],
 )
-def test_a_call_that_cannot_be_made_is_refused(terminal: Any, argv: list[str], message: str) -> None:
+def test_a_call_that_cannot_be_made_is_refused(
+    terminal: Any, argv: list[str], message: str
+) -> None:
     ran = terminal("call", *argv)
     assert (ran.status, ran.out) == (1, "")
     assert ran.error.startswith(message)
 
 
 def test_mcp_serves_the_default_toolsets_to_a_client_that_asks_and_goes(terminal: Any) -> None:
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
     lines: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": hello},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/list"},
-        {"id": 3, "method": "tools/call", "params": {"name": "list_memory_projects", "arguments": {}}},
+        {
+            "id": 3,
+            "method": "tools/call",
+            "params": {"name": "list_memory_projects", "arguments": {}},
+        },
     ]
     given = "".join(json.dumps({"jsonrpc": "2.0"} | line) + "\n" for line in lines).encode()
-    done = run_process(*PROGRAM, "mcp", input=given)  # a real start
+    # A real start
+    done = run_process(*PROGRAM, "mcp", input=given)
     assert (done.returncode, done.stderr) == (0, b"")
     answers = {each["id"]: each["result"] for each in map(json.loads, done.stdout.splitlines())}
     assert answers[1]["serverInfo"]["version"] == memoranda.__version__
-    assert {"memory", "write_note", "search_notes"} <= {tool["name"] for tool in answers[2]["tools"]}
+    assert {"memory", "write_note", "search_notes"} <= {
+        tool["name"] for tool in answers[2]["tools"]
+    }
     assert "kv" in str(answers[3])
 
 
@@ -83,21 +98,31 @@ def test_mcp_serves_the_toolsets_asked_for(terminal: Any, argv: tuple[str, ...])
 def test_the_basic_memory_preset_serves_its_projects_and_leaves_them_alone(
     terminal: Any, tmp_path: Path, entry: Any
 ) -> None:
-    vault, folder = tmp_path / "vault", tmp_path / "basic"
+    vault = tmp_path / "vault"
+    folder = tmp_path / "basic"
     vault.mkdir()
     folder.mkdir()
     (vault / "a.md").write_text("a\n")
-    path = {"path": str(vault)} if isinstance(entry, dict) else str(vault)
+    if isinstance(entry, dict):
+        path = {"path": str(vault)}
+    else:
+        path = str(vault)
     config = folder / "config.json"
-    config.write_text(json.dumps({"env": "dev", "projects": {"main": path}, "default_project": "main"}))
-    before = {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in (config, vault / "a.md")}
+    config.write_text(
+        json.dumps({"env": "dev", "projects": {"main": path}, "default_project": "main"})
+    )
+    before = {
+        each: (each.read_bytes(), each.stat().st_mtime_ns) for each in (config, vault / "a.md")
+    }
     with Server("--as", "basic-memory", BASIC_MEMORY_CONFIG_DIR=str(folder)) as server:
         tools = {tool["name"] for tool in server.ask("tools/list")["result"]["tools"]}
         text = server.data("list_memory_projects")["result"]
         assert server.close() == 0
     assert "memory" not in tools
     assert "write_note" in tools
-    assert next(line for line in text.splitlines() if line.startswith("- ")).startswith("- main (local) [")
+    assert next(line for line in text.splitlines() if line.startswith("- ")).startswith(
+        "- main (local) ["
+    )
     assert {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in before} == before
     assert [each.name for each in folder.iterdir()] == ["config.json"]
     assert [each.name for each in vault.iterdir()] == ["a.md"]
@@ -109,7 +134,9 @@ def test_a_basic_memory_that_was_never_configured_adds_nothing(tmp_path: Path) -
     assert (found.tools, dict(found.projects), found.default_project) == (("notes",), {}, None)
 
 
-def test_a_project_of_basic_memory_takes_the_name_notes_and_no_other_of_ours(tmp_path: Path) -> None:
+def test_a_project_of_basic_memory_takes_the_name_notes_and_no_other_of_ours(
+    tmp_path: Path,
+) -> None:
     config = {"projects": {"notes": "/n", "kv": "/k", "x": ""}, "default_project": "notes"}
     (tmp_path / "config.json").write_text(json.dumps(config))
     found = preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path)})
@@ -126,4 +153,7 @@ def test_a_basic_memory_configuration_nobody_can_read_is_named(tmp_path: Path, t
 
 def test_an_unknown_preset_lists_the_known_ones(terminal: Any) -> None:
     ran = terminal("mcp", "--as", "nope")
-    assert (ran.status, ran.err) == (1, f'Error: unknown preset "nope"; presets: {", ".join(PRESETS)}\n')
+    assert (ran.status, ran.err) == (
+        1,
+        f'Error: unknown preset "nope"; presets: {", ".join(PRESETS)}\n',
+    )

@@ -79,7 +79,9 @@ def test_what_the_home_holds_is_offered(
     assert two not in offered(terminal, monkeypatch, "memory read ")
 
 
-def test_an_id_is_offered_with_a_preview_and_fast(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_is_offered_with_a_preview_and_fast(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ref = terminal.write("the staging server is called heron\nand more")
     monkeypatch.setenv("_MEMORY_COMPLETE", "zsh_complete")
     monkeypatch.setenv("COMP_WORDS", "memory read ")
@@ -93,7 +95,10 @@ def test_an_id_is_offered_with_a_preview_and_fast(terminal: Any, monkeypatch: py
 def test_the_script_of_a_shell_is_printed(terminal: Any) -> None:
     scripts = {shell: terminal.ok("completion", shell) for shell in ("bash", "zsh", "fish")}
     assert all(f"_MEMORY_COMPLETE={shell}_complete" in script for shell, script in scripts.items())
-    assert terminal("completion", "ksh").error == 'no completion for "ksh"; there is one for bash, zsh, fish'
+    assert (
+        terminal("completion", "ksh").error
+        == 'no completion for "ksh"; there is one for bash, zsh, fish'
+    )
     assert not terminal.home.exists()
     done = run_process("bash", "-n", input=scripts["bash"].encode())
     assert (done.returncode, done.stderr) == (0, b"")

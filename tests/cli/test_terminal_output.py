@@ -1,4 +1,6 @@
-"""What a terminal gets to see of stored text (docs/gate.md): nothing that acts, and no row that is two."""
+"""What a terminal gets to see of stored text (docs/gate.md): nothing that acts, and no row that is
+two.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +54,34 @@ def planted(terminal: Any) -> str:
 def test_no_command_lets_stored_text_act_on_a_terminal(tty: Any) -> None:
     ref = planted(tty)
     for argv in (
-        "list", "read {}", "search hello", "search hello --ranked", "context hello", "log", "doctor", "status",
-        "read \x1b[2J\u202e", "write --category \x1b[2Jx y", "list --json", "read {} --json", "log --json",
-        "doctor --json", "export", "project list", "call search_notes {{\"query\":\"hello\"}}",
-        "call list_directory {{\"depth\":3}}", "agent --prompt hello", "project add a\x1b[1m /nowhere\u202e",
-        "graph export", "import --input /nowhere\x1b[2J\nx", "consolidate --dry-run", "tag {} --add z\x1b[1m", "undo",
-        "delete {}", "undo",
-    ):  # fmt: skip
+        "list",
+        "read {}",
+        "search hello",
+        "search hello --ranked",
+        "context hello",
+        "log",
+        "doctor",
+        "status",
+        "read \x1b[2J\u202e",
+        "write --category \x1b[2Jx y",
+        "list --json",
+        "read {} --json",
+        "log --json",
+        "doctor --json",
+        "export",
+        "project list",
+        'call search_notes {{"query":"hello"}}',
+        'call list_directory {{"depth":3}}',
+        "agent --prompt hello",
+        "project add a\x1b[1m /nowhere\u202e",
+        "graph export",
+        "import --input /nowhere\x1b[2J\nx",
+        "consolidate --dry-run",
+        "tag {} --add z\x1b[1m",
+        "undo",
+        "delete {}",
+        "undo",
+    ):
         ran = tty(*(each.format(ref) for each in argv.split(" ")))
         assert ran.out + ran.err, argv
         assert not set(ran.out + ran.err) & set(RAW), argv
@@ -69,7 +92,9 @@ def test_no_command_lets_stored_text_act_on_a_terminal(tty: Any) -> None:
 def test_a_pipe_gets_the_text_as_it_is(terminal: Any) -> None:
     ref = planted(terminal)
     assert f"hello {BAD}\nsecond\r\nline" in terminal("read", ref).out
-    assert terminal("read", ref, "--json").json["memory"]["content"] == f"hello {BAD}\nsecond\r\nline"
+    assert (
+        terminal("read", ref, "--json").json["memory"]["content"] == f"hello {BAD}\nsecond\r\nline"
+    )
 
 
 @pytest.mark.promise("issue-forged-lines")
@@ -103,7 +128,10 @@ def test_the_owner_is_warned_on_stderr_and_the_memory_is_written(terminal: Any) 
     ran = terminal("write", f"one\n{KEY}")
     assert ran.status == 0
     assert ran.err.startswith("warning: memory ")
-    assert "line 2: looks like an AWS access key id (rule aws-access-key); written all the same" in ran.err
+    assert (
+        "line 2: looks like an AWS access key id (rule aws-access-key); written all the same"
+        in ran.err
+    )
     assert KEY not in ran.err
     assert terminal("--agent", "bob", "write", KEY).status == 1
 
@@ -120,7 +148,8 @@ def test_an_import_says_of_each_what_it_holds_and_loses_none(terminal: Any, tmp_
 
 def test_an_export_says_how_many_hold_secrets_and_redacts_them_if_asked(terminal: Any) -> None:
     ref = terminal.write(f"{KEY} opens it")
-    plain, redacted = terminal("export"), terminal("export", "--redact")
+    plain = terminal("export")
+    redacted = terminal("export", "--redact")
     assert KEY in plain.out
     assert "1 memories hold what looks like a secret" in plain.err
     row = json.loads(redacted.out)
@@ -141,11 +170,15 @@ def test_on_a_terminal_restore_says_from_when_the_text_is(tty: Any) -> None:
 def test_who_is_to_type_the_input_is_told_so(tty: Any) -> None:
     ran = tty("import")
     assert (ran.status, ran.out) == (0, "Imported 0 memories\n")
-    assert ran.err.startswith("Reading what you type, up to Ctrl-D; --input names a file instead.\n")
+    assert ran.err.startswith(
+        "Reading what you type, up to Ctrl-D; --input names a file instead.\n"
+    )
     assert "Reading" not in tty("import", "--input", "-").err
 
 
-def test_who_starts_the_server_for_clients_on_a_terminal_is_told_what_it_waits_for(terminal: Any) -> None:
+def test_who_starts_the_server_for_clients_on_a_terminal_is_told_what_it_waits_for(
+    terminal: Any,
+) -> None:
     leader, follower = os.openpty()
     os.write(leader, b"\x04")
     with open(follower, "r+b", buffering=0) as screen:

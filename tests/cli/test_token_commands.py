@@ -32,7 +32,10 @@ def test_a_token_is_shown_once_listed_and_revoked(terminal):
         (["add", "x", "--projects", "nowhere"], "no such project: nowhere"),
         (["add", "x", "--projects", ","], "--projects names no project"),
         (["add", "x", "--member", "ann"], "ann is no member of a space"),
-        (["add", "x", "--member", "ann", "--as-agent", "b"], "in a space everybody acts as the agent"),
+        (
+            ["add", "x", "--member", "ann", "--as-agent", "b"],
+            "in a space everybody acts as the agent",
+        ),
         (["add", "x", "--as-agent", "a b"], 'invalid agent "a b"'),
         (["add", "x", "--expires", "soon"], 'Not a duration: "soon"'),
         (["add", "x", "--expires", "999999999d"], "a token cannot last that long"),
@@ -52,12 +55,19 @@ def test_a_space_has_members_with_roles(terminal, tmp_path):
     assert terminal.ok("space", "member", "team", "ann", "reader") == "ann is reader of team\n"
     assert "ann (reader)" in terminal.ok("space", "list")
     assert terminal.ok("token", "add", "ann-laptop", "--member", "ann")
-    assert terminal.ok("space", "member", "team", "ann", "none") == "ann is no member of team any more\n"
+    assert (
+        terminal.ok("space", "member", "team", "ann", "none")
+        == "ann is no member of team any more\n"
+    )
     assert terminal("space", "member", "team", "ann", "none").error == "no such member of team: ann"
-    assert terminal("space", "member", "team", "ann", "king").error.startswith('invalid role "king"')
+    assert terminal("space", "member", "team", "ann", "king").error.startswith(
+        'invalid role "king"'
+    )
     assert terminal("space", "member", "no", "ann", "owner").error == "no such space: no"
     assert terminal("space", "add", "team").error == "space exists: team"
-    assert terminal("space", "add", "two", str(tmp_path / "club")).error.endswith("choose another one")
+    assert terminal("space", "add", "two", str(tmp_path / "club")).error.endswith(
+        "choose another one"
+    )
     assert "is or holds this home" in terminal("space", "add", "three", str(terminal.home)).error
     assert "its notes stay in" in terminal.ok("space", "remove", "club")
     assert (tmp_path / "club").is_dir()
@@ -68,7 +78,10 @@ def test_a_space_has_members_with_roles(terminal, tmp_path):
     [
         (["--http", "nonsense"], "--http takes HOST:PORT"),
         (["--http", "0.0.0.0:0", "--no-token"], "--no-token is for this machine alone"),
-        (["--http", "127.0.0.1:0", "--public-url", "http://a.example"], "--public-url must be https://HOST"),
+        (
+            ["--http", "127.0.0.1:0", "--public-url", "http://a.example"],
+            "--public-url must be https://HOST",
+        ),
         (["--no-token"], "--no-token, --public-url, --allow-host and --allow-origin need --http"),
         (["--http", "256.1.1.1:0"], "cannot listen on 256.1.1.1:0"),
     ],
@@ -78,9 +91,20 @@ def test_a_server_that_anybody_could_call_does_not_start(terminal, words, why):
 
 
 def test_a_unit_file_names_its_configuration_and_starts_http(terminal):
-    config = terminal.ok("serve", "--config=~/c.yaml", "--agent", "claude", "--print-unit", "systemd")
+    config = terminal.ok(
+        "serve", "--config=~/c.yaml", "--agent", "claude", "--print-unit", "systemd"
+    )
     assert f"--config {terminal.home.parent}/c.yaml --agent claude serve\n" in config
-    words = ["--http", "127.0.0.1:8377", "--public-url", "https://m.example.org", "--allow-origin", "https://a.example"]
+    words = [
+        "--http",
+        "127.0.0.1:8377",
+        "--public-url",
+        "https://m.example.org",
+        "--allow-origin",
+        "https://a.example",
+    ]
     unit = terminal.ok("serve", "--print-unit", "systemd", *words)
     assert f"serve {' '.join(words)}\n" in unit
-    assert "--no-token" in terminal.ok("serve", "--print-unit", "launchd", "--http", "8377", "--no-token")
+    assert "--no-token" in terminal.ok(
+        "serve", "--print-unit", "launchd", "--http", "8377", "--no-token"
+    )

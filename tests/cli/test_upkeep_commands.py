@@ -17,15 +17,27 @@ def test_status_counts_what_there_is(terminal: Any) -> None:
     terminal.write("b", "--category", "skills")
     lines = dict(line.split(": ", 1) for line in terminal.ok("status").splitlines())
     assert list(lines) == [
-        "home", "memories", "projects", "index", "daemon", "last dream", "pending reminders",
-        "unreadable files", "semantic", "written today",
-    ]  # fmt: skip
+        "home",
+        "memories",
+        "projects",
+        "index",
+        "daemon",
+        "last dream",
+        "pending reminders",
+        "unreadable files",
+        "semantic",
+        "written today",
+    ]
     assert lines["home"] == str(terminal.home)
     assert lines["memories"].startswith("2 (")
     assert "skills 1" in lines["memories"]
     assert "inbox 1" in lines["memories"]
     assert "categories 2" in lines["projects"]
-    assert (lines["index"], lines["daemon"], lines["last dream"]) == ("fresh", "not running", "never")
+    assert (lines["index"], lines["daemon"], lines["last dream"]) == (
+        "fresh",
+        "not running",
+        "never",
+    )
     row = terminal("status", "--json").json
     assert row["memories"]["total"] == 2
     assert row["memories"]["phases"]["organized"] == row["memories"]["categories"]["skills"] == 1
@@ -36,7 +48,9 @@ def test_status_shows_when_the_last_dream_was_and_projects_of_any_name(terminal:
     for name in ("total", "running"):
         terminal.ok("project", "add", name, str(terminal.folder / name))
     report = terminal.home / ".memoranda" / "dream-report.json"
-    report.write_text('{"last_dream": "2023-11-14T22:13:20Z", "level": 1, "actions": [], "report": {}}')
+    report.write_text(
+        '{"last_dream": "2023-11-14T22:13:20Z", "level": 1, "actions": [], "report": {}}'
+    )
     text = terminal.ok("status")
     assert "kv 0, total 0, running 0\n" in text
     assert "\nlast dream: 2023-11-14 22:13\n" in text
@@ -65,7 +79,8 @@ def test_a_daemon_at_work_is_named_by_status_and_its_lock_is_no_finding(terminal
 
 
 def test_status_counts_reminders_that_will_fire(terminal: Any) -> None:
-    due, fired = "due_at: 2026-05-08T15:00:00Z", "fired_at: 2026-05-08T15:00:00Z"
+    due = "due_at: 2026-05-08T15:00:00Z"
+    fired = "fired_at: 2026-05-08T15:00:00Z"
     for header in (due, f"{due}\n{fired}", f"{due}\n{fired}\nrepeat: FREQ=DAILY", "x: y"):
         ref = terminal.write("tea", "--category", "reminders")
         path = terminal.home / "categories" / "reminders" / f"tea-{ref[:8]}.md"
@@ -137,13 +152,19 @@ def test_doctor_names_the_lock_of_a_daemon_that_was_killed_and_empties_it(termin
     assert terminal.ok("doctor") == "0 problems\n"
 
 
-def test_any_command_removes_what_a_program_that_ended_left_beside_the_files_of_the_home(terminal: Any) -> None:
+def test_any_command_removes_what_a_program_that_ended_left_beside_the_files_of_the_home(
+    terminal: Any,
+) -> None:
     terminal.write("a")
     ran = subprocess.Popen([sys.executable, "-c", ""])
     ran.wait()
     gone = ran.pid
-    left = [f".memory.md-{gone}-0a1b2c3d", f".pending.md-{gone}-0a1b2c3d", f".pending.x.md-{gone}-0a1b2c3d",
-            f".config.yaml-{gone}"]  # fmt: skip
+    left = [
+        f".memory.md-{gone}-0a1b2c3d",
+        f".pending.md-{gone}-0a1b2c3d",
+        f".pending.x.md-{gone}-0a1b2c3d",
+        f".config.yaml-{gone}",
+    ]
     kept = [f".memory.md-{os.getpid()}-0a1b2c3d", f".notes.md-{gone}-0a1b2c3d"]
     for name in (*left, *kept):
         (terminal.home / name).write_text("half")
@@ -153,7 +174,9 @@ def test_any_command_removes_what_a_program_that_ended_left_beside_the_files_of_
 
 
 @pytest.mark.parametrize("part", ["link_fold", "note_path", "note_changed"])
-def test_doctor_says_that_the_index_is_damaged_and_looks_at_the_notes_all_the_same(terminal: Any, part: str) -> None:
+def test_doctor_says_that_the_index_is_damaged_and_looks_at_the_notes_all_the_same(
+    terminal: Any, part: str
+) -> None:
     terminal.write("a", "--category", "skills")
     (terminal.home / "categories" / "skills" / "broken.md").write_text("---\nid: [\n---\nx\n")
     terminal("list")
@@ -167,12 +190,17 @@ def test_doctor_says_that_the_index_is_damaged_and_looks_at_the_notes_all_the_sa
         file.write(b"\xff" * size)
     ran = terminal("doctor", "--fix")
     assert ran.err == ""
-    assert [line.split(" ")[1] for line in ran.out.splitlines()[:-1]] == ["bad_frontmatter", "index_stale"]
+    assert [line.split(" ")[1] for line in ran.out.splitlines()[:-1]] == [
+        "bad_frontmatter",
+        "index_stale",
+    ]
     assert "index is damaged (fixed)" in ran.out
     assert "index_stale" not in terminal("doctor").out
 
 
-def test_doctor_sees_the_stores_only_the_environment_points_to(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_sees_the_stores_only_the_environment_points_to(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, banks = terminal.folder / "am", terminal.folder / "banks/global/default"
     folder.mkdir()
     banks.mkdir(parents=True)

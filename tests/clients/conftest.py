@@ -25,4 +25,6 @@ def memory(tmp_path, clock):
 
 def ask(memory, prompt, session="s1", client="claude-code"):
     """What a client gets for a prompt."""
-    return hook.answer(memory, HookEvent(client, PROMPT, "UserPromptSubmit", session, prompt=prompt))
+    return hook.answer(
+        memory, HookEvent(client, PROMPT, "UserPromptSubmit", session, prompt=prompt)
+    )

@@ -6,14 +6,30 @@ import json
 from collections.abc import Callable
 from random import Random
 
-WORDS = ["theme", "dark", "mcpServers", "a b", "日本語", "x\\y", 'quo"te', "// no", "/* no */", "#no", "", "é", "🎈",
-         "}", "[x]"]  # fmt: skip
+WORDS = [
+    "theme",
+    "dark",
+    "mcpServers",
+    "a b",
+    "日本語",
+    "x\\y",
+    'quo"te',
+    "// no",
+    "/* no */",
+    "#no",
+    "",
+    "é",
+    "🎈",
+    "}",
+    "[x]",
+]
 COMMENTS = ["it's", 'a "b', "{", "memory", "日本", "*"]
 
 
 def json_file(random: Random, *, comments: bool = True) -> str:
     """A JSON object, with comments and trailing commas if wanted."""
-    end, unit = random.choice(["\n", "\n", "\r\n"]), random.choice(["  ", "    ", "\t"])
+    end = random.choice(["\n", "\n", "\r\n"])
+    unit = random.choice(["  ", "    ", "\t"])
 
     def blank(indent: str) -> str:
         choice = random.random()
@@ -22,27 +38,50 @@ def json_file(random: Random, *, comments: bool = True) -> str:
         if choice < 0.75 or not comments:
             return random.choice(["", "", " ", "  ", end, end + end + indent])
         text = random.choice(COMMENTS)
-        forms = [f" // {text}{end}", f"/* {text} */", f"{end}{indent}// {text} {end}", f" /*{text}{end}*/ "]
+        forms = [
+            f" // {text}{end}",
+            f"/* {text} */",
+            f"{end}{indent}// {text} {end}",
+            f" /*{text}{end}*/ ",
+        ]
         return random.choice(forms)
 
     def value(depth: int) -> str:
         choice = random.random()
         if depth > 3 or choice < 0.5:
-            scalar = random.choice(["1", "-0.5e+3", "true", "false", "null", "1E400", None, None, None])
+            scalar = random.choice(
+                ["1", "-0.5e+3", "true", "false", "null", "1E400", None, None, None]
+            )
             return scalar or json.dumps(random.choice(WORDS), ensure_ascii=random.random() < 0.5)
         return container(depth, "[]" if choice < 0.65 else "{}")
 
     def container(depth: int, brackets: str, keys: list[str] | None = None) -> str:
-        indent, parts = unit * (depth + 1), []
-        names = keys if keys is not None else random.sample(WORDS, random.randrange(4))
+        indent = unit * (depth + 1)
+        parts = []
+        if keys is not None:
+            names = keys
+        else:
+            names = random.sample(WORDS, random.randrange(4))
         pretty = random.random() < 0.5
         for name in names:
             gap = end + indent if pretty else blank(indent)
-            label = json.dumps(name) + ("" if pretty else blank(indent)) + ": " if brackets == "{}" else ""
-            held = servers(depth + 1) if depth == 0 and name == "mcpServers" else value(depth + 1)
+            if brackets == "{}":
+                label = json.dumps(name) + ("" if pretty else blank(indent)) + ": "
+            else:
+                label = ""
+            if depth == 0 and name == "mcpServers":
+                held = servers(depth + 1)
+            else:
+                held = value(depth + 1)
             parts.append(gap + label + held + ("" if pretty else blank(indent)))
-        closing = end + unit * depth if pretty and parts else blank(unit * depth)
-        trail = "," if comments and parts and random.random() < 0.3 else ""
+        if pretty and parts:
+            closing = end + unit * depth
+        else:
+            closing = blank(unit * depth)
+        if comments and parts and random.random() < 0.3:
+            trail = ","
+        else:
+            trail = ""
         return brackets[0] + ",".join(parts) + trail + closing + brackets[1]
 
     def servers(depth: int) -> str:
@@ -53,15 +92,37 @@ def json_file(random: Random, *, comments: bool = True) -> str:
         keys.insert(random.randrange(len(keys) + 1), "mcpServers")
     text = container(0, "{}", keys)
     around = blank("") if random.random() < 0.3 else ""
-    return random.choice(["", "", "\ufeff"]) + around + text + random.choice(["", end, end * 2, " "])
+    return (
+        random.choice(["", "", "\ufeff"]) + around + text + random.choice(["", end, end * 2, " "])
+    )
 
 
 def toml_file(random: Random) -> str:
     """Tables, arrays of tables, strings of all kinds, comments."""
-    end, lines, number = random.choice(["\n", "\n", "\r\n"]), [], 0
-    strings = ['"a # b"', "'c:\\d'", '"""\n[mcp_servers.memory]\n"" x"""', "'''\n[t]\n'''", '"\\"]"', '"""a\\"""" """"']
-    values = [*strings[:-1], "1", "1.5", "nan", "true", "1979-05-27T07:32:00Z", "[1, 2]", '[\n  "a", # ]\n  "[b",\n]',
-              '{ x = 1, "y z" = "}" }', "[]", "inf"]  # fmt: skip
+    end = random.choice(["\n", "\n", "\r\n"])
+    lines = []
+    number = 0
+    strings = [
+        '"a # b"',
+        "'c:\\d'",
+        '"""\n[mcp_servers.memory]\n"" x"""',
+        "'''\n[t]\n'''",
+        '"\\"]"',
+        '"""a\\"""" """"',
+    ]
+    values = [
+        *strings[:-1],
+        "1",
+        "1.5",
+        "nan",
+        "true",
+        "1979-05-27T07:32:00Z",
+        "[1, 2]",
+        '[\n  "a", # ]\n  "[b",\n]',
+        '{ x = 1, "y z" = "}" }',
+        "[]",
+        "inf",
+    ]
 
     def pairs(indent: str) -> None:
         nonlocal number
@@ -73,8 +134,18 @@ def toml_file(random: Random) -> str:
             lines.extend(random.choices(["", "# note", "  # note ", ""], k=random.randrange(2)))
 
     pairs("")
-    heads = ["[mcp_servers.other]", "[ mcp_servers . 'x y' ] # here", "[mcp_servers]", "[[list]]", "[[list]]",
-             "[table]", "[table.sub]", "[mcp_servers.other.env]", '["mcp_servers".third]', "  [indented]"]  # fmt: skip
+    heads = [
+        "[mcp_servers.other]",
+        "[ mcp_servers . 'x y' ] # here",
+        "[mcp_servers]",
+        "[[list]]",
+        "[[list]]",
+        "[table]",
+        "[table.sub]",
+        "[mcp_servers.other.env]",
+        '["mcp_servers".third]',
+        "  [indented]",
+    ]
     used: set[str] = set()
     for head in random.sample(heads, random.randrange(len(heads))):
         if head in used and not head.startswith("[["):
@@ -84,13 +155,33 @@ def toml_file(random: Random) -> str:
         lines.append(head)
         pairs(random.choice(["", "  "]))
     text = end.join(line.replace("\n", end) for line in lines)
-    return random.choice(["", "", "\ufeff"]) + text + random.choice(["", end, end, end * 2, "  ", f"{end}# end"])
+    return (
+        random.choice(["", "", "\ufeff"])
+        + text
+        + random.choice(["", end, end, end * 2, "  ", f"{end}# end"])
+    )
 
 
 def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False) -> str:
-    """Block mappings with scalars of all kinds, comments, lists, a few things in brackets; `key` in many forms."""
-    end, lines, step = random.choice(["\n", "\n", "\r\n"]), [], random.choice(["  ", "    "])
-    scalars = ["1", "plain text", "'it''s # no'", '"a: b"', "~", "", "2020-01-01", "[a, b]", "{a: 1}", "true", "é"]
+    """Block mappings with scalars of all kinds, comments, lists, a few things in brackets; `key` in
+    many forms.
+    """
+    end = random.choice(["\n", "\n", "\r\n"])
+    lines = []
+    step = random.choice(["  ", "    "])
+    scalars = [
+        "1",
+        "plain text",
+        "'it''s # no'",
+        '"a: b"',
+        "~",
+        "",
+        "2020-01-01",
+        "[a, b]",
+        "{a: 1}",
+        "true",
+        "é",
+    ]
     blocks = ["|", "|-", "|+", ">", ">-"]
 
     def noise(indent: str) -> None:
@@ -100,7 +191,10 @@ def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False)
     def pair(name: str, indent: str, depth: int) -> None:
         choice = random.random()
         if choice < 0.6 or depth > 2:
-            lines.append(f"{indent}{name}: {random.choice(scalars)}".rstrip() + random.choice(["", "", "  # why"]))
+            lines.append(
+                f"{indent}{name}: {random.choice(scalars)}".rstrip()
+                + random.choice(["", "", "  # why"])
+            )
         elif choice < 0.75:
             lines.append(f"{indent}{name}: {random.choice(blocks)}")
             said = ["text: x", "# no comment", "- more"][: random.randrange(1, 4)]
@@ -108,7 +202,9 @@ def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False)
             lines.extend([""] * random.randrange(3))
         elif choice < 0.85:
             lines.append(f"{indent}{name}:")
-            lines.extend(f"{indent}- {each}" for each in ["a", "'b'", "c: 1"][: random.randrange(1, 4)])
+            lines.extend(
+                f"{indent}- {each}" for each in ["a", "'b'", "c: 1"][: random.randrange(1, 4)]
+            )
         else:
             lines.append(f"{indent}{name}:" + random.choice(["", " # here"]))
             for number in range(random.randrange(1, 3)):
@@ -120,7 +216,10 @@ def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False)
         if choice < 0.15:
             lines.append(f"{key}:" + random.choice(["", " ", "  # none yet"]))
         elif choice < 0.3:
-            lines.append(f"{key}: " + ("[]" if of_list else random.choice(["{}", "{a: {b: 1}}", "{ a: 1, b: 2 }"])))
+            lines.append(
+                f"{key}: "
+                + ("[]" if of_list else random.choice(["{}", "{a: {b: 1}}", "{ a: 1, b: 2 }"]))
+            )
         else:
             lines.append(f"{key}:" + random.choice(["", "  # servers"]))
             noise(step)
@@ -139,7 +238,8 @@ def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False)
     noise("")
     if random.random() < 0.2:
         lines.append("---")
-    count, place = random.randrange(4), random.randrange(5)
+    count = random.randrange(4)
+    place = random.randrange(5)
     for number in range(count):
         if number == place:
             wanted()
@@ -147,7 +247,15 @@ def yaml_file(random: Random, key: str = "extensions", *, of_list: bool = False)
     if place >= count and random.random() < 0.7:
         wanted()
     text = end.join(lines)
-    return random.choice(["", "", "\ufeff"]) + text + random.choice(["", end, end, end * 2, f"{end}# end"])
+    return (
+        random.choice(["", "", "\ufeff"])
+        + text
+        + random.choice(["", end, end, end * 2, f"{end}# end"])
+    )
 
 
-MAKERS: dict[str, Callable[[Random], str]] = {"json": json_file, "toml": toml_file, "yaml": yaml_file}
+MAKERS: dict[str, Callable[[Random], str]] = {
+    "json": json_file,
+    "toml": toml_file,
+    "yaml": yaml_file,
+}

@@ -58,15 +58,20 @@ def test_a_bundle_brings_the_server_and_hooks_that_install_writes(name: str, cli
     place = PLUGIN / ("hooks" if name == "plugin" else "gemini/hooks") / "hooks.json"
     hooks = json.loads(place.read_text("utf-8"))["hooks"]
     assert list(hooks) == list(CLIENTS[client].events)
-    commands = {each["command"] for groups in hooks.values() for group in groups for each in group["hooks"]}
+    commands = {
+        each["command"] for groups in hooks.values() for group in groups for each in group["hooks"]
+    }
     assert commands == {f"memory hook {client} 2>/dev/null || true"}
 
 
 def claims(root: Path) -> tuple[str, ...]:
     """Who owns the project, as four files say it."""
     urls = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {})
-    patterns = {"server.json": r'"name": "io\.github\.(.+?)/', "README.md": r"mcp-name: io\.github\.(.+?)/memoranda ",
-                "plugin/README.md": r"claude plugin marketplace add (.+?)/\S+"}  # fmt: skip
+    patterns = {
+        "server.json": r'"name": "io\.github\.(.+?)/',
+        "README.md": r"mcp-name: io\.github\.(.+?)/memoranda ",
+        "plugin/README.md": r"claude plugin marketplace add (.+?)/\S+",
+    }
     found = [re.search(each, (root / file).read_text("utf-8")) for file, each in patterns.items()]
     return (*urls.values(), *(each[1] for each in found if each))
 
@@ -78,7 +83,10 @@ def test_nobody_is_named_as_the_owner_or_all_files_name_the_same(tmp_path: Path)
     for file in ("pyproject.toml", "server.json", "README.md", "plugin/README.md"):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
-    for url, owner in (("git@github.com:ann/notes.git", "ann"), ("https://github.com/b-o/memoranda", "b-o")):
+    for url, owner in (
+        ("git@github.com:ann/notes.git", "ann"),
+        ("https://github.com/b-o/memoranda", "b-o"),
+    ):
         address.write(tmp_path, url)
         name = url.split("/")[-1].removesuffix(".git")
         assert claims(tmp_path) == (f"https://github.com/{owner}/{name}", owner, owner, owner)
@@ -91,13 +99,17 @@ def test_the_registrys_file_fits_its_limits() -> None:
     assert len(server["description"]) <= 100
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
     (package,) = server["packages"]
-    assert package["identifier"] in scripts  # which is what its runner starts
+    # Which is what its runner starts
+    assert package["identifier"] in scripts
     assert package["packageArguments"] == [{"type": "positional", "value": "mcp"}]
 
 
 def test_the_skill_says_when_it_is_for() -> None:
     head, _, body = (
-        (PLUGIN / "skills" / "memory" / "SKILL.md").read_text("utf-8").removeprefix("---\n").partition("---\n")
+        (PLUGIN / "skills" / "memory" / "SKILL.md")
+        .read_text("utf-8")
+        .removeprefix("---\n")
+        .partition("---\n")
     )
     about = yaml.safe_load(head)
     assert about["name"] == "memory"

@@ -19,8 +19,16 @@ from memoranda.clients.editing import Unsure
 from memoranda.clients.install import EDITORS
 
 jsonc, toml_text, yaml_text = (EDITORS[kind] for kind in ("json", "toml", "yaml"))
-VALUE = {"command": "/usr/bin/memory", "args": ["mcp", "--home", "/a b/é"], "enabled": True, "timeout": 300}
-FIRST = SystemRandom().randrange(2**40) if os.environ.get("MEMORANDA_EXPLORE") else 0
+VALUE = {
+    "command": "/usr/bin/memory",
+    "args": ["mcp", "--home", "/a b/é"],
+    "enabled": True,
+    "timeout": 300,
+}
+if os.environ.get("MEMORANDA_EXPLORE"):
+    FIRST = SystemRandom().randrange(2**40)
+else:
+    FIRST = 0
 load_yaml = partial(yaml.load, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
@@ -32,9 +40,13 @@ def chances(count: int) -> Iterator[Random]:
 def lenient(text: str) -> Any:
     """JSON with comments, read in another way than the editor's."""
     pattern = r'("(?:\\.|[^"\\])*")|//[^\r\n]*|/\*.*?\*/'
-    text = re.sub(pattern, lambda match: match[1] or " ", text.removeprefix("\ufeff"), flags=re.DOTALL)
+    text = re.sub(
+        pattern, lambda match: match[1] or " ", text.removeprefix("\ufeff"), flags=re.DOTALL
+    )
     text = re.sub(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', lambda match: match[1] or "", text)
-    return json.loads(text, object_pairs_hook=lambda pairs: pairs) if text.strip() else []
+    if text.strip():
+        return json.loads(text, object_pairs_hook=lambda pairs: pairs)
+    return []
 
 
 def plus(pairs: list[Any], key: str, name: str, value: Any) -> list[Any]:
@@ -55,7 +67,8 @@ def test_json(comments: bool) -> None:
         assert jsonc.find(new, ["mcpServers"], "memory") == VALUE
         assert jsonc.put(new, ["mcpServers"], "memory", VALUE)[0].count("/usr/bin/memory") == 1
         assert jsonc.drop(new, ["mcpServers"], "memory", hint) == text
-        left = jsonc.drop(new, ["mcpServers"], "memory")  # as if nobody remembered what was there
+        # As if nobody remembered what was there
+        left = jsonc.drop(new, ["mcpServers"], "memory")
         assert jsonc.find(left, ["mcpServers"], "memory") is None
 
 
@@ -76,7 +89,9 @@ def test_toml() -> None:
         assert new.startswith(text)
         assert toml_text.drop(new, ["mcp_servers"], "memory", hint) == text
         if number % 5 == 0:
-            replaced, _ = toml_text.put(new, ["mcp_servers"], "memory", {**VALUE, "command": "/elsewhere"})
+            replaced, _ = toml_text.put(
+                new, ["mcp_servers"], "memory", {**VALUE, "command": "/elsewhere"}
+            )
             assert replaced == new.replace("/usr/bin/memory", "/elsewhere")
 
 
@@ -84,7 +99,11 @@ def test_toml() -> None:
 @pytest.mark.parametrize("of_list", [False, True])
 @pytest.mark.promise("install-2")
 def test_yaml(of_list: bool) -> None:
-    name: Any = (lambda item: isinstance(item, dict) and item.get("name") == "memory") if of_list else "memory"
+    name: Any = (
+        (lambda item: isinstance(item, dict) and item.get("name") == "memory")
+        if of_list
+        else "memory"
+    )
     value = {"name": "memory", **VALUE}
     for random in chances(1000):
         text = yaml_file(random, "servers", of_list=of_list)
@@ -96,7 +115,8 @@ def test_yaml(of_list: bool) -> None:
             continue
         try:
             new, hint = yaml_text.put(text, ["servers"], name, value)
-        except Unsure:  # a text block without a last line break becomes another text when a line follows
+        # A text block without a last line break becomes another text when a line follows
+        except Unsure:
             assert not text.endswith("\n")
             assert re.search(r": [|>][-+]?\r?$", text, re.MULTILINE)
             continue
@@ -112,7 +132,8 @@ def test_yaml(of_list: bool) -> None:
 @pytest.mark.promise("install-2")
 @pytest.mark.parametrize("kind", ["json", "toml", "yaml"])
 def test_damaged_files_are_refused_or_come_out_as_they_were(kind: str) -> None:
-    editor, path = EDITORS[kind], {"json": ["mcpServers"], "toml": ["mcp_servers"], "yaml": ["extensions"]}[kind]
+    editor = EDITORS[kind]
+    path = {"json": ["mcpServers"], "toml": ["mcp_servers"], "yaml": ["extensions"]}[kind]
     for random in chances(700):
         text = MAKERS[kind](random)
         for _ in range(random.randrange(1, 4)):
@@ -120,7 +141,8 @@ def test_damaged_files_are_refused_or_come_out_as_they_were(kind: str) -> None:
             put = random.choice(["", *"{}[],:\"#'\n \t-/*&|=.", "\r\n", "//", "memory"])
             text = text[:at] + put + text[at + random.randrange(3) :]
         try:
-            if editor.find(text, path, "memory") is not None:  # what was a comment is an entry now
+            # What was a comment is an entry now
+            if editor.find(text, path, "memory") is not None:
                 continue
             new, hint = editor.put(text, path, "memory", VALUE)
         except Unsure:

@@ -22,7 +22,10 @@ KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
 @pytest.mark.parametrize(
     ("prompt", "said"),
     [
-        ("Remember that the office closes at 6.5 pm on Fridays.", ["the office closes at 6.5 pm on Fridays."]),
+        (
+            "Remember that the office closes at 6.5 pm on Fridays.",
+            ["the office closes at 6.5 pm on Fridays."],
+        ),
         ("ok, please remember that we use uv. Now fix the test", ["we use uv."]),
         ("fix it\n- remember: Anna owns the billing code", ["Anna owns the billing code"]),
         ("请记住：部署前要先跑测试。然后修复问题", ["部署前要先跑测试。"]),
@@ -36,7 +39,10 @@ KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
         ("```\nremember that this is code\n```\nexplain", []),
         ("> remember that somebody said so\nwhy?", []),
         ("<log>remember that it was pasted</log> why?", []),
-        ("<memoranda-memory note='x'>\nRemember that it came from memory.\n</memoranda-memory>", []),
+        (
+            "<memoranda-memory note='x'>\nRemember that it came from memory.\n</memoranda-memory>",
+            [],
+        ),
         ("we should remember the milk, and the test that fails", []),
     ],
 )
@@ -44,24 +50,33 @@ def test_only_what_is_asked_for_in_so_many_words_is_to_be_remembered_and_verbati
     assert asked_to_remember(prompt) == said
 
 
-@pytest.mark.parametrize("part", ["and\n", "\nalso,", "\n", "<a>", "</a><a>", "remember:\n", "记住", "```\n", "> a\n"])
+@pytest.mark.parametrize(
+    "part", ["and\n", "\nalso,", "\n", "<a>", "</a><a>", "remember:\n", "记住", "```\n", "> a\n"]
+)
 def test_a_long_prompt_takes_time_in_proportion_to_its_length(part):
     began = time.process_time()
     asked_to_remember("x" + part * (200_000 // len(part)) + "x")
-    assert time.process_time() - began < 1.5  # each took a minute and more where it grew with the square
+    # Each took a minute and more where it grew with the square
+    assert time.process_time() - began < 1.5
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "copilot-cli"])
 def test_it_goes_into_the_inbox_as_the_owners_word_with_client_and_session(memory, client):
     told = ask(memory, "Remember that the kiln needs cone 6.", client=client)
     (note,), total = memory.list(Query(projects=("categories",)))
-    assert (total, note.category, note.phase, note.source) == (1, "inbox", "inbox", f"hook-{client}")
+    assert (total, note.category, note.phase, note.source) == (
+        1,
+        "inbox",
+        "inbox",
+        f"hook-{client}",
+    )
     assert memory.read(note).content == "the kiln needs cone 6."
     by = note.provenance
     assert (by.who, by.trust, by.client, by.session) == ("owner", "owner", client, "s1")
     assert ("no need to store it again" in told) == (client in ("claude-code", "codex"))
     ask(memory, "Remember that the kiln needs cone 6.", client=client)
-    assert memory.list(Query(projects=("categories",)))[1] == 1  # said twice in a session
+    # Said twice in a session
+    assert memory.list(Query(projects=("categories",)))[1] == 1
 
 
 def test_a_secret_is_not_remembered_and_the_agent_is_told_why(memory):
@@ -72,8 +87,16 @@ def test_a_secret_is_not_remembered_and_the_agent_is_told_why(memory):
 
 
 def test_what_was_injected_is_not_captured_when_it_is_said_again(memory):
-    memory.write(Draft("The zebrafish pipeline needs the flag --no-thaw", project="categories", category="project"))
-    told = json.loads(ask(memory, "how does the zebrafish pipeline deploy?"))["hookSpecificOutput"]["additionalContext"]
+    memory.write(
+        Draft(
+            "The zebrafish pipeline needs the flag --no-thaw",
+            project="categories",
+            category="project",
+        )
+    )
+    told = json.loads(ask(memory, "how does the zebrafish pipeline deploy?"))["hookSpecificOutput"][
+        "additionalContext"
+    ]
     ask(memory, "What is this, and what is it for?\n" + told)
     line = next(each for each in told.splitlines() if "--no-thaw" in each)
     ask(memory, f"remember: {line}")
@@ -81,13 +104,20 @@ def test_what_was_injected_is_not_captured_when_it_is_said_again(memory):
 
 
 def claude_lines():
-    say = lambda role, content, **more: {"type": role, "message": {"role": role, "content": content}, **more}
+    say = lambda role, content, **more: {
+        "type": role,
+        "message": {"role": role, "content": content},
+        **more,
+    }
     use = lambda name, **given: {"type": "tool_use", "name": name, "input": given}
     return [
         say("user", "Make the importer faster, please"),
         say("user", "internal", isMeta=True),
         say("user", "of a subagent", isSidechain=True),
-        say("assistant", [{"type": "text", "text": "Looking."}, use("Edit", file_path="/p/importer.py")]),
+        say(
+            "assistant",
+            [{"type": "text", "text": "Looking."}, use("Edit", file_path="/p/importer.py")],
+        ),
         say("assistant", [use("Bash", command="make test")]),
         say("user", [{"type": "tool_result", "content": "ok"}]),
         say("user", "and link it to [[Importer]] #fast"),
@@ -97,28 +127,43 @@ def claude_lines():
 
 def codex_lines():
     item = lambda **payload: {"type": "response_item", "payload": payload}
-    text = lambda role, words: item(type="message", role=role, content=[{"type": "input_text", "text": words}])
+    text = lambda role, words: item(
+        type="message", role=role, content=[{"type": "input_text", "text": words}]
+    )
     return [
         {"type": "session_meta", "payload": {"id": "s1", "cwd": "/p"}},
         text("developer", "<permissions>"),
         text("user", "<environment_context>cwd</environment_context>"),
         text("user", "Make the importer faster, please"),
-        item(type="function_call", name="exec_command", arguments='{"cmd": "make test"}', call_id="1"),
-        item(type="custom_tool_call", name="apply_patch", input="*** Update File: /p/importer.py\n@@", call_id="2"),
+        item(
+            type="function_call", name="exec_command", arguments='{"cmd": "make test"}', call_id="1"
+        ),
+        item(
+            type="custom_tool_call",
+            name="apply_patch",
+            input="*** Update File: /p/importer.py\n@@",
+            call_id="2",
+        ),
         text("user", "and link it to [[Importer]] #fast"),
         text("assistant", f"Done, with key {KEY}."),
     ]
 
 
 @pytest.mark.promise("issue-hook-capture")
-@pytest.mark.parametrize(("client", "lines"), [("claude-code", claude_lines()), ("codex", codex_lines())])
+@pytest.mark.parametrize(
+    ("client", "lines"), [("claude-code", claude_lines()), ("codex", codex_lines())]
+)
 @pytest.mark.parametrize("kind", [CHECKPOINT, END])
-def test_a_checkpoint_is_an_extract_of_the_transcript_in_a_project_of_its_own(memory, tmp_path, client, lines, kind):
+def test_a_checkpoint_is_an_extract_of_the_transcript_in_a_project_of_its_own(
+    memory, tmp_path, client, lines, kind
+):
     (tmp_path / "fjord" / ".git").mkdir(parents=True)
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("\n".join(map(json.dumps, lines)) + "\n{cut off")
     for _ in range(2):
-        event = HookEvent(client, kind, "x", "s1", cwd=str(tmp_path / "fjord"), transcript=str(transcript))
+        event = HookEvent(
+            client, kind, "x", "s1", cwd=str(tmp_path / "fjord"), transcript=str(transcript)
+        )
         assert hook.answer(memory, event) == ""
     (note,), total = memory.list(TRACES)
     text = memory.read(note).body
@@ -135,7 +180,8 @@ def test_a_checkpoint_is_an_extract_of_the_transcript_in_a_project_of_its_own(me
     assert "make test" in text
     assert "Done, with key [redacted: " in text
     assert KEY not in text
-    assert not memory.outgoing(note)  # nothing that is said in a session links or tags
+    # Nothing that is said in a session links or tags
+    assert not memory.outgoing(note)
     assert memory.search("importer").total == 0
 
 
@@ -150,10 +196,15 @@ def test_a_transcript_that_cannot_be_read_leaves_no_trace(memory, tmp_path, plac
 
 def test_a_long_transcript_is_read_at_its_ends(memory, tmp_path):
     lines = claude_lines()
-    filler = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "x" * 9_000}]}}
+    filler = {
+        "type": "assistant",
+        "message": {"role": "assistant", "content": [{"type": "text", "text": "x" * 9_000}]},
+    }
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("\n".join(map(json.dumps, [lines[0], *[filler] * 500, lines[-2]])))
-    hook.answer(memory, HookEvent("claude-code", END, "SessionEnd", "s1", transcript=str(transcript)))
+    hook.answer(
+        memory, HookEvent("claude-code", END, "SessionEnd", "s1", transcript=str(transcript))
+    )
     text = memory.read(memory.list(TRACES)[0][0]).body
     assert "Make the importer faster" in text
     assert "and link it to" in text

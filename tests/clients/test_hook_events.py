@@ -8,12 +8,29 @@ import pytest
 
 from memoranda import Draft, Query
 from memoranda.clients.hook import answer
-from memoranda.clients.hook_events import CHECKPOINT, CLIENTS, END, PROMPT, START, event_of, reply_of
+from memoranda.clients.hook_events import (
+    CHECKPOINT,
+    CLIENTS,
+    END,
+    PROMPT,
+    START,
+    event_of,
+    reply_of,
+)
 
 LONG = "what did we say about the deploy on Friday?"
-CLAUDE = {"session_id": "s1", "transcript_path": "/home/a/.claude/projects/-p/s1.jsonl", "cwd": "/p"}
-CODEX = {"session_id": "s1", "transcript_path": "/home/a/.codex/sessions/2026/11/22/rollout-1.jsonl", "cwd": "/p",
-         "model": "m", "permission_mode": "default"}  # fmt: skip
+CLAUDE = {
+    "session_id": "s1",
+    "transcript_path": "/home/a/.claude/projects/-p/s1.jsonl",
+    "cwd": "/p",
+}
+CODEX = {
+    "session_id": "s1",
+    "transcript_path": "/home/a/.codex/sessions/2026/11/22/rollout-1.jsonl",
+    "cwd": "/p",
+    "model": "m",
+    "permission_mode": "default",
+}
 CURSOR = {"conversation_id": "s1", "generation_id": "g", "workspace_roots": ["/p"]}
 PROMPTED = {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": LONG}
 COPILOT = {"sessionId": "s1", "timestamp": 1, "cwd": "/p"}
@@ -27,25 +44,60 @@ def event(client, payload, name="", environ=None):
 @pytest.mark.parametrize(
     ("client", "payload", "name", "kind"),
     [
-        ("claude-code", {**CLAUDE, "hook_event_name": "SessionStart", "source": "startup"}, "", START),
+        (
+            "claude-code",
+            {**CLAUDE, "hook_event_name": "SessionStart", "source": "startup"},
+            "",
+            START,
+        ),
         ("claude-code", PROMPTED, "", PROMPT),
         ("claude-code", PROMPTED | {"source": "user"}, "", PROMPT),
-        ("claude-code", {**CLAUDE, "hook_event_name": "PreCompact", "trigger": "auto"}, "", CHECKPOINT),
+        (
+            "claude-code",
+            {**CLAUDE, "hook_event_name": "PreCompact", "trigger": "auto"},
+            "",
+            CHECKPOINT,
+        ),
         ("claude-code", {**CLAUDE, "hook_event_name": "SessionEnd", "reason": "other"}, "", END),
         ("codex", {**CODEX, "hook_event_name": "SessionStart", "source": "startup"}, "", START),
-        ("codex", {**CODEX, "hook_event_name": "UserPromptSubmit", "prompt": LONG, "turn_id": "t"}, "", PROMPT),
+        (
+            "codex",
+            {**CODEX, "hook_event_name": "UserPromptSubmit", "prompt": LONG, "turn_id": "t"},
+            "",
+            PROMPT,
+        ),
         ("codex", {**CODEX, "transcript_path": None, "hook_event_name": "SessionStart"}, "", START),
-        ("gemini-cli", {**CLAUDE, "hook_event_name": "SessionStart", "source": "startup"}, "", START),
+        (
+            "gemini-cli",
+            {**CLAUDE, "hook_event_name": "SessionStart", "source": "startup"},
+            "",
+            START,
+        ),
         ("gemini-cli", {**CLAUDE, "hook_event_name": "BeforeAgent", "prompt": LONG}, "", PROMPT),
-        ("gemini-cli", {**CLAUDE, "hook_event_name": "PreCompress", "trigger": "auto"}, "", CHECKPOINT),
+        (
+            "gemini-cli",
+            {**CLAUDE, "hook_event_name": "PreCompress", "trigger": "auto"},
+            "",
+            CHECKPOINT,
+        ),
         ("cursor", {**CURSOR, "hook_event_name": "sessionStart"}, "", START),
         ("cursor", {**CURSOR, "hook_event_name": "beforeSubmitPrompt", "prompt": LONG}, "", PROMPT),
         ("cursor", {**CURSOR, "hook_event_name": "sessionEnd"}, "", END),
         ("copilot-cli", {**COPILOT, "source": "new"}, "sessionStart", START),
-        ("copilot-cli", {"timestamp": 1, "cwd": "/p", "prompt": LONG}, "userPromptSubmitted", PROMPT),
-        ("opencode", {"hook_event_name": "prompt", "session_id": "s1", "cwd": "/p", "prompt": LONG}, "", PROMPT),
+        (
+            "copilot-cli",
+            {"timestamp": 1, "cwd": "/p", "prompt": LONG},
+            "userPromptSubmitted",
+            PROMPT,
+        ),
+        (
+            "opencode",
+            {"hook_event_name": "prompt", "session_id": "s1", "cwd": "/p", "prompt": LONG},
+            "",
+            PROMPT,
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_events_of_each_client_are_recognised(client, payload, name, kind):
     found = event(client, payload, name)
     assert found is not None
@@ -53,12 +105,24 @@ def test_the_events_of_each_client_are_recognised(client, payload, name, kind):
     assert found.session in ("s1", "/p")
 
 
+# VS Code
 @pytest.mark.parametrize(
     ("client", "payload"),
     [
-        ("claude-code", {"hookEventName": "SessionStart", "sessionId": "s", "cwd": "/p"}),  # VS Code
+        (
+            "claude-code",
+            {"hookEventName": "SessionStart", "sessionId": "s", "cwd": "/p"},
+        ),
         ("claude-code", {**CLAUDE, "sessionId": "s", "hook_event_name": "SessionStart"}),
-        ("claude-code", {**CURSOR, "hook_event_name": "SessionStart", "session_id": "s", "transcript_path": "/t"}),
+        (
+            "claude-code",
+            {
+                **CURSOR,
+                "hook_event_name": "SessionStart",
+                "session_id": "s",
+                "transcript_path": "/t",
+            },
+        ),
         ("claude-code", {**CLAUDE, "transcript_path": "", "hook_event_name": "SessionStart"}),
         ("claude-code", PROMPTED | {"agent_id": "a1"}),
         ("claude-code", {**CLAUDE, "hook_event_name": "PostToolUse"}),
@@ -92,7 +156,12 @@ def test_what_is_no_json_is_no_event(data):
 def test_the_hook_of_claude_code_is_silent_when_another_program_runs_it(variable):
     payload = {**CLAUDE, "hook_event_name": "SessionStart"}
     assert event("claude-code", payload, environ={variable: "1"}) is None
-    assert event("claude-code", payload, environ={"VSCODE_GIT_IPC_HANDLE": "1", "TERM_PROGRAM": "vscode"}) is not None
+    assert (
+        event(
+            "claude-code", payload, environ={"VSCODE_GIT_IPC_HANDLE": "1", "TERM_PROGRAM": "vscode"}
+        )
+        is not None
+    )
 
 
 def test_codex_running_the_hook_of_claude_codes_plugin_is_codex():
@@ -100,15 +169,25 @@ def test_codex_running_the_hook_of_claude_codes_plugin_is_codex():
 
 
 REPLIES = {
-    "claude-code": {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "a é"}},
+    "claude-code": {
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "a é"}
+    },
     "codex": {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "a é"}},
-    "gemini-cli": {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "a é"}},
+    "gemini-cli": {
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "a é"}
+    },
     "cursor": {"additional_context": "a é"},
     "copilot-cli": {"additionalContext": "a é"},
     "opencode": {"context": "a é"},
 }
-PAYLOADS = {"claude-code": CLAUDE, "codex": CODEX, "gemini-cli": CLAUDE, "cursor": CURSOR, "copilot-cli": COPILOT,
-            "opencode": {"session_id": "s1"}}  # fmt: skip
+PAYLOADS = {
+    "claude-code": CLAUDE,
+    "codex": CODEX,
+    "gemini-cli": CLAUDE,
+    "cursor": CURSOR,
+    "copilot-cli": COPILOT,
+    "opencode": {"session_id": "s1"},
+}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -117,19 +196,28 @@ def test_the_answer_has_the_keys_the_client_reads_and_no_other(client):
     start = event(client, {**PAYLOADS[client], "hook_event_name": names[START]})
     prompt = event(client, {**PAYLOADS[client], "hook_event_name": names[PROMPT], "prompt": LONG})
     assert json.loads(reply_of(start, "a é")) == REPLIES[client]
-    assert reply_of(start, "a é").isascii()  # whatever encoding the client's pipe has
+    # Whatever encoding the client's pipe has
+    assert reply_of(start, "a é").isascii()
     assert reply_of(start, "") == ""
-    assert bool(reply_of(prompt, "a")) == (client not in ("cursor", "copilot-cli"))  # which take no context in there
+    # Which take no context in there
+    assert bool(reply_of(prompt, "a")) == (client not in ("cursor", "copilot-cli"))
 
 
 def said(memory, prompt):
-    """What the client gets for a prompt. One too short to ask memory for anything may still ask it to remember."""
-    found = event("claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": prompt})
-    return "" if found is None else answer(memory, found)
+    """What the client gets for a prompt. One too short to ask memory for anything may still ask it
+    to remember.
+    """
+    found = event(
+        "claude-code", {**CLAUDE, "hook_event_name": "UserPromptSubmit", "prompt": prompt}
+    )
+    if found is None:
+        return ""
+    return answer(memory, found)
 
 
 @pytest.mark.parametrize(
-    ("prompt", "kept"), [("记住我喜欢蓝色的船", "我喜欢蓝色的船"), ("Remember: I use vim", "I use vim")]
+    ("prompt", "kept"),
+    [("记住我喜欢蓝色的船", "我喜欢蓝色的船"), ("Remember: I use vim", "I use vim")],
 )
 def test_what_a_few_words_ask_to_remember_is_in_the_inbox(memory, prompt, kept):
     assert kept in json.loads(said(memory, prompt))["hookSpecificOutput"]["additionalContext"]
@@ -146,14 +234,17 @@ def test_what_a_few_words_ask_to_remember_is_in_the_inbox(memory, prompt, kept):
         ("The database is in Osaka", "database in Osaka?", False),
     ],
 )
-def test_a_sentence_without_blanks_is_long_enough_with_fewer_characters(memory, text, prompt, is_told):
+def test_a_sentence_without_blanks_is_long_enough_with_fewer_characters(
+    memory, text, prompt, is_told
+):
     memory.write(Draft(text, project="categories", category="knowledge"))
     told = json.loads(said(memory, prompt) or "{}")
     assert (text in str(told)) is is_told
 
 
 @pytest.mark.parametrize(
-    "prompt", ["", "  ", "use vim", "我喜欢蓝色的船", "/remember: vim", "remember vim?", "你记住了吗？"]
+    "prompt",
+    ["", "  ", "use vim", "我喜欢蓝色的船", "/remember: vim", "remember vim?", "你记住了吗？"],
 )
 def test_other_short_prompts_store_and_are_told_nothing(memory, prompt):
     assert said(memory, prompt) == ""

@@ -16,19 +16,40 @@ from serve.process import environment
 
 BASE = {"session_id": "s1", "transcript_path": "/t.jsonl", "cwd": "/"}
 START = {**BASE, "hook_event_name": "SessionStart", "source": "startup"}
-PROMPT = {**BASE, "hook_event_name": "UserPromptSubmit", "prompt": "how do we deploy the zebrafish pipeline?"}
+PROMPT = {
+    **BASE,
+    "hook_event_name": "UserPromptSubmit",
+    "prompt": "how do we deploy the zebrafish pipeline?",
+}
 
 
 @pytest.fixture
 def home(tmp_path):
     with open_memory(tmp_path / "home") as memory:
-        memory.write(Draft("Zebrafish pipeline deploys need --no-thaw", project="categories", category="preferences"))
+        memory.write(
+            Draft(
+                "Zebrafish pipeline deploys need --no-thaw",
+                project="categories",
+                category="preferences",
+            )
+        )
     return tmp_path / "home"
 
 
 def hook(home, payload, *argv, **environ):
-    data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    command = [sys.executable, "-m", "memoranda", "--home", str(home), "hook", *(argv or ("claude-code",))]
+    if isinstance(payload, bytes):
+        data = payload
+    else:
+        data = json.dumps(payload).encode()
+    command = [
+        sys.executable,
+        "-m",
+        "memoranda",
+        "--home",
+        str(home),
+        "hook",
+        *(argv or ("claude-code",)),
+    ]
     return run(command, input=data, env={**environment(), "MEMORY_HOOK_SECONDS": "30", **environ})
 
 
@@ -46,10 +67,15 @@ def test_a_hook_without_a_daemon_answers_with_one_json_document(home):
 
 
 @pytest.mark.parametrize(
-    "argv", [(), ("nobody",), ("claude-code", "x", "y", "z"), ("--what",), ("claude-code", "--json")]
+    "argv",
+    [(), ("nobody",), ("claude-code", "x", "y", "z"), ("--what",), ("claude-code", "--json")],
 )
 def test_a_hook_called_wrongly_still_ends_with_status_0_and_says_nothing_on_stdout(home, argv):
-    done = run([sys.executable, "-m", "memoranda", "--home", str(home), "hook", *argv], input=b"{}", env=environment())
+    done = run(
+        [sys.executable, "-m", "memoranda", "--home", str(home), "hook", *argv],
+        input=b"{}",
+        env=environment(),
+    )
     assert (done.returncode, done.stdout) == (0, b"")
 
 
@@ -77,7 +103,8 @@ def test_a_client_that_never_ends_its_event_is_left_after_less_than_a_second(hom
         assert process.stdout is not None
         assert process.wait(timeout=30) == 0
         assert process.stdout.read() == b""
-    assert time.monotonic() - begun < 10  # not the limit itself: machines that run tests are slow
+    # Not the limit itself: machines that run tests are slow
+    assert time.monotonic() - begun < 10
 
 
 def test_a_home_that_somebody_keeps_locked_ends_in_silence_and_leaves_it_whole(home):
@@ -95,7 +122,8 @@ def test_through_the_daemon_it_answers_as_without_and_writes(home):
     with DaemonProcess(home, "--interval", "1h") as daemon:
         daemon.ready()
         assert context(hook(home, START)) == alone
-        assert hook(home, PROMPT).stdout == b""  # given at the start of this session
+        # Given at the start of this session
+        assert hook(home, PROMPT).stdout == b""
         said = {**PROMPT, "prompt": "Remember that owls fly at night."}
         assert "owls fly at night" in context(hook(home, said))
         assert hook(home, {**BASE, "hook_event_name": "SessionEnd"}).stdout == b""
@@ -113,7 +141,13 @@ def test_the_socket_answers_no_event_of_an_unknown_client_and_lives_on(home):
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(30)
             client.connect(str(home / "memory.sock"))
-            for params in ({"client": "x", "kind": "start", "name": "", "session": "s"}, {"a": 1}, {}):
-                client.sendall(json.dumps({"id": 1, "method": "hook", "params": params}).encode() + b"\n")
+            for params in (
+                {"client": "x", "kind": "start", "name": "", "session": "s"},
+                {"a": 1},
+                {},
+            ):
+                client.sendall(
+                    json.dumps({"id": 1, "method": "hook", "params": params}).encode() + b"\n"
+                )
                 assert "error" in json.loads(client.recv(65_536))
         assert daemon.stop()[0] == 0

@@ -37,7 +37,13 @@ COMMENTED = {
 @pytest.fixture
 def user(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a user on whose machine no client is, and where no server is started."""
-    for name in ("XDG_CONFIG_HOME", "FLATPAK_XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CLINE_DIR"):
+    for name in (
+        "XDG_CONFIG_HOME",
+        "FLATPAK_XDG_CONFIG_HOME",
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "CLINE_DIR",
+    ):
         monkeypatch.delenv(name, raising=False)
     empty = terminal.folder / "bin"
     empty.mkdir()
@@ -51,7 +57,10 @@ def placed(client: str, text: str | None = None) -> Path:
     """The client's file, with this text or none, in a folder that is there."""
     file = clients()[client].place(os.environ)
     assert file is not None
-    for folder in (file.parent, *(module.table.expand(each, os.environ) for each in here(clients()[client]))):
+    for folder in (
+        file.parent,
+        *(module.table.expand(each, os.environ) for each in here(clients()[client])),
+    ):
         folder.mkdir(parents=True, exist_ok=True)
     if text is not None:
         file.write_bytes(text.encode())
@@ -67,7 +76,9 @@ def ours(client: str, text: str) -> Any:
     known = clients()[client]
     load = {"json": json.loads, "toml": tomllib.loads}.get(known.format, yaml.safe_load)
     servers = load(text.removeprefix("\ufeff"))[known.key[0]]
-    return servers[0] if isinstance(servers, list) else servers["memory"]
+    if isinstance(servers, list):
+        return servers[0]
+    return servers["memory"]
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -82,9 +93,17 @@ def test_without_a_client_a_table_is_shown_and_nothing_written(terminal: Any, us
     before = snapshot(user)
     rows = {each["client"]: each for each in terminal("install", "--json").json["clients"]}
     assert list(rows) == ALL
-    assert (rows["cursor"]["found"], rows["cursor"]["entry"], rows["cursor"]["hooks"]) == (True, "not ours", False)
+    assert (rows["cursor"]["found"], rows["cursor"]["entry"], rows["cursor"]["hooks"]) == (
+        True,
+        "not ours",
+        False,
+    )
     assert rows["zed"]["entry"] == "unreadable: line 1 is not JSON"
-    assert (rows["codex"]["found"], rows["codex"]["entry"], rows["junie"]["found"]) == (True, "none", False)
+    assert (rows["codex"]["found"], rows["codex"]["entry"], rows["junie"]["found"]) == (
+        True,
+        "none",
+        False,
+    )
     assert "\ncursor            yes    not ours" in terminal.ok("install")
     assert snapshot(user) == before
 
@@ -110,7 +129,9 @@ def test_a_client_gets_its_entry_and_loses_it_again(terminal: Any, user: Path, c
 
 @pytest.mark.parametrize("client", COMMENTED)
 @pytest.mark.promise("install-3")
-def test_comments_order_line_ends_modes_and_links_stay(terminal: Any, user: Path, client: str) -> None:
+def test_comments_order_line_ends_modes_and_links_stay(
+    terminal: Any, user: Path, client: str
+) -> None:
     text = COMMENTED[client]
     file = placed(client)
     real = user / "dotfiles" / "config"
@@ -122,7 +143,8 @@ def test_comments_order_line_ends_modes_and_links_stay(terminal: Any, user: Path
     changed = real.read_bytes().decode()
     assert "memory" in changed
     rest = iter(changed)
-    assert all(each in rest for each in text)  # all of it is there, in its order
+    # All of it is there, in its order
+    assert all(each in rest for each in text)
     assert changed.count("\n") == changed.count("\r\n") or "\r" not in text
     assert terminal("uninstall", client).status == 0
     assert real.read_bytes().decode() == text
@@ -153,17 +175,29 @@ def test_a_copy_of_the_file_is_kept_for_the_user_alone(terminal: Any, user: Path
         ("zed", '{"context_servers": 1}', "line 1 has something else than {"),
         ("zed", "[]", "line 1 has something else than {"),
         ("zed", "// nothing\n", "it holds nothing but comments"),
-        ("zed", '{"context_servers": {}, "context_servers": {}}', '"context_servers" stands there twice'),
+        (
+            "zed",
+            '{"context_servers": {}, "context_servers": {}}',
+            '"context_servers" stands there twice',
+        ),
         ("zed", '{"context_servers": {"memory": 1, "memory": 2}}', '"memory" stands there twice'),
         ("zed", '{"a": 1}\r{"b": 2}', "line 1 is not JSON"),
         ("zed", '{"a":\r1}', "a line ends in a carriage return alone"),
         ("zed", "{" * 500, "line 1 is not JSON"),
         ("zed", "[" * 100_000, "it is nested too deeply"),
-        ("zed", '{"context_servers": {"memory": {"command": "x"}}}', "an entry \"memory\" already that is not ours"),
+        (
+            "zed",
+            '{"context_servers": {"memory": {"command": "x"}}}',
+            'an entry "memory" already that is not ours',
+        ),
         ("codex", "a = ", "it is not TOML"),
         ("codex", "mcp_servers = 1", "something else than a table has that name"),
         ("codex", 'mcp_servers = { other = { command = "x" } }', "it is not TOML"),
-        ("codex", '[mcp_servers]\nmemory = { command = "memory", args = ["mcp"] }', "has no header"),
+        (
+            "codex",
+            '[mcp_servers]\nmemory = { command = "memory", args = ["mcp"] }',
+            "has no header",
+        ),
         ("codex", '[[mcp_servers]]\nname = "a"', "something else than a table has that name"),
         ("goose", "a: b: c", "it is not one YAML document"),
         ("goose", "a: 1\n---\nb: 2\n", "it is not one YAML document"),
@@ -174,10 +208,13 @@ def test_a_copy_of_the_file_is_kept_for_the_user_alone(terminal: Any, user: Path
         ("goose", "extensions: {a: 1,}\n", "ends in a comma"),
         ("continue", "mcpServers: {a: 1}\n", "line 1 has something else than ["),
     ],
-)  # fmt: skip
+)
 @pytest.mark.promise("install-3")
-def test_what_is_not_understood_is_not_changed(terminal: Any, user: Path, client: str, text: str, reason: str) -> None:
-    file, before = placed(client), text.encode("utf-8", "surrogateescape")
+def test_what_is_not_understood_is_not_changed(
+    terminal: Any, user: Path, client: str, text: str, reason: str
+) -> None:
+    file = placed(client)
+    before = text.encode("utf-8", "surrogateescape")
     file.write_bytes(before)
     ran = terminal("install", client, "--no-hooks", "--json")
     (row,) = ran.json["clients"]
@@ -214,14 +251,20 @@ def test_an_item_of_a_list_that_is_somebody_elses_stays_too(terminal: Any, user:
 def test_an_entry_with_another_command_is_mended_in_place(terminal: Any, user: Path) -> None:
     old = '{"mcpServers": {"memory": {"command": "/gone/memory", "args": ["mcp"], "timeout": 9}, "b": {}}}'
     file = placed("cursor", old)
-    state = next(each for each in terminal("install", "--json").json["clients"] if each["client"] == "cursor")
+    state = next(
+        each for each in terminal("install", "--json").json["clients"] if each["client"] == "cursor"
+    )
     assert (state["entry"], state["version"]) == ("broken command", None)
     assert terminal("install", "cursor", "--no-hooks").status == 0
     servers = json.loads(file.read_text())["mcpServers"]
     assert list(servers) == ["memory", "b"]
-    assert (servers["memory"]["timeout"], servers["memory"]["command"] == "/gone/memory") == (9, False)
+    assert (servers["memory"]["timeout"], servers["memory"]["command"] == "/gone/memory") == (
+        9,
+        False,
+    )
     codex = placed(
-        "codex", '# a\n[mcp_servers.memory] # b\ncommand = "/gone/memory" # c\nargs = ["mcp"]\ntimeout = 1\n'
+        "codex",
+        '# a\n[mcp_servers.memory] # b\ncommand = "/gone/memory" # c\nargs = ["mcp"]\ntimeout = 1\n',
     )
     assert terminal("install", "codex", "--no-hooks").status == 0
     new = codex.read_text()
@@ -239,9 +282,11 @@ def test_uninstall_leaves_nothing_that_was_not_there(terminal: Any, user: Path) 
     placed("cursor")
     hooks.write_text('{"hooks": {"stop": [{"command": "true"}]}}\n')
     link = placed("zed")
-    link.symlink_to(user / "dotfiles" / "zed" / "settings.json")  # which nobody made yet
+    # Which nobody made yet
+    link.symlink_to(user / "dotfiles" / "zed" / "settings.json")
     (user / ".cline").mkdir()
-    (user / ".codex").symlink_to(user / "dotfiles" / "codex")  # nor this
+    # Nor this
+    (user / ".codex").symlink_to(user / "dotfiles" / "codex")
     for program in ("codex", "copilot"):
         (user.parent / "bin" / program).touch(0o755)
     before = there(), hooks.read_text()
@@ -270,13 +315,20 @@ def test_without_hooks_ours_are_taken_out_again(terminal: Any, user: Path, clien
     terminal.ok("install", client, "--no-hooks")
     before = snapshot(user)
     terminal.ok("install", client)
-    assert terminal.ok("install", client, "--no-hooks").startswith(f"{clients()[client].title}: written")
-    kept = [{name: data for name, data in each.items() if "install/" not in name} for each in (before, snapshot(user))]
+    assert terminal.ok("install", client, "--no-hooks").startswith(
+        f"{clients()[client].title}: written"
+    )
+    kept = [
+        {name: data for name, data in each.items() if "install/" not in name}
+        for each in (before, snapshot(user))
+    ]
     assert kept[0] == kept[1]
     assert "memory" in file.read_text()
 
 
-def test_a_group_of_hooks_with_those_of_others_is_left_to_the_owner(terminal: Any, user: Path) -> None:
+def test_a_group_of_hooks_with_those_of_others_is_left_to_the_owner(
+    terminal: Any, user: Path
+) -> None:
     placed("claude-code")
     settings = user / ".claude" / "settings.json"
     group = {"hooks": [{"command": "mine"}, {"command": "memory hook claude-code"}]}
@@ -292,11 +344,17 @@ def test_a_group_of_hooks_with_those_of_others_is_left_to_the_owner(terminal: An
 @pytest.mark.parametrize(
     ("client", "place", "text"),
     [
-        ("claude-code", ".claude/settings.json", '{"enabledPlugins": {"memoranda@memoranda": true}}'),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            '{"enabledPlugins": {"memoranda@memoranda": true}}',
+        ),
         ("codex", ".codex/config.toml", '[plugins."memoranda@memoranda"]\nenabled = true\n'),
     ],
 )
-def test_with_the_plugin_nothing_is_written(terminal: Any, user: Path, client: str, place: str, text: str) -> None:
+def test_with_the_plugin_nothing_is_written(
+    terminal: Any, user: Path, client: str, place: str, text: str
+) -> None:
     placed(client)
     (user / place).write_text(text)
     before = snapshot(user)
@@ -309,9 +367,12 @@ def test_with_the_plugin_nothing_is_written(terminal: Any, user: Path, client: s
 
 
 @pytest.mark.promise("install-4")
-def test_a_change_made_meanwhile_is_kept(terminal: Any, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_made_meanwhile_is_kept(
+    terminal: Any, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = placed("cursor", '{"a": 1}')
-    write, times = module.write_file, []
+    write = module.write_file
+    times = []
 
     def busy(name: str, data: bytes, **more: Any) -> Any:
         if ".cursor/" in name and len(times) < limit:
@@ -333,7 +394,9 @@ def test_a_change_made_meanwhile_is_kept(terminal: Any, user: Path, monkeypatch:
     assert len([*(terminal.home / ".memoranda" / "install").glob("cursor-*")]) == 1
 
 
-def test_a_folder_that_cannot_be_written_is_named(terminal: Any, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written_is_named(
+    terminal: Any, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = placed("zed", "{}")
 
     def refuse(name: str, data: bytes, **more: Any) -> Any:
@@ -351,14 +414,20 @@ def test_a_dry_run_shows_the_difference_alone(terminal: Any, user: Path) -> None
     before = snapshot(user)
     out = terminal.ok("install", "codex", "--dry-run")
     assert "\n+[mcp_servers.memory]\n" in out
-    assert not [line for line in out.splitlines() if line.startswith("-") and not line.startswith(("---", "-env"))]
+    assert not [
+        line
+        for line in out.splitlines()
+        if line.startswith("-") and not line.startswith(("---", "-env"))
+    ]
     assert snapshot(user) == before
     terminal.ok("install", "codex", "--no-hooks")
     assert "\n-[mcp_servers.memory]\n" in terminal.ok("uninstall", "codex", "--dry-run")
 
 
 def test_a_client_that_is_not_there_gets_no_folder(terminal: Any, user: Path) -> None:
-    assert terminal.ok("install", "--all").startswith("No client was found on this machine. Name one: memory install")
+    assert terminal.ok("install", "--all").startswith(
+        "No client was found on this machine. Name one: memory install"
+    )
     ran = terminal("install", "windsurf")
     assert ran.status == 1
     assert "Windsurf is not on this machine" in ran.out
@@ -375,8 +444,13 @@ def test_the_files_of_a_project_get_the_bare_command(
     monkeypatch.chdir(user)
     (terminal.folder / "bin" / "memory").touch(0o755)
     assert terminal("install", "claude-code", "vscode", "--project").status == 0
-    assert json.loads((user / ".mcp.json").read_text())["mcpServers"]["memory"]["command"] == "memory"
-    assert json.loads((user / ".vscode" / "mcp.json").read_text())["servers"]["memory"]["args"][-1] == "mcp"
+    assert (
+        json.loads((user / ".mcp.json").read_text())["mcpServers"]["memory"]["command"] == "memory"
+    )
+    assert (
+        json.loads((user / ".vscode" / "mcp.json").read_text())["servers"]["memory"]["args"][-1]
+        == "mcp"
+    )
     assert terminal("uninstall", "claude-code", "vscode", "--project").status == 0
     assert not (user / ".mcp.json").exists()
     assert not (user / ".vscode").exists()
@@ -387,7 +461,13 @@ def test_the_files_of_a_project_get_the_bare_command(
 def test_another_home_is_named_in_the_entry(terminal: Any, user: Path) -> None:
     file = placed("zed")
     assert terminal("install", "zed", "--home", str(user / "other"), "--agent", "z").status == 0
-    assert ours("zed", file.read_text())["args"][-5:] == ["mcp", "--home", str(user / "other"), "--agent", "z"]
+    assert ours("zed", file.read_text())["args"][-5:] == [
+        "mcp",
+        "--home",
+        str(user / "other"),
+        "--agent",
+        "z",
+    ]
     assert (user / "other" / ".memoranda" / "install").is_dir()
 
 
@@ -413,7 +493,9 @@ def test_an_address_comes_with_the_name_of_the_token_alone(
     assert "MEMORY_TOKEN" in text
     assert "cpl_secret" not in text
     assert "command" not in text
-    state = next(each for each in terminal("install", "--json").json["clients"] if each["client"] == client)
+    state = next(
+        each for each in terminal("install", "--json").json["clients"] if each["client"] == client
+    )
     assert state["entry"] == "address"
     assert terminal("uninstall", client).status == 0
     assert not file.exists()
@@ -432,7 +514,9 @@ def test_an_address_comes_with_the_name_of_the_token_alone(
         (["claude"], "Did you mean claude-code or claude-desktop?"),
     ],
 )
-def test_wrong_arguments_are_refused(terminal: Any, user: Path, argv: list[str], message: str) -> None:
+def test_wrong_arguments_are_refused(
+    terminal: Any, user: Path, argv: list[str], message: str
+) -> None:
     placed("cursor")
     ran = terminal("install", *argv)
     assert (ran.status, ran.out) in ((1, ""), (2, ""))
@@ -442,15 +526,22 @@ def test_wrong_arguments_are_refused(terminal: Any, user: Path, argv: list[str],
 
 
 def test_what_to_paste_is_printed_for_any_client(terminal: Any, user: Path) -> None:
-    assert json.loads(terminal.ok("install", "--print"))["mcpServers"]["memory"]["args"][-1] == "mcp"
+    assert (
+        json.loads(terminal.ok("install", "--print"))["mcpServers"]["memory"]["args"][-1] == "mcp"
+    )
     assert "${env:MEMORY_TOKEN}" in terminal.ok("install", "--print", *HTTP)
-    assert terminal.ok("install", "goose", "--print").splitlines()[1:3] == ["extensions:", "  memory:"]
+    assert terminal.ok("install", "goose", "--print").splitlines()[1:3] == [
+        "extensions:",
+        "  memory:",
+    ]
     assert snapshot(user) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.promise("install-1")
-def test_the_written_command_is_started(terminal: Any, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_written_command_is_started(
+    terminal: Any, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.undo()
     monkeypatch.setenv("HOME", str(user))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
@@ -467,21 +558,32 @@ def test_each_client_has_places_on_each_system(system: str) -> None:
         file = client.place({"HOME": "/h"}, system=system)
         assert str(file).startswith("/h/"), client.id
         assert client.is_here({"HOME": "/h", "PATH": ""}, system) is False
-        assert entry(client, Server("memory", ARGV)).is_ours(entry(client, Server("memory", ARGV)).value)
+        assert entry(client, Server("memory", ARGV)).is_ours(
+            entry(client, Server("memory", ARGV)).value
+        )
     desktop = clients()["claude-desktop"].place({"HOME": "/h"}, system="macos")
     assert str(desktop) == "/h/Library/Application Support/Claude/claude_desktop_config.json"
 
 
 def test_variables_move_the_files() -> None:
     moved = {"HOME": "/h", "CODEX_HOME": "/c", "XDG_CONFIG_HOME": "/x", "CLAUDE_CONFIG_DIR": "/d"}
-    places = {name: str(clients()[name].place(moved, system="linux")) for name in ("codex", "zed", "claude-code")}
-    assert places == {"codex": "/c/config.toml", "zed": "/x/zed/settings.json", "claude-code": "/d/.claude.json"}
+    places = {
+        name: str(clients()[name].place(moved, system="linux"))
+        for name in ("codex", "zed", "claude-code")
+    }
+    assert places == {
+        "codex": "/c/config.toml",
+        "zed": "/x/zed/settings.json",
+        "claude-code": "/d/.claude.json",
+    }
 
 
 def test_an_entry_of_ours_may_be_taken_out_after_it_was_edited(terminal: Any, user: Path) -> None:
     file = placed("codex", "a = 1\n")
     terminal.ok("install", "codex", "--no-hooks")
-    file.write_text(file.read_text() + '\n[mcp_servers.memory.env]\nX = "1"\n\n[later] # mine\nb = 2\n')
+    file.write_text(
+        file.read_text() + '\n[mcp_servers.memory.env]\nX = "1"\n\n[later] # mine\nb = 2\n'
+    )
     terminal.ok("uninstall", "codex")
     assert file.read_text() == "a = 1\n\n[later] # mine\nb = 2\n"
     file = placed("zed", '{"theme": 1}')
@@ -502,14 +604,23 @@ def test_a_line_comment_never_swallows_what_follows() -> None:
 
 @pytest.mark.parametrize("client", ["cursor", "codex", "goose", "continue"])
 @pytest.mark.promise("install-2")
-def test_random_files_are_what_they_were_after_install_and_uninstall(user: Path, client: str, tmp_path: Path) -> None:
+def test_random_files_are_what_they_were_after_install_and_uninstall(
+    user: Path, client: str, tmp_path: Path
+) -> None:
     known = clients()[client]
     edits = [entry(known, Server("memory", ARGV))]
-    installer, refused = module.Installer(tmp_path / "home"), 0
+    installer = module.Installer(tmp_path / "home")
+    refused = 0
     for seed in range(60):
         random = Random(seed)
-        of_list = {"of_list": True} if known.format == "yaml-list" else {}
-        text = yaml_file(random, known.key[0], **of_list) if "yaml" in known.format else MAKERS[known.format](random)
+        if known.format == "yaml-list":
+            of_list = {"of_list": True}
+        else:
+            of_list = {}
+        if "yaml" in known.format:
+            text = yaml_file(random, known.key[0], **of_list)
+        else:
+            text = MAKERS[known.format](random)
         file = tmp_path / f"{seed}"
         file.write_bytes(text.encode())
         target = module.Target(known, file, known.format, edits)
@@ -533,22 +644,34 @@ def test_nothing_is_changed_when_one_of_two_files_is_refused(terminal: Any, user
     assert terminal("install", "claude-code", "--no-hooks").status == 0
 
 
-def test_nothing_is_changed_when_one_of_two_folders_is_read_only(terminal: Any, user: Path, monkeypatch: Any) -> None:
-    file, hooks = placed("copilot-cli"), user / ".copilot" / "hooks"
+def test_nothing_is_changed_when_one_of_two_folders_is_read_only(
+    terminal: Any, user: Path, monkeypatch: Any
+) -> None:
+    file = placed("copilot-cli")
+    hooks = user / ".copilot" / "hooks"
     hooks.mkdir()
     writable = os.access
-    monkeypatch.setattr(module.os, "access", lambda path, mode: Path(path) != hooks and writable(path, mode))
+    monkeypatch.setattr(
+        module.os, "access", lambda path, mode: Path(path) != hooks and writable(path, mode)
+    )
     for more in ((), ("--dry-run",)):
         ran = terminal("install", "copilot-cli", *more)
-        assert (ran.status, "permission denied. Nothing was changed." in ran.out, file.exists()) == (1, True, False)
+        assert (
+            ran.status,
+            "permission denied. Nothing was changed." in ran.out,
+            file.exists(),
+        ) == (1, True, False)
 
 
 def test_hooks_that_were_never_ours_do_not_keep_the_entry(terminal: Any, user: Path) -> None:
-    file, hooks = placed("copilot-cli"), user / ".copilot" / "hooks" / "memoranda.json"
+    file = placed("copilot-cli")
+    hooks = user / ".copilot" / "hooks" / "memoranda.json"
     hooks.parent.mkdir()
     hooks.write_text("{broken")
     assert terminal("install", "copilot-cli", "--no-hooks").status == 0
-    assert "memoranda.json was not changed: line 1 is not JSON" in terminal.ok("uninstall", "copilot-cli")
+    assert "memoranda.json was not changed: line 1 is not JSON" in terminal.ok(
+        "uninstall", "copilot-cli"
+    )
     assert (file.exists(), hooks.read_text()) == (False, "{broken")
 
 
@@ -556,14 +679,18 @@ def test_claude_code_can_keep_its_own_memories_in_a_project_here(terminal: Any, 
     placed("claude-code", "{}")
     settings = user / ".claude" / "settings.json"
     settings.write_text('{"theme": "dark"} // mine\n')
-    before, folder = snapshot(user / ".claude"), terminal.home / "projects" / "claude-memory"
+    before = snapshot(user / ".claude")
+    folder = terminal.home / "projects" / "claude-memory"
     assert "autoMemoryDirectory" in terminal.ok("install", "--native-memory", "--dry-run")
     assert not folder.exists()
     assert terminal("install", "claude-code", "--native-memory").status == 0
-    assert json.loads(settings.read_text().partition(" //")[0])["autoMemoryDirectory"] == str(folder)
+    assert json.loads(settings.read_text().partition(" //")[0])["autoMemoryDirectory"] == str(
+        folder
+    )
     (folder / "MEMORY.md").write_text("The kiln needs cone 6.\n")
     assert "cone 6" in terminal.ok("context", "what does the kiln need?")
-    assert terminal("install", "claude-code").status == 0  # which leaves it
+    # Which leaves it
+    assert terminal("install", "claude-code").status == 0
     assert str(folder) in settings.read_text()
     assert terminal("uninstall", "claude-code").status == 0
     assert snapshot(user / ".claude") == before
@@ -582,7 +709,9 @@ def test_a_folder_for_claudes_memories_that_is_not_ours_stays(terminal: Any, use
 
 
 @pytest.mark.parametrize("text", [None, "", "# Mine", "# Mine\n", "# Mine\r\n\r\nx\r\n", "\n\n"])
-def test_a_paragraph_in_agents_md_comes_and_goes(terminal: Any, user: Path, monkeypatch: Any, text: str | None) -> None:
+def test_a_paragraph_in_agents_md_comes_and_goes(
+    terminal: Any, user: Path, monkeypatch: Any, text: str | None
+) -> None:
     monkeypatch.chdir(user)
     file = user / "AGENTS.md"
     if text is not None:
@@ -598,7 +727,9 @@ def test_a_paragraph_in_agents_md_comes_and_goes(terminal: Any, user: Path, monk
     assert (file.read_bytes().decode() if file.exists() else None) == text
 
 
-def test_erasing_a_memory_takes_copies_of_clients_files_that_quote_it(terminal: Any, user: Path) -> None:
+def test_erasing_a_memory_takes_copies_of_clients_files_that_quote_it(
+    terminal: Any, user: Path
+) -> None:
     for name in ("zanzibar-lighthouse-4711", "other"):
         placed("cursor", json.dumps({"mcpServers": {name: {"command": "true"}}}))
         assert terminal("install", "cursor").status == 0

@@ -1,4 +1,6 @@
-"""The LangGraph store: random operations give what `InMemoryStore` gives, and what is our own besides."""
+"""The LangGraph store: random operations give what `InMemoryStore` gives, and what is our own
+besides.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from hypothesis import strategies as st
 from memoranda import open_memory
 from memoranda.errors import InvalidInput
 
-base = pytest.importorskip("langgraph.store.base", reason="langgraph is not installed: pip install langgraph")
+base = pytest.importorskip(
+    "langgraph.store.base", reason="langgraph is not installed: pip install langgraph"
+)
 from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp  # noqa: E402
 from langgraph.store.memory import InMemoryStore  # noqa: E402
 
@@ -23,13 +27,21 @@ from memoranda.clients.langgraph import MemorandaStore  # noqa: E402
 LABELS = st.sampled_from(["users", "anna", "Bo Li", "陈", "a/b", "_x", "node_modules", "🙂"])
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
 PREFIXES = st.lists(LABELS, max_size=2).map(tuple)
-KEYS = st.sampled_from(["k", "K", " padded", "12", "true", "null", "a: b", "多", "x" * 200, "a/../b", "line\nbreak"])
+KEYS = st.sampled_from(
+    ["k", "K", " padded", "12", "true", "null", "a: b", "多", "x" * 200, "a/../b", "line\nbreak"]
+)
 NUMBERS = st.integers(-3, 3)
-SCALARS = st.one_of(NUMBERS, st.none(), st.booleans(), st.floats(allow_nan=False), st.text(max_size=8))
+SCALARS = st.one_of(
+    NUMBERS, st.none(), st.booleans(), st.floats(allow_nan=False), st.text(max_size=8)
+)
 VALUES = st.fixed_dictionaries(
-    {"n": NUMBERS}, optional={"text": st.text(max_size=20), "deep": st.dictionaries(KEYS, SCALARS, max_size=2),
-                              "list": st.lists(SCALARS, max_size=3)},
-)  # fmt: skip
+    {"n": NUMBERS},
+    optional={
+        "text": st.text(max_size=20),
+        "deep": st.dictionaries(KEYS, SCALARS, max_size=2),
+        "list": st.lists(SCALARS, max_size=3),
+    },
+)
 OPERATORS = st.sampled_from(["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"])
 FILTERS = st.one_of(
     st.none(),
@@ -41,23 +53,34 @@ FILTERS = st.one_of(
 PATHS = st.lists(st.one_of(LABELS, st.just("*")), min_size=1, max_size=3).map(tuple)
 CONDITIONS = st.builds(MatchCondition, st.sampled_from(["prefix", "suffix"]), PATHS)
 OPS = st.one_of(
-    st.builds(PutOp, NAMESPACES, KEYS, st.one_of(VALUES, VALUES, VALUES, st.none()), st.none(), st.none()),
+    st.builds(
+        PutOp, NAMESPACES, KEYS, st.one_of(VALUES, VALUES, VALUES, st.none()), st.none(), st.none()
+    ),
     st.builds(GetOp, NAMESPACES, KEYS, st.booleans()),
     st.builds(SearchOp, PREFIXES, FILTERS, st.just(10_000), st.just(0), st.none(), st.booleans()),
-    st.builds(ListNamespacesOp, st.lists(CONDITIONS, max_size=2).map(tuple) | st.none(),
-              st.integers(1, 3) | st.none(), st.just(10_000), st.just(0)),
-)  # fmt: skip
+    st.builds(
+        ListNamespacesOp,
+        st.lists(CONDITIONS, max_size=2).map(tuple) | st.none(),
+        st.integers(1, 3) | st.none(),
+        st.just(10_000),
+        st.just(0),
+    ),
+)
 
 
 def shown(result: Any) -> Any:
     """A result without times; a search, which has no order of its own, sorted."""
     if isinstance(result, list):
         return sorted((shown(each) for each in result), key=repr)
-    return (result.namespace, result.key, result.value) if isinstance(result, base.Item) else result
+    if isinstance(result, base.Item):
+        return (result.namespace, result.key, result.value)
+    return result
 
 
 def expected(oracle: InMemoryStore, ops: list[Any]) -> list[Any]:
-    """What the oracle gives; it also lists namespaces it was only asked for, or that are empty by now."""
+    """What the oracle gives; it also lists namespaces it was only asked for, or that are empty by
+    now.
+    """
     for name in [name for name, items in oracle._data.items() if not items]:
         del oracle._data[name]
     results: list[Any] = []
@@ -80,7 +103,10 @@ def test_random_operations_give_what_the_store_in_memory_gives(
         store = MemorandaStore(memory)
         for ops in batches:
             wanted = expected(oracle, ops)
-            got = asyncio.run(store.abatch(ops)) if runs_async else store.batch(ops)
+            if runs_async:
+                got = asyncio.run(store.abatch(ops))
+            else:
+                got = store.batch(ops)
             assert [shown(each) for each in got] == [shown(each) for each in wanted]
 
 
@@ -94,7 +120,9 @@ def test_pages_of_a_search_hold_every_item_once_and_the_newest_comes_first(tmp_p
     assert [item.key for page in pages for item in page] == list("6543210")
 
 
-def test_a_query_ranks_what_matches_and_the_key_value_tools_see_the_same_entry(tmp_path: Path) -> None:
+def test_a_query_ranks_what_matches_and_the_key_value_tools_see_the_same_entry(
+    tmp_path: Path,
+) -> None:
     from memoranda import Session
 
     with open_memory(tmp_path, agent="graph", face="langgraph") as memory:
@@ -105,7 +133,9 @@ def test_a_query_ranks_what_matches_and_the_key_value_tools_see_the_same_entry(t
         found = store.search(("users",), query="green tea")
         assert [(each.namespace, each.key) for each in found] == [(("users", "anna"), "food")]
         assert found[0].score
-        reply = Session(memory, tools=("kv",)).call("memory_recall", {"key": "food", "namespace": "users.anna"})
+        reply = Session(memory, tools=("kv",)).call(
+            "memory_recall", {"key": "food", "namespace": "users.anna"}
+        )
         assert "green tea" in reply.text
 
 
@@ -144,7 +174,9 @@ def test_an_item_lives_its_minutes_and_reading_begins_them_anew_unless_told_othe
 
 
 @pytest.mark.parametrize("value", [{"when": datetime(2026, 1, 1)}, {"set": {1}}, {"bytes": b"x"}])
-def test_a_value_that_is_no_json_is_refused_and_nothing_of_its_batch_is_written(tmp_path: Path, value: Any) -> None:
+def test_a_value_that_is_no_json_is_refused_and_nothing_of_its_batch_is_written(
+    tmp_path: Path, value: Any
+) -> None:
     with open_memory(tmp_path) as memory:
         store = MemorandaStore(memory)
         with pytest.raises(InvalidInput, match="must be JSON"):

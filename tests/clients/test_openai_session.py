@@ -1,4 +1,6 @@
-"""A session of the OpenAI Agents SDK: its transcript comes back exactly, where default search does not look."""
+"""A session of the OpenAI Agents SDK: its transcript comes back exactly, where default search does
+not look.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import pytest
 from memoranda import Query, open_memory
 from memoranda.errors import InvalidInput
 
-agents = pytest.importorskip("agents.memory", reason="openai-agents is not installed: pip install openai-agents")
+agents = pytest.importorskip(
+    "agents.memory", reason="openai-agents is not installed: pip install openai-agents"
+)
 
 from memoranda.clients.openai_agents import MemorandaSession  # noqa: E402
 from memoranda.note.model import TRACE_PROJECT  # noqa: E402
@@ -20,12 +24,17 @@ from memoranda.note.model import TRACE_PROJECT  # noqa: E402
 ITEMS: list[Any] = [
     {"role": "user", "content": "Where does the heron nest? [[link]]\n```\nfence\n```\n- [fact] x"},
     {"type": "function_call", "call_id": "1", "name": "f", "arguments": '{"a": "\\u2028"}'},
-    {"role": "assistant", "content": [{"type": "output_text", "text": "在湖边 \u2028\u0085 🙂 \ud800"}]},
+    {
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "在湖边 \u2028\u0085 🙂 \ud800"}],
+    },
 ]
 run = asyncio.run
 
 
-def test_items_come_back_exactly_in_their_order_also_in_another_process_of_the_same_home(tmp_path: Path) -> None:
+def test_items_come_back_exactly_in_their_order_also_in_another_process_of_the_same_home(
+    tmp_path: Path,
+) -> None:
     with open_memory(tmp_path, agent="support") as memory:
         session = MemorandaSession("chat/1 ..", memory)
         assert isinstance(session, agents.Session)
@@ -38,11 +47,15 @@ def test_items_come_back_exactly_in_their_order_also_in_another_process_of_the_s
         assert run(session.get_items(limit=2)) == ITEMS[1:]
         assert run(session.get_items(limit=0)) == []
         assert run(MemorandaSession("chat/2", memory).get_items()) == []
-        limited = MemorandaSession("chat/1 ..", memory, session_settings=agents.SessionSettings(limit=1))
+        limited = MemorandaSession(
+            "chat/1 ..", memory, session_settings=agents.SessionSettings(limit=1)
+        )
         assert run(limited.get_items()) == ITEMS[2:]
 
 
-def test_the_last_item_is_popped_until_none_is_left_and_a_session_can_be_cleared(tmp_path: Path) -> None:
+def test_the_last_item_is_popped_until_none_is_left_and_a_session_can_be_cleared(
+    tmp_path: Path,
+) -> None:
     with open_memory(tmp_path) as memory:
         session = MemorandaSession("s", memory)
         run(session.add_items(ITEMS[:1]))
@@ -63,11 +76,15 @@ def test_a_transcript_is_found_in_its_project_and_by_no_default_search(tmp_path:
 
 def test_many_programs_may_add_to_one_session_and_nothing_is_lost(tmp_path: Path) -> None:
     async def add(memory: Any) -> None:
-        await asyncio.gather(*(MemorandaSession("s", memory).add_items([{"n": n}]) for n in range(8)))
+        await asyncio.gather(
+            *(MemorandaSession("s", memory).add_items([{"n": n}]) for n in range(8))
+        )
 
     with open_memory(tmp_path) as memory:
         run(add(memory))
-        assert sorted(each["n"] for each in run(MemorandaSession("s", memory).get_items())) == list(range(8))
+        assert sorted(each["n"] for each in run(MemorandaSession("s", memory).get_items())) == list(
+            range(8)
+        )
 
 
 def test_what_cannot_be_kept_is_refused_with_a_reason(tmp_path: Path) -> None:
@@ -91,9 +108,13 @@ def test_a_runner_goes_on_where_the_session_stood(tmp_path: Path) -> None:
     seen: list[str] = []
 
     class Fake(Model):  # type: ignore[misc,unused-ignore]  # the SDK may be missing where types are checked
-        async def get_response(self, system_instructions: Any, input: Any, *args: Any, **more: Any) -> ModelResponse:
+        async def get_response(
+            self, system_instructions: Any, input: Any, *args: Any, **more: Any
+        ) -> ModelResponse:
             seen.append(json.dumps(input))
-            text = ResponseOutputText(annotations=[], text=f"answer {len(seen)}", type="output_text")
+            text = ResponseOutputText(
+                annotations=[], text=f"answer {len(seen)}", type="output_text"
+            )
             message = ResponseOutputMessage(
                 id="m", content=[text], role="assistant", status="completed", type="message"
             )
@@ -104,9 +125,11 @@ def test_a_runner_goes_on_where_the_session_stood(tmp_path: Path) -> None:
 
     async def ask(memory: Any, text: str) -> str:
         result = await Runner.run(
-            Agent("a", model=Fake()), text, session=MemorandaSession("s", memory),
+            Agent("a", model=Fake()),
+            text,
+            session=MemorandaSession("s", memory),
             run_config=RunConfig(tracing_disabled=True),
-        )  # fmt: skip
+        )
         return str(result.final_output)
 
     with open_memory(tmp_path) as memory:

@@ -1,5 +1,5 @@
-"""The programs of samples/frameworks with fake models: each model asks for `write_note`, is told that it is done, and
-says so. Run by `make check-frameworks`; what is not installed is skipped.
+"""The programs of samples/frameworks with fake models: each model asks for `write_note`, is told
+that it is done, and says so. Run by `make check-frameworks`; what is not installed is skipped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ from memoranda import open_memory
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "frameworks"
-NOTE = {"title": "Kiln", "content": "The kiln needs cone 6 and a slow cooling.", "directory": "facts"}
+NOTE = {
+    "title": "Kiln",
+    "content": "The kiln needs cone 6 and a slow cooling.",
+    "directory": "facts",
+}
 PACKAGES = os.environ.get("MEMORANDA_NPM", "")
 """The folder npm installed `ai` and `@ai-sdk/mcp` into."""
 
@@ -49,7 +53,11 @@ def check_written(home: Path, answer: str) -> None:
 def test_openai_agents_use_the_memory_over_mcp(tmp_path: Path) -> None:
     pytest.importorskip("agents", reason="openai-agents is not installed: make check-frameworks")
     from agents import Model, ModelResponse, Usage
-    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+    from openai.types.responses import (
+        ResponseFunctionToolCall,
+        ResponseOutputMessage,
+        ResponseOutputText,
+    )
 
     class FakeModel(Model):
         async def get_response(self, *_: Any, input: Any, tools: Any, **__: Any) -> ModelResponse:
@@ -58,7 +66,12 @@ def test_openai_agents_use_the_memory_over_mcp(tmp_path: Path) -> None:
                 said = {"id": "m", "role": "assistant", "status": "completed", "type": "message"}
                 return ModelResponse([ResponseOutputMessage(content=[text], **said)], Usage(), None)
             assert "write_note" in [tool.name for tool in tools]
-            call = {"name": "write_note", "arguments": json.dumps(NOTE), "call_id": "c", "type": "function_call"}
+            call = {
+                "name": "write_note",
+                "arguments": json.dumps(NOTE),
+                "call_id": "c",
+                "type": "function_call",
+            }
             return ModelResponse([ResponseFunctionToolCall(**call)], Usage(), None)
 
         def stream_response(self, *_: Any, **__: Any) -> Any:
@@ -69,22 +82,34 @@ def test_openai_agents_use_the_memory_over_mcp(tmp_path: Path) -> None:
 
 
 def test_pydantic_ai_uses_the_memory_over_mcp(tmp_path: Path) -> None:
-    pytest.importorskip("pydantic_ai.mcp", reason="pydantic-ai is not installed: make check-frameworks")
+    pytest.importorskip(
+        "pydantic_ai.mcp", reason="pydantic-ai is not installed: make check-frameworks"
+    )
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import FunctionModel
 
     def answer(messages: Any, info: Any) -> Any:
-        if any("Kiln" in str(part.content) for part in messages[-1].parts if part.part_kind == "tool-return"):
+        if any(
+            "Kiln" in str(part.content)
+            for part in messages[-1].parts
+            if part.part_kind == "tool-return"
+        ):
             return ModelResponse(parts=[TextPart("Done.")])
         assert "write_note" in [tool.name for tool in info.function_tools]
         return ModelResponse(parts=[ToolCallPart("write_note", NOTE)])
 
     recipe = load(SAMPLES / "pydantic_ai_mcp.py")
-    check_written(tmp_path, asyncio.run(recipe.main("Keep this.", str(tmp_path), FunctionModel(answer))))
+    check_written(
+        tmp_path, asyncio.run(recipe.main("Keep this.", str(tmp_path), FunctionModel(answer)))
+    )
 
 
-def test_the_claude_agent_sdk_uses_the_memory_over_mcp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("claude_agent_sdk", reason="claude-agent-sdk is not installed: make check-frameworks")
+def test_the_claude_agent_sdk_uses_the_memory_over_mcp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(
+        "claude_agent_sdk", reason="claude-agent-sdk is not installed: make check-frameworks"
+    )
     import try_clients as fake
 
     monkeypatch.setattr(fake.Model, "writer", "claude")
@@ -93,12 +118,18 @@ def test_the_claude_agent_sdk_uses_the_memory_over_mcp(tmp_path: Path, monkeypat
     threading.Thread(target=server.serve_forever, daemon=True).start()
     quiet = ("DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC")
     address = f"http://127.0.0.1:{server.server_address[1]}"
-    for name, value in {"HOME": str(tmp_path), "ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "sk-fake",
-                        **dict.fromkeys(quiet, "1")}.items():  # fmt: skip
+    for name, value in {
+        "HOME": str(tmp_path),
+        "ANTHROPIC_BASE_URL": address,
+        "ANTHROPIC_API_KEY": "sk-fake",
+        **dict.fromkeys(quiet, "1"),
+    }.items():
         monkeypatch.setenv(name, value)
     try:
         recipe = load(SAMPLES / "claude_agent_sdk.py")
-        told = asyncio.run(asyncio.wait_for(recipe.main("Keep this.", str(tmp_path / "memory")), 120))
+        told = asyncio.run(
+            asyncio.wait_for(recipe.main("Keep this.", str(tmp_path / "memory")), 120)
+        )
         check_written(tmp_path / "memory", told)
     finally:
         server.shutdown()
@@ -132,7 +163,11 @@ def test_the_vercel_ai_sdk_uses_the_memory_over_mcp(tmp_path: Path) -> None:
     (folder / "ask.mjs").write_text(ASK.replace("NOTE", json.dumps(json.dumps(NOTE))), "utf-8")
     server = [sys.executable, ["-m", "memoranda", "--home", str(tmp_path), "mcp"]]
     done = subprocess.run(
-        ["node", "ask.mjs", json.dumps(server)], cwd=folder, capture_output=True, text=True, timeout=60
+        ["node", "ask.mjs", json.dumps(server)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     check_written(tmp_path, done.stdout)

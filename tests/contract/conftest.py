@@ -28,7 +28,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
 
 @pytest.fixture
 def emptied(shared: Tools) -> Tools:
-    """The home of the module's tests without their notes, for those that mind neither its history nor its folders."""
+    """The home of the module's tests without their notes, for those that mind neither its history
+    nor its folders.
+    """
     for project in shared.memory.projects:
         for each in project.root.glob("*"):
             shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()

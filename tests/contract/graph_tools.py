@@ -44,17 +44,26 @@ class Nodes:
         return self.reply(tool, arguments).text
 
     def entity(self, name: str, *observations: str, kind: str = "thing") -> None:
-        self("create_entities", entities=[{"name": name, "entityType": kind, "observations": list(observations)}])
+        self(
+            "create_entities",
+            entities=[{"name": name, "entityType": kind, "observations": list(observations)}],
+        )
 
     def relate(self, *triples: str) -> None:
         split = [triple.split() for triple in triples]
-        self("create_relations", relations=[{"from": a, "to": c, "relationType": b} for a, b, c in split])
+        self(
+            "create_relations",
+            relations=[{"from": a, "to": c, "relationType": b} for a, b, c in split],
+        )
 
     def names(self, tool: str, **arguments: Any) -> list[str]:
         return [each["name"] for each in self(tool, **arguments)["entities"]]
 
     def triples(self, tool: str, **arguments: Any) -> list[str]:
-        return [f"{r['from']} {r['relationType']} {r['to']}" for r in self(tool, **arguments)["relations"]]
+        return [
+            f"{r['from']} {r['relationType']} {r['to']}"
+            for r in self(tool, **arguments)["relations"]
+        ]
 
     def files(self, project: str = "graph") -> dict[str, str]:
         root = self.memory.home / project
@@ -91,14 +100,18 @@ class GraphFile:
         self.nodes("add_observations", observations=[{"entityName": name, "contents": [*texts]}])
 
     def drop(self, name: str, *texts: str) -> None:
-        self.nodes("delete_observations", deletions=[{"entityName": name, "observations": [*texts]}])
+        self.nodes(
+            "delete_observations", deletions=[{"entityName": name, "observations": [*texts]}]
+        )
 
     def delete(self, *names: str) -> None:
         self.nodes("delete_entities", entityNames=[*names])
 
     def warnings(self) -> list[str]:
         meta = self.nodes.reply("read_graph", {}).meta
-        return meta["memoranda/warnings"] if meta else []
+        if meta:
+            return meta["memoranda/warnings"]
+        return []
 
     def log(self) -> list[str]:
         return [each.verb for each in self.memory.log()]
@@ -149,8 +162,8 @@ with open_memory(home, watch=False) as memory:
         graph.add_observations([("Ada", ["x"])])
 os._exit(7)
 """
-"""Changes a graph file and dies: at the `count`-th call of os.NAME, right `after NAME`, or having written only `count`
-bytes of an append (`torn`). Status 7: it lived."""
+"""Changes a graph file and dies: at the `count`-th call of os.NAME, right `after NAME`, or having
+written only `count` bytes of an append (`torn`). Status 7: it lived."""
 
 
 def die(kept: GraphFile, point: str, count: int, change: str = "append") -> int:

@@ -1,4 +1,6 @@
-"""What tells a home in a folder from one in a database, for tests that run on both: see `--home-kind`."""
+"""What tells a home in a folder from one in a database, for tests that run on both: see
+`--home-kind`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ DISK = "it is about what a disk or a file refuses; tests/postgres has a server t
 
 
 def prepared(home: Path) -> Path:
-    """The home, made already if it is in a database: what is then put into it by hand is committed there, all of it."""
+    """The home, made already if it is in a database: what is then put into it by hand is committed
+    there, all of it.
+    """
     if in_database():
         open_memory(home, watch=False).close()
     return home
@@ -35,12 +39,14 @@ def notes_below(found: dict[str, Any]) -> dict[str, Any]:
 
 def place_for(memory: Memory, name: str, folder: Path) -> Path:
     """Where a project of this name may be: the folder, or the one of its space."""
-    return memory.home / "projects" / name if in_database() else folder
+    if in_database():
+        return memory.home / "projects" / name
+    return folder
 
 
 def with_projects(home: Path, **folders: Path) -> dict[str, Any]:
-    """What `open_memory` is to be given so that these folders are projects; in a database, where each is one of its
-    space, the path given leads there."""
+    """What `open_memory` is to be given so that these folders are projects; in a database, where
+    each is one of its space, the path given leads there."""
     if not in_database():
         return {"projects": folders}
     with open_memory(home, watch=False) as memory:

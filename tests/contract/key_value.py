@@ -13,12 +13,17 @@ from memoranda import Memory, faces
 from memoranda.faces.tool import Registry
 
 LIMIT = 25_000
-CASES = json.loads((Path(__file__).parent / "data" / "kv_replies.json").read_text(encoding="utf-8"))["cases"]
+CASES = json.loads(
+    (Path(__file__).parent / "data" / "kv_replies.json").read_text(encoding="utf-8")
+)["cases"]
 NAMES = [case["name"] for case in CASES]
 _MASKS = {
-    "<TSMS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<TS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
-    "<INT>": r"\d+", "<SIZE>": r"\d+\.\d (?:B|KB|MB)", "<PATH>": r'/[^\n"]*',
-}  # fmt: skip
+    "<TSMS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
+    "<TS>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
+    "<INT>": r"\d+",
+    "<SIZE>": r"\d+\.\d (?:B|KB|MB)",
+    "<PATH>": r'/[^\n"]*',
+}
 
 
 class KeyValue:
@@ -59,7 +64,8 @@ class KeyValue:
 
     def value(self, key: str, namespace: str = "default") -> str:
         """A whole value, in as many recalls as it takes."""
-        pieces, offset = [], 0
+        pieces = []
+        offset = 0
         while offset is not None:
             fields = self.ok("recall", key=key, namespace=namespace, offset=offset)
             pieces.append(fields["value"])
@@ -68,7 +74,10 @@ class KeyValue:
 
     def found(self, query: str, **arguments: Any) -> list[tuple[str, str]]:
         """(namespace, key) of what a search finds."""
-        return [(each["namespace"], each["key"]) for each in self.ok("search", query=query, **arguments)["results"]]
+        return [
+            (each["namespace"], each["key"])
+            for each in self.ok("search", query=query, **arguments)["results"]
+        ]
 
     def as_agent(self, name: str) -> KeyValue:
         """The same entries for another caller."""
@@ -87,17 +96,26 @@ class KeyValue:
 
     def files(self) -> dict[str, bytes]:
         """Every file of the project with its bytes."""
-        return {str(each.relative_to(self.root)): each.read_bytes() for each in self.root.rglob("*") if each.is_file()}
+        return {
+            str(each.relative_to(self.root)): each.read_bytes()
+            for each in self.root.rglob("*")
+            if each.is_file()
+        }
 
 
-def play(case: dict[str, Any], call: Callable[[str, dict[str, Any]], tuple[str, bool]],
-         wait: Callable[[float], object]) -> None:  # fmt: skip
+def play(
+    case: dict[str, Any],
+    call: Callable[[str, dict[str, Any]], tuple[str, bool]],
+    wait: Callable[[float], object],
+) -> None:
     """Run the steps of a case; `call` gives (text, is error), `wait` lets seconds pass."""
     for step in case["steps"]:
         if "sleep" in step:
             wait(step["sleep"])
             continue
-        text, failed = call(step["tool"], {name: _whole(value) for name, value in step["args"].items()})
+        text, failed = call(
+            step["tool"], {name: _whole(value) for name, value in step["args"].items()}
+        )
         assert failed == step["is_error"], text
         assert len(text) <= step.get("max_chars", LIMIT)
         if "text" in step:
@@ -107,4 +125,6 @@ def play(case: dict[str, Any], call: Callable[[str, dict[str, Any]], tuple[str, 
 
 
 def _whole(value: Any) -> Any:
-    return value["repeat"][0] * value["repeat"][1] if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return value["repeat"][0] * value["repeat"][1]
+    return value

@@ -11,8 +11,8 @@ from typing import Any
 
 
 class LanguageModel:
-    """`content` is what the model says; `status` and `body` replace the whole answer. `asked`: requests so far,
-    each as (path, headers, body). While `holding` is clear no answer is given."""
+    """`content` is what the model says; `status` and `body` replace the whole answer. `asked`:
+    requests so far, each as (path, headers, body). While `holding` is clear no answer is given."""
 
     def __init__(self, port: int):
         self.url = f"http://127.0.0.1:{port}/v1"
@@ -31,7 +31,9 @@ class LanguageModel:
     def answer(self) -> bytes:
         if self.body is not None:
             return self.body
-        return json.dumps({"choices": [{"message": {"role": "assistant", "content": self.content}}]}).encode()
+        return json.dumps(
+            {"choices": [{"message": {"role": "assistant", "content": self.content}}]}
+        ).encode()
 
 
 @contextmanager
@@ -52,7 +54,8 @@ def language_model() -> Iterator[LanguageModel]:
                 self.end_headers()
                 self.wfile.write(data)
             except OSError:
-                pass  # the client did not wait
+                # The client did not wait
+                pass
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -1,4 +1,6 @@
-"""The cases of bank_cases.json: their steps carried out, replies and files compared with what they expect."""
+"""The cases of bank_cases.json: their steps carried out, replies and files compared with what they
+expect.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from contract.home_kinds import prepared
 from contract.tables import assert_has
 from memoranda import Memory, faces
 
-CASES = json.loads((Path(__file__).parent / "data" / "bank_cases.json").read_text(encoding="utf-8"))["cases"]
+CASES = json.loads(
+    (Path(__file__).parent / "data" / "bank_cases.json").read_text(encoding="utf-8")
+)["cases"]
 NAMES = [case["name"] for case in CASES]
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
@@ -32,21 +36,31 @@ class Ground:
             each.mkdir(parents=True)
         self.banks = prepared(self.home) / "banks"
 
-    def repository(self, name: str, head: str = "ref: refs/heads/main", sub: str = "", origin: str = "") -> Path:
+    def repository(
+        self, name: str, head: str = "ref: refs/heads/main", sub: str = "", origin: str = ""
+    ) -> Path:
         """A repository as Git leaves it, as far as anybody looks."""
         root = self.scratch / name
         (root / ".git").mkdir(parents=True, exist_ok=True)
         (root / sub).mkdir(parents=True, exist_ok=True)
         (root / ".git" / "HEAD").write_text(head + "\n")
         if origin:
-            (root / ".git" / "config").write_text(f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {origin}\n')
+            (root / ".git" / "config").write_text(
+                f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {origin}\n'
+            )
         return root
 
     def outside(self) -> dict[str, bytes]:
         """Every file that is neither in the banks nor our own."""
         ours = (self.banks, self.home / ".memoranda")
-        files = (each for each in self.folder.rglob("*") if each.is_file() and not each.is_symlink())
-        return {str(each): each.read_bytes() for each in files if not any(own in each.parents for own in ours)}
+        files = (
+            each for each in self.folder.rglob("*") if each.is_file() and not each.is_symlink()
+        )
+        return {
+            str(each): each.read_bytes()
+            for each in files
+            if not any(own in each.parents for own in ours)
+        }
 
     def run(self, case: dict[str, Any], call: Call) -> None:
         """All steps of a case, one after the other."""
@@ -72,7 +86,10 @@ class Ground:
     def check(self, step: dict[str, Any], text: str, is_error: bool, structured: Any) -> None:
         """Compare a reply, and the file it should have left, with a step."""
         assert is_error == step["is_error"], text
-        data = structured if text.startswith("Input validation error: ") else json.loads(text)
+        if text.startswith("Input validation error: "):
+            data = structured
+        else:
+            data = json.loads(text)
         assert structured == data
         if "json_has" in step:
             assert_has(data, step["json_has"], is_same)
@@ -94,7 +111,9 @@ class Ground:
 
 def is_same(wanted: str, found: Any) -> bool:
     """Whether a text is the one wanted; `<TS>` is a time."""
-    return TIME.fullmatch(found) is not None if wanted == "<TS>" else found == wanted
+    if wanted == "<TS>":
+        return TIME.fullmatch(found) is not None
+    return found == wanted
 
 
 class Banks:
@@ -142,4 +161,7 @@ class Banks:
         """Every file below the banks: bytes and modification time."""
         root = self.memory.project("banks").root
         files = (each for each in root.rglob("*") if each.is_file())
-        return {str(each.relative_to(root)): (each.read_bytes(), each.stat().st_mtime_ns) for each in files}
+        return {
+            str(each.relative_to(root)): (each.read_bytes(), each.stat().st_mtime_ns)
+            for each in files
+        }

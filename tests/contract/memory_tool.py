@@ -1,4 +1,6 @@
-"""The cases of memory_tool.json: setting a store up, checking results and what lies on disk afterwards."""
+"""The cases of memory_tool.json: setting a store up, checking results and what lies on disk
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,17 @@ from typing import Any
 
 from contract.home_kinds import prepared
 
-CASES = json.loads((Path(__file__).parent / "data" / "memory_tool.json").read_text(encoding="utf-8"))["cases"]
+CASES = json.loads(
+    (Path(__file__).parent / "data" / "memory_tool.json").read_text(encoding="utf-8")
+)["cases"]
 NAMES = [case["name"] for case in CASES]
 _LEAKS = re.compile(r"Traceback|Error\b.*\bErrno|\b[A-Z]\w+Error\b|\bErrno\b")
 
 
 class Store:
-    """The /memories folder of a home, seen from outside, and a folder beside the home nobody may touch."""
+    """The /memories folder of a home, seen from outside, and a folder beside the home nobody may
+    touch.
+    """
 
     def __init__(self, home: Path):
         self.home = prepared(home)
@@ -59,7 +65,9 @@ class Store:
         place.write_bytes(data)
 
     def check(self, case: dict[str, Any]) -> None:
-        """Compare the store with the case's `expect_files`, and the folder beside it with what it was."""
+        """Compare the store with the case's `expect_files`, and the folder beside it with what it
+        was.
+        """
         assert sorted(p.name for p in self.outside.iterdir()) == ["secret.txt"]
         assert (self.outside / "secret.txt").read_text() == "the secret"
         if "expect_files" not in case:
@@ -99,7 +107,10 @@ def check_reply(op: dict[str, Any], text: str, is_error: bool, home: Path) -> No
     if "text" in expect:
         assert text == expect["text"]
     else:
-        match = re.fullmatch if expect.get("match") == "fullmatch" else re.search
+        if expect.get("match") == "fullmatch":
+            match = re.fullmatch
+        else:
+            match = re.search
         assert match(expect["regex"], text), text
     assert str(home) not in text
     if is_error:
@@ -107,11 +118,16 @@ def check_reply(op: dict[str, Any], text: str, is_error: bool, home: Path) -> No
 
 
 def answered(result: dict[str, Any]) -> tuple[str, bool]:
-    """The text of a tools/call result and whether it is an error; its form is checked (contract 000a, 5)."""
+    """The text of a tools/call result and whether it is an error; its form is checked (contract
+    000a, 5).
+    """
     (block,) = result["content"]
     assert block["type"] == "text"
-    text, is_error = block["text"], result["isError"]
-    assert result.get("structuredContent") == ({"error": text, "is_error": True} if is_error else None)
+    text = block["text"]
+    is_error = result["isError"]
+    assert result.get("structuredContent") == (
+        {"error": text, "is_error": True} if is_error else None
+    )
     return text, is_error
 
 

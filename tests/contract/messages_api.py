@@ -9,7 +9,9 @@ from typing import Any
 
 
 class MessagesApi:
-    """Answers each request with the next of `turns`, each a list of tool inputs; after the last with a text."""
+    """Answers each request with the next of `turns`, each a list of tool inputs; after the last
+    with a text.
+    """
 
     def __init__(self, turns: list[list[dict[str, Any]]]):
         self.turns = turns
@@ -57,15 +59,21 @@ class MessagesApi:
         """For each turn the [text, is_error] of its tool results, in the order of the calls."""
         found = []
         for turn, (_, _, body) in enumerate(self.requests[1:]):
-            blocks = [block for block in body["messages"][-1]["content"] if block["type"] == "tool_result"]
+            blocks = [
+                block for block in body["messages"][-1]["content"] if block["type"] == "tool_result"
+            ]
             assert [block["tool_use_id"] for block in blocks] == [
                 f"toolu_{turn}_{n}" for n in range(len(self.turns[turn]))
             ]
-            found.append([[_text(block["content"]), bool(block.get("is_error"))] for block in blocks])
+            found.append(
+                [[_text(block["content"]), bool(block.get("is_error"))] for block in blocks]
+            )
         return found
 
     def __enter__(self) -> MessagesApi:
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         self._thread.start()
         return self
 

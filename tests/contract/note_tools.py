@@ -23,7 +23,9 @@ class Tools:
         self.registry = registry or faces.registry(["memory", "notes"], memory.settings)
 
     def call(self, tool: str, **arguments: Any) -> Reply:
-        """The reply, whatever it is. A note tool's text is bounded, its data there, an error's both equal."""
+        """The reply, whatever it is. A note tool's text is bounded, its data there, an error's both
+        equal.
+        """
         reply = self.registry.call(self.memory, tool, arguments)
         if tool != "memory":
             assert len(reply.text) <= TEXT_LIMIT
@@ -100,15 +102,21 @@ def put(file: Path, text: str | bytes) -> Path:
 
 
 def seen(root: Path, but: Collection[str] = ()) -> dict[str, tuple[Any, ...]]:
-    """Everything below a folder, itself included, but these folders: kind, mode, mtime, and bytes, link target or names
-    held."""
+    """Everything below a folder, itself included, but these folders: kind, mode, mtime, and bytes,
+    link target or names held."""
     found: dict[str, tuple[Any, ...]] = {}
     for place, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if os.path.relpath(os.path.join(place, name), root) not in but]
+        folders[:] = [
+            name for name in folders if os.path.relpath(os.path.join(place, name), root) not in but
+        ]
         for name in [".", *folders, *files]:
             path = os.path.normpath(os.path.join(place, name))
             status = os.lstat(path)
-            found[os.path.relpath(path, root)] = (status.st_mode, status.st_mtime_ns, _held(path, status.st_mode))
+            found[os.path.relpath(path, root)] = (
+                status.st_mode,
+                status.st_mtime_ns,
+                _held(path, status.st_mode),
+            )
     return found
 
 
@@ -117,9 +125,13 @@ def _held(path: str, mode: int) -> Any:
         return os.readlink(path)
     if stat.S_ISDIR(mode):
         return sorted(os.listdir(path))
-    return Path(path).read_bytes() if stat.S_ISREG(mode) else None
+    if stat.S_ISREG(mode):
+        return Path(path).read_bytes()
+    return None
 
 
 def texts(root: Path) -> dict[str, bytes]:
     """Every file below a folder with its bytes."""
-    return {str(each.relative_to(root)): each.read_bytes() for each in root.rglob("*") if each.is_file()}
+    return {
+        str(each.relative_to(root)): each.read_bytes() for each in root.rglob("*") if each.is_file()
+    }

@@ -1,4 +1,6 @@
-"""The tables of cases below `data`, which say nothing of Python, and how what is found is compared with them."""
+"""The tables of cases below `data`, which say nothing of Python, and how what is found is compared
+with them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def pattern(expected: str, masks: Mapping[str, str]) -> str:
 
 
 def assert_has(found: Any, wanted: Any, is_same: Callable[[str, Any], bool], at: str = "$") -> None:
-    """`found` holds all of `wanted`: objects may have more keys, lists have as many items; `is_same` compares texts."""
+    """`found` holds all of `wanted`: objects may have more keys, lists have as many items;
+    `is_same` compares texts.
+    """
     if isinstance(wanted, dict):
         for key, value in wanted.items():
             assert key in found, f"{at}.{key} is missing"

@@ -1,4 +1,6 @@
-"""Contract 000a, 12.1 and 12.9: every case, each way the tool is offered; nothing leaks, nothing outside changes."""
+"""Contract 000a, 12.1 and 12.9: every case, each way the tool is offered; nothing leaks, nothing
+outside changes.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +37,24 @@ def surroundings(folder: Path) -> dict[str, tuple[Any, ...]]:
 
 
 LINKS = {
-    "to-file": "a.md", "to-folder": "folder", "dangling": "nothing", "loop": "loop", "through-loop": "loop/x",
-    "out-file": "../outside/secret.txt", "out-folder": "../outside", "out-dangling": "../outside/nothing",
-    "folder/up": "..", "root": ".", "absolute": "/etc",
-}  # fmt: skip
+    "to-file": "a.md",
+    "to-folder": "folder",
+    "dangling": "nothing",
+    "loop": "loop",
+    "through-loop": "loop/x",
+    "out-file": "../outside/secret.txt",
+    "out-folder": "../outside",
+    "out-dangling": "../outside/nothing",
+    "folder/up": "..",
+    "root": ".",
+    "absolute": "/etc",
+}
 
 
 def with_links(folder: Path) -> Path:
     """A memories folder with files and with links of every kind, and a folder beside it."""
-    root, outside = folder / "home" / "memories", folder / "home" / "outside"
+    root = folder / "home" / "memories"
+    outside = folder / "home" / "outside"
     (root / "folder").mkdir(parents=True)
     outside.mkdir()
     (outside / "secret.txt").write_text("the secret")
@@ -80,9 +91,15 @@ def test_a_listing_shows_links_that_stay_inside_and_no_others(linked):
     text, failed = tool(command="view", path="/memories")
     assert not failed
     assert [line.split("\t")[1] for line in text.split("\n")[1:]] == [
-        "/memories", "/memories/a.md", "/memories/folder/", "/memories/folder/b.md", "/memories/folder/up/",
-        "/memories/root/", "/memories/to-file", "/memories/to-folder/",
-    ]  # fmt: skip
+        "/memories",
+        "/memories/a.md",
+        "/memories/folder/",
+        "/memories/folder/b.md",
+        "/memories/folder/up/",
+        "/memories/root/",
+        "/memories/to-file",
+        "/memories/to-folder/",
+    ]
     assert "8B\t/memories/to-file" in text
 
 
@@ -101,13 +118,21 @@ WRITES = {
 @pytest.mark.parametrize(
     "name",
     [
-        "out-file", "out-folder", "out-folder/secret.txt", "out-folder/new/x", "out-dangling", "out-dangling/x",
+        "out-file",
+        "out-folder",
+        "out-folder/secret.txt",
+        "out-folder/new/x",
+        "out-dangling",
+        "out-dangling/x",
         "absolute/x/y",
     ],
-)  # fmt: skip
-def test_a_link_that_leads_out_is_refused_by_every_command_that_follows_links(linked, command, name):
+)
+def test_a_link_that_leads_out_is_refused_by_every_command_that_follows_links(
+    linked, command, name
+):
     root, tool = linked
-    before, path = seen(root.parent / "outside"), f"/memories/{name}"
+    before = seen(root.parent / "outside")
+    path = f"/memories/{name}"
     assert tool(command=command, path=path, **WRITES[command]) == (ESCAPE.format(path=path), True)
     assert seen(root.parent / "outside") == before
 
@@ -130,7 +155,10 @@ def test_a_link_to_nothing_is_taken_for_create_and_missing_for_the_others(linked
     path = "/memories/dangling"
     assert tool(command="create", path=path, file_text="x") == (f"File {path} already exists", True)
     for command in ("view", "str_replace", "insert"):
-        assert tool(command=command, path=path, **WRITES[command]) == (MISSING.format(path=path), True)
+        assert tool(command=command, path=path, **WRITES[command]) == (
+            MISSING.format(path=path),
+            True,
+        )
     assert not (root / "nothing").exists()
 
 
@@ -138,7 +166,9 @@ def test_a_link_to_nothing_is_taken_for_create_and_missing_for_the_others(linked
 def test_below_a_link_to_nothing_a_file_makes_the_folder_it_names(linked):
     root, tool = linked
     assert not tool(command="create", path="/memories/dangling/b.md", file_text="b")[1]
-    assert not tool(command="rename", old_path="/memories/dangling/b.md", new_path="/memories/dangling/n/c.md")[1]
+    assert not tool(
+        command="rename", old_path="/memories/dangling/b.md", new_path="/memories/dangling/n/c.md"
+    )[1]
     assert (root / "nothing" / "n" / "c.md").read_text() == "b"
     assert os.readlink(root / "dangling") == "nothing"
 
@@ -159,7 +189,8 @@ def test_edits_write_through_a_link_inside_and_the_link_stays(linked):
 @pytest.mark.parametrize("name", LINKS)
 def test_rename_moves_and_delete_removes_the_link_itself(linked, name):
     root, tool = linked
-    path, before = f"/memories/{name}", seen(root.parent / "outside")
+    path = f"/memories/{name}"
+    before = seen(root.parent / "outside")
     files = {path: what for path, what in shape(root).items() if what[0] == "file"}
     assert tool(command="rename", old_path=path, new_path="/memories/moved") == (
         f"Successfully renamed {path} to /memories/moved",
@@ -167,7 +198,10 @@ def test_rename_moves_and_delete_removes_the_link_itself(linked, name):
     )
     assert os.readlink(root / "moved") == LINKS[name]
     assert not os.path.lexists(root / name)
-    assert tool(command="delete", path="/memories/moved") == ("Successfully deleted /memories/moved", False)
+    assert tool(command="delete", path="/memories/moved") == (
+        "Successfully deleted /memories/moved",
+        False,
+    )
     assert not os.path.lexists(root / "moved")
     assert {path: what for path, what in shape(root).items() if what[0] == "file"} == files
     assert seen(root.parent / "outside") == before
@@ -180,10 +214,18 @@ def test_a_rename_names_the_path_that_leads_out(linked):
     for old, new, bad in [
         ("/memories/a.md", "/memories/out-folder/x", "/memories/out-folder/x"),
         ("/memories/out-folder/secret.txt", "/memories/x", "/memories/out-folder/secret.txt"),
-        ("/memories/out-folder/secret.txt", "/memories/absolute/x", "/memories/out-folder/secret.txt"),
+        (
+            "/memories/out-folder/secret.txt",
+            "/memories/absolute/x",
+            "/memories/out-folder/secret.txt",
+        ),
     ]:
         assert tool(command="rename", old_path=old, new_path=new) == (ESCAPE.format(path=bad), True)
-    for new in ("/memories/out-folder/new/x", "/memories/folder/in/itself", "/memories/to-folder/in/itself"):
+    for new in (
+        "/memories/out-folder/new/x",
+        "/memories/folder/in/itself",
+        "/memories/to-folder/in/itself",
+    ):
         text, failed = tool(command="rename", old_path="/memories/folder", new_path=new)
         assert failed
         check_silence(text, root)
@@ -195,7 +237,9 @@ NASTY = st.lists(
     st.sampled_from(TABLES["hostile_parts"]),
     max_size=5,
 )
-TEXTS = st.one_of(st.none(), st.integers(-2, 9), st.booleans(), st.text(max_size=5), st.lists(st.integers(-2, 4)))
+TEXTS = st.one_of(
+    st.none(), st.integers(-2, 9), st.booleans(), st.text(max_size=5), st.lists(st.integers(-2, 4))
+)
 
 
 @st.composite
@@ -204,7 +248,9 @@ def inputs(draw) -> dict[str, Any]:
     prefix = draw(st.sampled_from(["/memories/", "memories/", "/memories", "/", ""]))
     paths = [prefix + "/".join(draw(NASTY)) for _ in range(3)]
     given = dict(zip(("path", "old_path", "new_path"), paths, strict=True))
-    given["command"] = draw(st.sampled_from(["view", "create", "str_replace", "insert", "delete", "rename", "undo"]))
+    given["command"] = draw(
+        st.sampled_from(["view", "create", "str_replace", "insert", "delete", "rename", "undo"])
+    )
     for name in ("file_text", "old_str", "new_str", "insert_line", "insert_text", "view_range"):
         given[name] = draw(TEXTS)
     return given
@@ -233,7 +279,8 @@ def test_no_input_leaks_or_changes_anything_outside(tmp_path):
 
 
 Call = Callable[[dict[str, Any], Any], tuple[str, bool]]
-"""A tool input, and the terminal of the test: the text of the result, and whether it is an error."""
+"""A tool input, and the terminal of the test: the text of the result, and whether it is an error.
+"""
 
 
 @contextmanager
@@ -243,7 +290,9 @@ def served(home: Path) -> Iterator[Call]:
 
         def call(given: dict[str, Any], terminal: Any) -> tuple[str, bool]:
             reply = client.call("memory", given)
-            assert reply["structured"] == ({"error": reply["text"], "is_error": True} if reply["is_error"] else None)
+            assert reply["structured"] == (
+                {"error": reply["text"], "is_error": True} if reply["is_error"] else None
+            )
             return reply["text"], reply["is_error"]
 
         yield call
@@ -283,8 +332,12 @@ WAYS = {
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str], tuple[Store, Call]]]:
-    """A store by its configuration and the way it is called; each lasts for the module, as a server does."""
+def opened(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[str, str], tuple[Store, Call]]]:
+    """A store by its configuration and the way it is called; each lasts for the module, as a server
+    does.
+    """
     with ExitStack() as ends:
 
         @cache
@@ -301,19 +354,29 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, 
 def carried(case: dict[str, Any], way: str) -> bool:
     """Whether this way can carry the case: the SDK knows only its own commands."""
     commands = [arguments(op).get("command") for op in case["ops"]]
-    return "adapter" not in way or all(isinstance(each, str) and each != "undo_edit" for each in commands)
+    return "adapter" not in way or all(
+        isinstance(each, str) and each != "undo_edit" for each in commands
+    )
 
 
 @pytest.mark.promise("000a-12.1", "000a-12.7", "000a-12.9")
 @pytest.mark.parametrize(
     ("way", "case"),
-    [pytest.param(way, case, id=f"{way}: {case['name']}") for way in WAYS for case in CASES if carried(case, way)],
+    [
+        pytest.param(way, case, id=f"{way}: {case['name']}")
+        for way in WAYS
+        for case in CASES
+        if carried(case, way)
+    ],
 )
 def test_every_case(way: str, case: dict[str, Any], opened: Any, terminal: Any) -> None:
     assert case.get("options", {}) in ({}, {"create_existing": "error"})
-    store, call = opened(way, "memory_tool:\n  create_existing: error\n" if "options" in case else "")
+    store, call = opened(
+        way, "memory_tool:\n  create_existing: error\n" if "options" in case else ""
+    )
     store.fill(case)
-    if not (store.home / ".memoranda").exists():  # the first call makes it
+    # The first call makes it
+    if not (store.home / ".memoranda").exists():
         call({"command": "view", "path": "/memories"}, terminal)
     before = surroundings(store.home.parent)
     for op in case["ops"]:
@@ -329,4 +392,7 @@ def test_the_settings_reach_the_description(tmp_path):
     (tmp_path / "config.yaml").write_text("memory_tool:\n  create_existing: error\n")
     described = faces.registry(["memory"], load(tmp_path)).tools["memory"].description
     assert "an existing file is refused" in described
-    assert "overwritten" in faces.registry(["memory"], load(tmp_path / "other")).tools["memory"].description
+    assert (
+        "overwritten"
+        in faces.registry(["memory"], load(tmp_path / "other")).tools["memory"].description
+    )

@@ -33,8 +33,12 @@ def servers(home: Path) -> Iterator[list[ServerProcess]]:
         yield [one, two]
 
 
-def send_at_once(server: ServerProcess, calls: list[dict[str, Any]]) -> Callable[[], list[tuple[str, bool]]]:
-    """Send all calls as one piece; the function gives their answers, which must come in the order sent."""
+def send_at_once(
+    server: ServerProcess, calls: list[dict[str, Any]]
+) -> Callable[[], list[tuple[str, bool]]]:
+    """Send all calls as one piece; the function gives their answers, which must come in the order
+    sent.
+    """
     requests = [
         {
             "jsonrpc": "2.0",
@@ -59,8 +63,22 @@ def test_a_hundred_edits_sent_at_once_each_needing_the_one_before_all_succeed(se
     path = "/memories/counter.md"
     calls: list[dict[str, Any]] = [{"command": "create", "path": path, "file_text": "count 0\n"}]
     for n in range(EDITS):
-        calls.append({"command": "str_replace", "path": path, "old_str": f"count {n}\n", "new_str": f"count {n + 1}\n"})
-        calls.append({"command": "insert", "path": path, "insert_line": n + 1, "insert_text": f"line {n + 1}"})
+        calls.append(
+            {
+                "command": "str_replace",
+                "path": path,
+                "old_str": f"count {n}\n",
+                "new_str": f"count {n + 1}\n",
+            }
+        )
+        calls.append(
+            {
+                "command": "insert",
+                "path": path,
+                "insert_line": n + 1,
+                "insert_text": f"line {n + 1}",
+            }
+        )
     calls.append({"command": "view", "path": path})
     replies = send_at_once(servers[0], calls)()
     assert [text for text, failed in replies if failed] == []
@@ -94,14 +112,24 @@ def test_a_view_shows_what_was_sent_before_it_and_nothing_sent_after(servers):
 @pytest.mark.promise("000a-12.4")
 def test_two_servers_with_fifty_edits_each_on_one_file_lose_none(servers, home):
     path = "/memories/both.md"
-    servers[0].text("memory", {"command": "create", "path": path, "file_text": "first 0.\nsecond 0.\n"})
+    servers[0].text(
+        "memory", {"command": "create", "path": path, "file_text": "first 0.\nsecond 0.\n"}
+    )
     waiting = []
     for server, name in zip(servers, ("first", "second"), strict=True):
         calls = []
         for n in range(EDITS // 2):
-            old, new = f"{name} {n}.", f"{name} {n + 1}."
+            old = f"{name} {n}."
+            new = f"{name} {n + 1}."
             calls.append({"command": "str_replace", "path": path, "old_str": old, "new_str": new})
-            calls.append({"command": "insert", "path": path, "insert_line": 0, "insert_text": f"line of {name} {n}"})
+            calls.append(
+                {
+                    "command": "insert",
+                    "path": path,
+                    "insert_line": 0,
+                    "insert_text": f"line of {name} {n}",
+                }
+            )
         waiting.append(send_at_once(server, calls))
     for answers in waiting:
         assert [text for text, failed in answers() if failed] == []
@@ -115,11 +143,20 @@ def test_two_servers_with_fifty_edits_each_on_one_file_lose_none(servers, home):
 
 def edits(thread: int) -> list[dict[str, Any]]:
     """Edits of one thread, each needing the one before."""
-    path, calls = "/memories/threads.md", []
+    path = "/memories/threads.md"
+    calls = []
     for n in range(13):
-        old, new = f"thread {thread}: {n}.", f"thread {thread}: {n + 1}."
+        old = f"thread {thread}: {n}."
+        new = f"thread {thread}: {n + 1}."
         calls.append({"command": "str_replace", "path": path, "old_str": old, "new_str": new})
-        calls.append({"command": "insert", "path": path, "insert_line": 4, "insert_text": f"{thread} wrote {n}"})
+        calls.append(
+            {
+                "command": "insert",
+                "path": path,
+                "insert_line": 4,
+                "insert_text": f"{thread} wrote {n}",
+            }
+        )
     return calls
 
 
@@ -133,18 +170,22 @@ START = {
 def check_threads(home: Path) -> None:
     lines = (home / "memories" / "threads.md").read_text().splitlines()
     assert lines[:4] == [f"thread {thread}: 13." for thread in range(4)]
-    assert sorted(lines[4:]) == sorted(f"{thread} wrote {n}" for thread in range(4) for n in range(13))
+    assert sorted(lines[4:]) == sorted(
+        f"{thread} wrote {n}" for thread in range(4) for n in range(13)
+    )
 
 
 @pytest.mark.promise("000a-12.4")
 def test_four_threads_through_one_tool_lose_none(tmp_path):
-    tool, refused = MemoryTool(tmp_path / "home"), []
+    tool = MemoryTool(tmp_path / "home")
+    refused = []
 
     def work(thread: int) -> None:
         try:
             for call in edits(thread):
                 tool.call(call)
-        except Exception as error:  # told below: a thread's own exception fails no test
+        # Told below: a thread's own exception fails no test
+        except Exception as error:
             refused.append(error)
 
     tool.call(START)
@@ -196,7 +237,9 @@ def unnoticed(file: Path, data: bytes) -> None:
 
 
 @pytest.mark.promise("000a-12.11")
-@pytest.mark.parametrize("another_program", [in_place, replaced, unnoticed], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "another_program", [in_place, replaced, unnoticed], ids=lambda each: each.__name__
+)
 @pytest.mark.parametrize(
     ("edit", "wanted"),
     [
@@ -205,8 +248,11 @@ def unnoticed(file: Path, data: bytes) -> None:
     ],
     ids=["str_replace", "insert"],
 )
-def test_an_edit_goes_on_top_of_what_another_program_wrote(servers, home, another_program, edit, wanted):
-    path, file = "/memories/other.md", home / "memories" / "other.md"
+def test_an_edit_goes_on_top_of_what_another_program_wrote(
+    servers, home, another_program, edit, wanted
+):
+    path = "/memories/other.md"
+    file = home / "memories" / "other.md"
     servers[0].text("memory", {"command": "create", "path": path, "file_text": "one\ntwo\nthree\n"})
     servers[0].text("memory", {"command": "view", "path": path})
     another_program(file, b"1NE\ntwo\nthree\n")
@@ -217,7 +263,8 @@ def test_an_edit_goes_on_top_of_what_another_program_wrote(servers, home, anothe
 
 @pytest.mark.promise("000a-12.11")
 def test_what_another_program_took_away_or_made_is_seen_by_the_next_command(servers, home):
-    path, file = "/memories/other.md", home / "memories" / "other.md"
+    path = "/memories/other.md"
+    file = home / "memories" / "other.md"
     servers[0].text("memory", {"command": "create", "path": path, "file_text": "one\n"})
     file.unlink()
     replace = {"command": "str_replace", "path": path, "old_str": "one", "new_str": "two"}

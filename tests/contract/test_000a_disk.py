@@ -39,7 +39,9 @@ CALLS = [
 
 def check_modes(root: Path) -> None:
     folders = [root, *(root / name for name in ("a", "a/b", "e", "e/f"))]
-    assert {str(place): mode(place) for place in folders} == {str(place): 0o700 for place in folders}
+    assert {str(place): mode(place) for place in folders} == {
+        str(place): 0o700 for place in folders
+    }
     assert [mode(root / name) for name in ("d.md", "e/f/g.md")] == [0o600, 0o600]
 
 
@@ -125,7 +127,10 @@ def test_a_file_with_as_many_lines_as_allowed_is_shown_and_with_one_more_refused
     assert (lines[0], lines[-2], lines[-1]) == ("     1\tx", "999998\tx", "999999\t")
     end = {"command": "view", "path": path, "view_range": [LINES, 2**40]}
     assert large.text("memory", end) == f"{header}\n999999\t"
-    large.text("memory", {"command": "insert", "path": path, "insert_line": LINES - 1, "insert_text": "the end"})
+    large.text(
+        "memory",
+        {"command": "insert", "path": path, "insert_line": LINES - 1, "insert_text": "the end"},
+    )
     for more in ({}, {"view_range": [1, 2]}):
         reply = answered(large.call("memory", {"command": "view", "path": path, **more}))
         assert reply == (f"File {path} exceeds maximum line limit of 999,999 lines.", True)
@@ -139,8 +144,12 @@ def test_a_view_longer_than_the_owner_allows_is_cut_at_a_line_and_says_how_to_go
     with connected(home, "--tools", "memory", user=tmp_path) as server:
 
         def view(text: str, **more: object) -> list[str]:
-            server.text("memory", {"command": "create", "path": "/memories/a.md", "file_text": text})
-            return server.text("memory", {"command": "view", "path": "/memories/a.md", **more}).split("\n")[1:]
+            server.text(
+                "memory", {"command": "create", "path": "/memories/a.md", "file_text": text}
+            )
+            return server.text(
+                "memory", {"command": "view", "path": "/memories/a.md", **more}
+            ).split("\n")[1:]
 
         text = "line one\nline two\nline three\nline four\n"
         *shown, last = view(text)

@@ -19,10 +19,14 @@ TABLES = tables("memory_history")
 
 FILES = {
     "a.md": "\ufeff---\ntitle: [broken\n---\none\r\ntwo\rthree\u2028\n\n".encode(),
-    "bytes.bin": b"caf\xe9\0\xff", "empty.md": b"", "folder/b.md": b"- [fact] zebra #t\n- knows [[a]]\n",
-    "folder/.hidden": b"hidden\n", "folder/deep/er/c.md": b"no final newline",
-    "folder/node_modules/d.js": b"d\n", "folder/bytes.bin": b"\xfe\xff",
-}  # fmt: skip
+    "bytes.bin": b"caf\xe9\0\xff",
+    "empty.md": b"",
+    "folder/b.md": b"- [fact] zebra #t\n- knows [[a]]\n",
+    "folder/.hidden": b"hidden\n",
+    "folder/deep/er/c.md": b"no final newline",
+    "folder/node_modules/d.js": b"d\n",
+    "folder/bytes.bin": b"\xfe\xff",
+}
 CHANGES = TABLES["changes"]
 
 
@@ -34,7 +38,8 @@ def filled(home: Path) -> Path:
         (root / name).write_bytes(data)
     (root / "folder" / "void").mkdir()
     for folder in (root, *(each for each in root.rglob("*") if each.is_dir())):
-        folder.chmod(0o700)  # a folder that comes back has the mode of a new one
+        # A folder that comes back has the mode of a new one
+        folder.chmod(0o700)
     (root / "a.md").chmod(0o644)
     (root / "folder" / "b.md").chmod(0o640)
     os.symlink("folder/b.md", root / "link")
@@ -92,7 +97,10 @@ def test_the_log_names_command_file_and_agent_and_a_deleted_folder_is_one_entry(
     tool.call(CHANGES["delete a folder"])
     tool.call(CHANGES["create over text"])
     entries = terminal("log", "--json").json["entries"]
-    assert [(each["verb"], each["project"], each["path"], each["agent"], each["face"]) for each in entries] == [
+    assert [
+        (each["verb"], each["project"], each["path"], each["agent"], each["face"])
+        for each in entries
+    ] == [
         ("create", "memories", "a.md", "a", "anthropic"),
         ("delete", "memories", "folder/", "a", "anthropic"),
     ]
@@ -128,9 +136,16 @@ def test_undo_by_another_process_is_seen_by_a_running_server_at_once(tmp_path):
         shown = server.text("memory", view)
         server.text("memory", CHANGES["delete a folder"])
         assert server.call("memory", view)["isError"]
-        assert server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"]["total"] == 0
+        assert (
+            server.call("search_notes", {"query": "zebra", "project": "memories"})[
+                "structuredContent"
+            ]["total"]
+            == 0
+        )
         run_memory(tmp_path / "home", "undo")
         assert server.text("memory", view) == shown
-        found = server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"]["results"]
+        found = server.call("search_notes", {"query": "zebra", "project": "memories"})[
+            "structuredContent"
+        ]["results"]
         assert [hit["file_path"] for hit in found] == ["folder/b.md"]
     assert shape(root) == before

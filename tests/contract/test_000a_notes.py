@@ -1,4 +1,6 @@
-"""Contract 000a, 12.10: files of the memory tool are at once notes to other tools, in every process."""
+"""Contract 000a, 12.10: files of the memory tool are at once notes to other tools, in every
+process.
+"""
 
 from __future__ import annotations
 
@@ -51,23 +53,32 @@ def memory(servers) -> Iterator[Any]:
 
 
 def found(server: ServerProcess, query: str) -> list[str]:
-    results = server.call("search_notes", {"project": "memories", "query": query})["structuredContent"]["results"]
+    results = server.call("search_notes", {"project": "memories", "query": query})[
+        "structuredContent"
+    ]["results"]
     return [hit["file_path"] for hit in results]
 
 
 def recent(server: ServerProcess) -> list[str]:
     given = {"project": "memories", "timeframe": "1h", "page_size": 100}
-    return [each["file_path"] for each in server.call("recent_activity", given)["structuredContent"]["results"]]
+    return [
+        each["file_path"]
+        for each in server.call("recent_activity", given)["structuredContent"]["results"]
+    ]
 
 
 def context(server: ServerProcess, address: str) -> dict[str, Any] | None:
     """What build_context says of one note; None when there is none."""
     result = server.call("build_context", {"url": address})
-    return None if result["isError"] else result["structuredContent"]["results"][0]
+    if result["isError"]:
+        return None
+    return result["structuredContent"]["results"][0]
 
 
 @pytest.mark.promise("000a-12.10")
-def test_a_file_is_shown_at_once_under_its_new_path_after_a_rename_and_not_after_delete(servers, memory):
+def test_a_file_is_shown_at_once_under_its_new_path_after_a_rename_and_not_after_delete(
+    servers, memory
+):
     memory("create", path="/memories/user/pen.md", file_text=TEXT)
     for server in servers:
         assert found(server, "zebrapen") == ["user/pen.md"]
@@ -77,15 +88,17 @@ def test_a_file_is_shown_at_once_under_its_new_path_after_a_rename_and_not_after
             ("style", ["talk"]),
             ("tool", []),
         ]
-        assert [(each["type"], each["target"]) for each in around["relations"]] == [("knows", "Customer database")]
+        assert [(each["type"], each["target"]) for each in around["relations"]] == [
+            ("knows", "Customer database")
+        ]
     memory("rename", old_path="/memories/user/pen.md", new_path="/memories/patterns/writing/pen.md")
     for server in servers:
         assert found(server, "zebrapen") == ["patterns/writing/pen.md"]
         assert recent(server) == ["patterns/writing/pen.md"]
         assert context(server, "memory://memories/user/pen") is None
-        assert context(server, "memory://memories/patterns/writing/pen")["primary_result"]["file_path"] == (
-            "patterns/writing/pen.md"
-        )
+        assert context(server, "memory://memories/patterns/writing/pen")["primary_result"][
+            "file_path"
+        ] == ("patterns/writing/pen.md")
     memory("delete", path="/memories/patterns/writing/pen.md")
     for server in servers:
         assert found(server, "zebrapen") == recent(server) == []
@@ -96,10 +109,17 @@ def test_a_file_is_shown_at_once_under_its_new_path_after_a_rename_and_not_after
 def test_edits_are_found_at_once_and_what_they_replaced_is_not(servers, memory):
     memory("create", path="/memories/a.txt", file_text="the quick giraffe\n")
     memory("str_replace", path="/memories/a.txt", old_str="giraffe", new_str="okapi")
-    memory("insert", path="/memories/a.txt", insert_line=1, insert_text="- [fact] tapirs sleep #zoo")
+    memory(
+        "insert", path="/memories/a.txt", insert_line=1, insert_text="- [fact] tapirs sleep #zoo"
+    )
     for server in servers:
         assert found(server, "giraffe") == []
-        assert found(server, "okapi") == found(server, "tapirs") == found(server, "tag:zoo") == ["a.txt"]
+        assert (
+            found(server, "okapi")
+            == found(server, "tapirs")
+            == found(server, "tag:zoo")
+            == ["a.txt"]
+        )
     memory("create", path="/memories/a.txt", file_text="")
     for server in servers:
         assert found(server, "okapi") == []
@@ -112,7 +132,11 @@ def test_a_folder_is_renamed_and_deleted_with_all_its_notes(servers, memory):
         memory("create", path=f"/memories/zoo/{name}.md", file_text="a wombat\n")
     memory("rename", old_path="/memories/zoo", new_path="/memories/park")
     for server in servers:
-        assert sorted(found(server, "wombat")) == ["park/deep/three.md", "park/one.md", "park/two.md"]
+        assert sorted(found(server, "wombat")) == [
+            "park/deep/three.md",
+            "park/one.md",
+            "park/two.md",
+        ]
     memory("delete", path="/memories/park")
     for server in servers:
         assert found(server, "wombat") == recent(server) == []
@@ -121,7 +145,11 @@ def test_a_folder_is_renamed_and_deleted_with_all_its_notes(servers, memory):
 @pytest.mark.promise("000a-12.10")
 def test_a_link_resolves_when_its_note_is_written_and_is_open_when_it_goes(servers, memory):
     memory("create", path="/memories/user/pen.md", file_text=TEXT)
-    memory("create", path="/memories/projects/customers.md", file_text="---\ntitle: Customer database\n---\nrows\n")
+    memory(
+        "create",
+        path="/memories/projects/customers.md",
+        file_text="---\ntitle: Customer database\n---\nrows\n",
+    )
     for server in servers:
         (relation,) = context(server, "memory://memories/user/pen")["relations"]
         assert relation["permalink"] == "memories/projects/customers"
@@ -132,9 +160,12 @@ def test_a_link_resolves_when_its_note_is_written_and_is_open_when_it_goes(serve
 
 
 HIDDEN = [
-    "/memories/.secret.md", "/memories/.folder/a.md", "/memories/b/.c/d.md", "/memories/node_modules/e.md",
+    "/memories/.secret.md",
+    "/memories/.folder/a.md",
+    "/memories/b/.c/d.md",
+    "/memories/node_modules/e.md",
     "/memories/b/node_modules/f.md",
-]  # fmt: skip
+]
 
 
 @pytest.mark.promise("000a-12.10", "000a-12.1")
@@ -143,11 +174,15 @@ def test_a_hidden_name_works_by_its_exact_path_and_is_never_listed_or_found(serv
     memory("create", path=path, file_text="a platypus\n")
     memory("str_replace", path=path, old_str="a ", new_str="the ")
     memory("insert", path=path, insert_line=1, insert_text="platypus again")
-    assert memory("view", path=path).endswith("     1\tthe platypus\n     2\tplatypus again\n     3\t")
+    assert memory("view", path=path).endswith(
+        "     1\tthe platypus\n     2\tplatypus again\n     3\t"
+    )
     name = path.removeprefix("/memories/")
     listing = memory("view", path="/memories").split("\n", 1)[1]
     assert name not in listing
-    assert not any(part in listing for part in name.split("/") if part.startswith((".", "node_modules")))
+    assert not any(
+        part in listing for part in name.split("/") if part.startswith((".", "node_modules"))
+    )
     for server in servers:
         assert found(server, "platypus") == recent(server) == []
     memory("rename", old_path=path, new_path="/memories/seen/now.md")
@@ -173,23 +208,33 @@ def test_a_folder_that_stops_being_hidden_is_found_and_the_other_way_round(serve
 
 
 @pytest.mark.promise("000a-12.10", "000a-12.1")
-@pytest.mark.parametrize(("old", "new"), [("notes/read me.md", "notes/Read Me.md"), ("notes", "NOTES")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("notes/read me.md", "notes/Read Me.md"), ("notes", "NOTES")]
+)
 def test_a_rename_in_case_only_works_for_files_and_folders(servers, memory, home, old, new):
     memory("create", path="/memories/notes/read me.md", file_text="a quokka\n")
-    assert memory("rename", old_path=f"/memories/{old}", new_path=f"/memories/{new}").startswith("Successfully renamed")
+    assert memory("rename", old_path=f"/memories/{old}", new_path=f"/memories/{new}").startswith(
+        "Successfully renamed"
+    )
     path = "notes/read me.md".replace(old, new)
-    assert [str(each.relative_to(home / "memories")) for each in (home / "memories").rglob("*.md")] == [path]
+    assert [
+        str(each.relative_to(home / "memories")) for each in (home / "memories").rglob("*.md")
+    ] == [path]
     for server in servers:
         assert found(server, "quokka") == [path]
 
 
 @pytest.mark.promise("000a-12.10")
-def test_text_of_any_length_is_found_to_its_end_and_bytes_that_are_no_text_are_left_alone(servers, memory, home):
+def test_text_of_any_length_is_found_to_its_end_and_bytes_that_are_no_text_are_left_alone(
+    servers, memory, home
+):
     memory("create", path="/memories/long.log", file_text="word " * 100_000 + "numbat\n")
     (home / "memories" / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\xff numbat")
     for server in servers:
         assert found(server, "numbat") == ["long.log"]
-        text, failed = answered(server.call("memory", {"command": "view", "path": "/memories/image.png"}))
+        text, failed = answered(
+            server.call("memory", {"command": "view", "path": "/memories/image.png"})
+        )
         assert failed
         assert "UTF-8" in text
     assert (home / "memories" / "image.png").read_bytes() == b"\x89PNG\r\n\x1a\n\xff numbat"

@@ -20,9 +20,9 @@ from serve.process import ServerProcess, connected
 
 TABLES = tables("memory_protocol")
 
-PUBLISHED = json.loads((Path(__file__).parent / "data" / "tools_memory_notes.json").read_text(encoding="utf-8"))[
-    "tools"
-][0]
+PUBLISHED = json.loads(
+    (Path(__file__).parent / "data" / "tools_memory_notes.json").read_text(encoding="utf-8")
+)["tools"][0]
 PROTOCOL = """\
 IMPORTANT: ALWAYS VIEW YOUR MEMORY DIRECTORY BEFORE DOING ANYTHING ELSE.
 MEMORY PROTOCOL:
@@ -33,7 +33,14 @@ ASSUME INTERRUPTION: Your context window might be reset at any moment, so you ri
 losing any progress that is not recorded in your memory directory."""
 FOLDERS = ("user/", "projects/", "sessions/", "patterns/")
 NOTE_TOOLS = ("search_notes", "recent_activity", "build_context")
-HEADINGS = ["Protocol", "Where things go", "A memory file", "Three patterns", "Finding it again", "Keeping it good"]
+HEADINGS = [
+    "Protocol",
+    "Where things go",
+    "A memory file",
+    "Three patterns",
+    "Finding it again",
+    "Keeping it good",
+]
 WHEN = datetime(2026, 5, 7, tzinfo=UTC)
 OWNERS = ["Answer in French — toujours.", "Never mention the lighthouse."]
 CONFIGURATIONS = {
@@ -47,7 +54,9 @@ CONFIGURATIONS = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory) -> Iterator[Any]:
-    """`served(configuration, *arguments)`: the module's server of that kind, and its handshake's answer."""
+    """`served(configuration, *arguments)`: the module's server of that kind, and its handshake's
+    answer.
+    """
     servers: dict[tuple[str, ...], tuple[ServerProcess, dict[str, Any]]] = {}
     with ExitStack() as ends:
 
@@ -72,7 +81,9 @@ def listed(server: ServerProcess) -> list[dict[str, Any]]:
 def without_descriptions(value: Any) -> Any:
     """A schema without its descriptions, which may be reworded."""
     if isinstance(value, dict):
-        return {key: without_descriptions(each) for key, each in value.items() if key != "description"}
+        return {
+            key: without_descriptions(each) for key, each in value.items() if key != "description"
+        }
     return value
 
 
@@ -103,11 +114,18 @@ def test_with_the_note_tools_it_comes_first_and_is_the_same(served):
 )
 def test_every_bad_input_is_answered_by_the_tool(served, given):
     server, _ = served("plain", "--tools", "memory")
-    text, failed = answered(server.ask("tools/call", {"name": "memory", "arguments": given})["result"])
+    text, failed = answered(
+        server.ask("tools/call", {"name": "memory", "arguments": given})["result"]
+    )
     assert failed
     check_silence(text)
     assert text.startswith(("Parameter `", "Invalid path: "))
-    if not isinstance(given, dict) or given.get("command") not in ("view", "rename", "create", "insert"):
+    if not isinstance(given, dict) or given.get("command") not in (
+        "view",
+        "rename",
+        "create",
+        "insert",
+    ):
         for command in ("view", "create", "str_replace", "insert", "delete", "rename"):
             assert command in text
 
@@ -116,8 +134,15 @@ def test_every_bad_input_is_answered_by_the_tool(served, given):
 @pytest.mark.parametrize("name", ["path", "file_text"])
 def test_text_that_is_no_unicode_is_refused_with_the_parameters_name(served, name):
     server, _ = served("plain", "--tools", "memory")
-    given = {"command": "create", "path": "/memories/a.md", "file_text": "x"} | {name: "/memories/\ud800"}
-    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory", "arguments": given}}
+    given = {"command": "create", "path": "/memories/a.md", "file_text": "x"} | {
+        name: "/memories/\ud800"
+    }
+    request = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "memory", "arguments": given},
+    }
     server.write(json.dumps(request).encode() + b"\n")
     text, failed = answered(server.receive()["result"])
     assert failed
@@ -129,9 +154,21 @@ def test_what_clients_send_in_other_words_is_understood(served):
     server, _ = served("plain", "--tools", "memory")
     path = "/memories/tolerant.md"
     for given in [
-        {"command": "create", "path": "memories/tolerant.md", "file_text": "1\n2\n3\n", "view_range": None, "more": 1},
+        {
+            "command": "create",
+            "path": "memories/tolerant.md",
+            "file_text": "1\n2\n3\n",
+            "view_range": None,
+            "more": 1,
+        },
         {"command": "view", "path": path, "view_range": "[" * 5000, "new_str": 7, "file_text": 7},
-        {"command": "insert", "path": path, "insert_line": " 3 ", "insert_text": "4", "old_str": None},
+        {
+            "command": "insert",
+            "path": path,
+            "insert_line": " 3 ",
+            "insert_text": "4",
+            "old_str": None,
+        },
         {"command": "insert", "path": path, "insert_line": 4.0, "insert_text": "5"},
         {"command": "str_replace", "path": path, "old_str": "1\n", "new_str": None},
         {"command": "rename", "path": path, "new_path": "/memories//./tolerant2.md"},
@@ -157,10 +194,18 @@ def test_the_description_says_what_create_does_with_an_existing_file(served):
 def test_create_refuses_an_existing_file_when_told_so_and_nothing_changes(served):
     server, _ = served("refusing", "--tools", "memory")
     create = {"command": "create", "path": "/memories/new/once.md", "file_text": "first"}
-    assert answered(server.call("memory", create)) == ("File created successfully at: /memories/new/once.md", False)
+    assert answered(server.call("memory", create)) == (
+        "File created successfully at: /memories/new/once.md",
+        False,
+    )
     again = create | {"file_text": "second"}
-    assert answered(server.call("memory", again)) == ("File /memories/new/once.md already exists", True)
-    assert server.text("memory", {"command": "view", "path": "/memories/new/once.md"}).endswith("     1\tfirst")
+    assert answered(server.call("memory", again)) == (
+        "File /memories/new/once.md already exists",
+        True,
+    )
+    assert server.text("memory", {"command": "view", "path": "/memories/new/once.md"}).endswith(
+        "     1\tfirst"
+    )
 
 
 def parts(told: str) -> tuple[str, str]:
@@ -174,7 +219,9 @@ def parts(told: str) -> tuple[str, str]:
     ("configuration", "arguments"),
     [*((each, ("--tools", "memory")) for each in CONFIGURATIONS), ("plain", ()), ("sentences", ())],
 )
-def test_the_instructions_hold_protocol_folders_and_rules_within_their_limit(served, configuration, arguments):
+def test_the_instructions_hold_protocol_folders_and_rules_within_their_limit(
+    served, configuration, arguments
+):
     told = served(configuration, *arguments)[1]["instructions"]
     ours, owner = parts(told)
     assert ours.startswith(PROTOCOL)
@@ -190,7 +237,11 @@ def test_the_instructions_hold_protocol_folders_and_rules_within_their_limit(ser
 @pytest.mark.promise("000a-12.12")
 @pytest.mark.parametrize(
     ("configuration", "arguments"),
-    [("one sentence", ("--tools", "memory")), ("sentences", ("--tools", "memory")), ("sentences", ())],
+    [
+        ("one sentence", ("--tools", "memory")),
+        ("sentences", ("--tools", "memory")),
+        ("sentences", ()),
+    ],
 )
 def test_the_owners_sentences_come_last_and_as_written(served, configuration, arguments):
     _, owner = parts(served(configuration, *arguments)[1]["instructions"])
@@ -228,10 +279,20 @@ def test_the_guide_is_one_prompt_without_arguments_and_with_a_sentence(served):
 def test_the_guide_has_its_headings_within_its_limit(served, configuration):
     text = guide(served(configuration, "--tools", "memory")[0])
     outside_examples = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    owner = ["From the owner"] if configuration != "plain" else []
+    if configuration != "plain":
+        owner = ["From the owner"]
+    else:
+        owner = []
     assert re.findall(r"^## (.+)$", outside_examples, re.MULTILINE) == HEADINGS + owner
     assert len(text) <= 8000
-    for words in (*FOLDERS, *NOTE_TOOLS, 'project="memories"', "str_replace", "secret", "instruction"):
+    for words in (
+        *FOLDERS,
+        *NOTE_TOOLS,
+        'project="memories"',
+        "str_replace",
+        "secret",
+        "instruction",
+    ):
         assert words in text
     if configuration == "sentences":
         assert text.rstrip().endswith("\n".join(OWNERS))
@@ -245,5 +306,13 @@ def test_every_example_of_the_guide_is_a_note_with_observations(served):
     for number, example in enumerate(examples):
         note = parse_note(example, project="memories", path=f"example-{number}.md", changed=WHEN)
         assert note.observations
-        assert (note.type, bool(note.title), bool(note.tags), note.warnings) == ("memory", True, True, [])
-    assert any(parse_note(each, project="memories", path="x.md", changed=WHEN).relations for each in examples)
+        assert (note.type, bool(note.title), bool(note.tags), note.warnings) == (
+            "memory",
+            True,
+            True,
+            [],
+        )
+    assert any(
+        parse_note(each, project="memories", path="x.md", changed=WHEN).relations
+        for each in examples
+    )

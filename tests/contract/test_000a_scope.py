@@ -1,4 +1,6 @@
-"""Contract 000a, 12.13: files of an agent's scope, seen by the agent itself, another one, and the owner."""
+"""Contract 000a, 12.13: files of an agent's scope, seen by the agent itself, another one, and the
+owner.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from memoranda.anthropic import MemoryTool
 from serve.process import ServerProcess, connected
 
 OF_A = "---\nscope: agent:a\n---\n- [fact] zebra\n"
-SEEING, OTHERS = ("a", "owner"), ("b",)
+SEEING = ("a", "owner")
+OTHERS = ("b",)
 Call = Callable[..., tuple[str, bool]]
 
 
@@ -36,7 +39,9 @@ def callers(home: Path) -> Iterator[dict[str, Call]]:
             return error.content, True
 
     def on(server: ServerProcess) -> Call:
-        return lambda command, **given: answered(server.call("memory", {"command": command, **given}))
+        return lambda command, **given: answered(
+            server.call("memory", {"command": command, **given})
+        )
 
     with connected(home, "--agent", "a") as a, connected(home, "--agent", "b") as b:
         yield {"a": on(a), "b": on(b), "owner": owner}
@@ -45,12 +50,18 @@ def callers(home: Path) -> Iterator[dict[str, Call]]:
 
 @pytest.fixture
 def root(home: Path, callers: dict[str, Call]) -> Path:
-    """The memories folder, fresh: a file of agent a's alone, one in a shared folder, and files for all."""
+    """The memories folder, fresh: a file of agent a's alone, one in a shared folder, and files for
+    all.
+    """
     root = home / "memories"
     for name in ("mine.md", "shared", "moved.md", "moved", "new.md"):
         if (root / name).exists():
             assert not callers["owner"]("delete", path=f"/memories/{name}")[1]
-    for name, text in {"mine.md": OF_A, "shared/mine.md": OF_A, "shared/all.md": "for all\n"}.items():
+    for name, text in {
+        "mine.md": OF_A,
+        "shared/mine.md": OF_A,
+        "shared/all.md": "for all\n",
+    }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return root
@@ -65,7 +76,9 @@ EDITS = {
 
 @pytest.mark.promise("000a-12.13")
 @pytest.mark.parametrize("command", EDITS)
-def test_view_and_edits_work_for_its_agent_and_the_owner_and_say_does_not_exist_to_others(callers, root, command):
+def test_view_and_edits_work_for_its_agent_and_the_owner_and_say_does_not_exist_to_others(
+    callers, root, command
+):
     missing = "The path /memories/mine.md does not exist. Please provide a valid path."
     before = shape(root)
     for name in OTHERS:
@@ -80,7 +93,12 @@ def test_view_and_edits_work_for_its_agent_and_the_owner_and_say_does_not_exist_
 
 @pytest.mark.promise("000a-12.13")
 def test_it_is_listed_for_its_agent_and_the_owner_alone(callers, root):
-    everything = ["/memories/mine.md", "/memories/shared/", "/memories/shared/all.md", "/memories/shared/mine.md"]
+    everything = [
+        "/memories/mine.md",
+        "/memories/shared/",
+        "/memories/shared/all.md",
+        "/memories/shared/mine.md",
+    ]
     for name in SEEING + OTHERS:
         text, _ = callers[name]("view", path="/memories")
         shown = [line.split("\t")[1] for line in text.split("\n")[2:]]
@@ -93,17 +111,24 @@ def test_its_place_is_taken_for_others(callers, root, name):
     before = shape(root)
     unusable = ("The path /memories/mine.md cannot be used. Choose another one.", True)
     assert callers[name]("create", path="/memories/mine.md", file_text="x") == unusable
-    assert callers[name]("rename", old_path="/memories/shared/all.md", new_path="/memories/mine.md") == unusable
+    assert (
+        callers[name]("rename", old_path="/memories/shared/all.md", new_path="/memories/mine.md")
+        == unusable
+    )
     assert shape(root) == before
 
 
 @pytest.mark.promise("000a-12.13")
 @pytest.mark.parametrize("name", OTHERS)
-def test_others_can_neither_delete_nor_rename_it_and_it_stays_when_its_folder_goes(callers, root, name):
+def test_others_can_neither_delete_nor_rename_it_and_it_stays_when_its_folder_goes(
+    callers, root, name
+):
     before = shape(root)
     gone = ("The path /memories/mine.md does not exist", True)
     assert callers[name]("delete", path="/memories/mine.md") == gone
-    assert callers[name]("rename", old_path="/memories/mine.md", new_path="/memories/moved.md") == gone
+    assert (
+        callers[name]("rename", old_path="/memories/mine.md", new_path="/memories/moved.md") == gone
+    )
     assert shape(root) == before
     assert not callers[name]("rename", old_path="/memories/shared", new_path="/memories/moved")[1]
     assert (root / "moved" / "all.md").exists()
@@ -129,14 +154,17 @@ def test_its_agent_and_the_owner_overwrite_rename_and_delete_it(callers, root, n
 @pytest.mark.promise("000a-12.13")
 def test_a_file_without_a_scope_is_for_everyone(callers, root):
     for name in SEEING + OTHERS:
-        text, failed = callers[name]("insert", path="/memories/shared/all.md", insert_line=1, insert_text=f"by {name}")
+        text, failed = callers[name](
+            "insert", path="/memories/shared/all.md", insert_line=1, insert_text=f"by {name}"
+        )
         assert not failed, text
     assert (root / "shared" / "all.md").read_text() == "for all\nby b\nby owner\nby a\n"
 
 
 @pytest.mark.promise("000a-12.13")
 def test_a_scope_written_by_a_hand_or_taken_away_counts_from_the_next_command_on(callers, root):
-    path, file = "/memories/shared/all.md", root / "shared" / "all.md"
+    path = "/memories/shared/all.md"
+    file = root / "shared" / "all.md"
     assert not callers["b"]("view", path=path)[1]
     file.write_text("\ufeff---\r\ntags: [x]\r\nscope: 'agent:a'\r\n---\r\nnow mine\r\n")
     assert callers["b"]("view", path=path)[1]
@@ -147,14 +175,20 @@ def test_a_scope_written_by_a_hand_or_taken_away_counts_from_the_next_command_on
 
 @pytest.mark.promise("000a-12.13")
 def test_an_agent_can_make_a_file_its_own_and_not_give_it_to_another(callers, root):
-    assert not callers["b"]("create", path="/memories/new.md", file_text=OF_A.replace("agent:a", "agent:b"))[1]
+    assert not callers["b"](
+        "create", path="/memories/new.md", file_text=OF_A.replace("agent:a", "agent:b")
+    )[1]
     assert callers["a"]("view", path="/memories/new.md")[1]
     before = shape(root)
-    text, failed = callers["b"]("str_replace", path="/memories/new.md", old_str="agent:b", new_str="agent:a")
+    text, failed = callers["b"](
+        "str_replace", path="/memories/new.md", old_str="agent:b", new_str="agent:a"
+    )
     assert failed
     assert 'scope "agent:a"' in text
     assert shape(root) == before
-    assert not callers["owner"]("str_replace", path="/memories/new.md", old_str="agent:b", new_str="agent:a")[1]
+    assert not callers["owner"](
+        "str_replace", path="/memories/new.md", old_str="agent:b", new_str="agent:a"
+    )[1]
     assert not callers["a"]("view", path="/memories/new.md")[1]
 
 
@@ -162,12 +196,17 @@ def test_an_agent_can_make_a_file_its_own_and_not_give_it_to_another(callers, ro
 def test_the_note_tools_and_the_history_keep_to_the_scope_too(home, root, terminal):
     for agent, total in (("a", 2), ("b", 0)):
         with connected(home, "--agent", agent) as server:
-            found = server.call("search_notes", {"query": "zebra", "project": "memories"})["structuredContent"]
+            found = server.call("search_notes", {"query": "zebra", "project": "memories"})[
+                "structuredContent"
+            ]
             assert found["total"] == total
     delete = '{"command": "delete", "path": "/memories/mine.md"}'
     terminal.ok("call", "memory", delete, "--tools", "memory", "--home", str(home), "--agent", "a")
     logged = {
-        agent: [each["path"] for each in terminal(*words, "log", "--json", "--home", str(home)).json["entries"]]
+        agent: [
+            each["path"]
+            for each in terminal(*words, "log", "--json", "--home", str(home)).json["entries"]
+        ]
         for agent, words in (("owner", ()), ("a", ("--agent", "a")), ("b", ("--agent", "b")))
     }
     assert logged["owner"][0] == logged["a"][0] == "mine.md"

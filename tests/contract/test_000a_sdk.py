@@ -74,7 +74,9 @@ def check_conversation(api: MessagesApi, last: Any, home: Path) -> None:
 
 
 async def run_async(url: str, tool: Any) -> Any:
-    async with AsyncAnthropic(base_url=url, api_key="none", max_retries=0, timeout=SECONDS) as client:
+    async with AsyncAnthropic(
+        base_url=url, api_key="none", max_retries=0, timeout=SECONDS
+    ) as client:
         runner = client.beta.messages.tool_runner(**request(client, tool))
         return await (await runner if inspect.isawaitable(runner) else runner).until_done()
 
@@ -94,7 +96,8 @@ def test_the_tool_runner_gets_the_same_texts_and_is_error_for_failures(api, tmp_
 
 @pytest.mark.promise("000a-12.14")
 @pytest.mark.parametrize(
-    ("made", "base"), [(MemoryTool, BetaAbstractMemoryTool), (AsyncMemoryTool, BetaAsyncAbstractMemoryTool)]
+    ("made", "base"),
+    [(MemoryTool, BetaAbstractMemoryTool), (AsyncMemoryTool, BetaAsyncAbstractMemoryTool)],
 )
 def test_the_adapters_are_the_sdks_classes_and_keep_the_wire_entry(tmp_path, made, base):
     plain = made(tmp_path / "home")
@@ -140,7 +143,14 @@ def test_nothing_but_the_sdks_error_leaves_the_six_methods(tmp_path):
     tool = MemoryTool(tmp_path / "home")
     tool.call({"command": "create", "path": "/memories/a.md", "file_text": "x\n"})
     for fields in ODD:
-        for method in (tool.view, tool.create, tool.str_replace, tool.insert, tool.delete, tool.rename):
+        for method in (
+            tool.view,
+            tool.create,
+            tool.str_replace,
+            tool.insert,
+            tool.delete,
+            tool.rename,
+        ):
             if method in (tool.delete, tool.rename) and fields.get("path") == "/memories/a.md":
                 continue
             try:
@@ -160,7 +170,9 @@ def test_a_folder_of_its_own_for_each_user_is_all_of_memories_to_them(tmp_path, 
 
     def call(user: str, command: str, **given: Any) -> str:
         reply = tools[user].call({"command": command, **given})
-        return asyncio.run(reply) if inspect.isawaitable(reply) else reply
+        if inspect.isawaitable(reply):
+            return asyncio.run(reply)
+        return reply
 
     assert call("bob", "view", path="/memories") == LISTED
     for user in tools:
@@ -177,7 +189,9 @@ def test_a_folder_of_its_own_for_each_user_is_all_of_memories_to_them(tmp_path, 
     assert shape(home / "memories") == before
     assert "bobs" not in call("ann", "view", path="/memories")
     cleared = tools["ann"].clear_all_memory()
-    assert (asyncio.run(cleared) if inspect.isawaitable(cleared) else cleared) == "All memory cleared"
+    assert (
+        asyncio.run(cleared) if inspect.isawaitable(cleared) else cleared
+    ) == "All memory cleared"
     assert call("ann", "view", path="/memories") == LISTED
     assert call("bob", "view", path="/memories/notes/me.md").endswith("I am bob\n     2\t")
     for tool in tools.values():
@@ -196,9 +210,16 @@ def test_arguments_it_cannot_use_are_refused_when_it_is_made(tmp_path):
 @pytest.mark.promise("000a-12.7")
 @pytest.mark.parametrize(
     ("configured", "given", "refused"),
-    [("overwrite", None, False), ("overwrite", "error", True), ("error", None, True), ("error", "overwrite", False)],
+    [
+        ("overwrite", None, False),
+        ("overwrite", "error", True),
+        ("error", None, True),
+        ("error", "overwrite", False),
+    ],
 )
-def test_create_existing_of_the_adapter_goes_before_the_configuration(tmp_path, configured, given, refused):
+def test_create_existing_of_the_adapter_goes_before_the_configuration(
+    tmp_path, configured, given, refused
+):
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.yaml").write_text(f"memory_tool:\n  create_existing: {configured}\n")
@@ -216,8 +237,12 @@ def test_create_existing_of_the_adapter_goes_before_the_configuration(tmp_path, 
 
 @pytest.mark.promise("000a-12.14")
 def test_without_the_sdk_the_import_names_the_extra():
-    code = "import sys; sys.modules['anthropic'] = None; import memoranda; import memoranda.anthropic"
-    ran = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, timeout=SECONDS)
+    code = (
+        "import sys; sys.modules['anthropic'] = None; import memoranda; import memoranda.anthropic"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, timeout=SECONDS
+    )
     assert ran.returncode == 1
     assert "ImportError" in ran.stderr.decode()
     assert "memoranda[anthropic]" in ran.stderr.decode()

@@ -1,4 +1,6 @@
-"""Contract 000b, 12.9: edit_note changes the bytes concerned and no other, in whatever form the file is."""
+"""Contract 000b, 12.9: edit_note changes the bytes concerned and no other, in whatever form the
+file is.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,13 @@ TEXT = (
     "```\n## Two\n```\n    ## Two\n<!--\n## Two\n-->\n## Two ##\nsecond same\n\n## Three\nthird same"
 )
 FORMS = {
-    "LF": ("", "\n", "\n"), "CRLF": ("", "\r\n", "\r\n"), "BOM": ("\ufeff", "\n", "\n"),
-    "no final newline": ("", "\n", ""), "BOM, CRLF, no final newline": ("\ufeff", "\r\n", ""),
+    "LF": ("", "\n", "\n"),
+    "CRLF": ("", "\r\n", "\r\n"),
+    "BOM": ("\ufeff", "\n", "\n"),
+    "no final newline": ("", "\n", ""),
+    "BOM, CRLF, no final newline": ("\ufeff", "\r\n", ""),
     "CRLF, no final newline": ("", "\r\n", ""),
-}  # fmt: skip
+}
 NEW = "new\nlines\n"
 EDITS = TABLES["edits"]
 
@@ -35,7 +40,9 @@ def formed(text: str, form: str, whole: bool = True) -> bytes:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(("operation", "arguments", "old", "new"), EDITS, ids=lambda each: str(each)[:30])
+@pytest.mark.parametrize(
+    ("operation", "arguments", "old", "new"), EDITS, ids=lambda each: str(each)[:30]
+)
 def test_an_edit_changes_only_its_place(shared, form, operation, arguments, old, new):
     file = shared.put("Doc.md", formed(TEXT, form))
     file.chmod(0o640)
@@ -52,7 +59,9 @@ def test_an_edit_changes_only_its_place(shared, form, operation, arguments, old,
 def test_append_begins_a_new_line_and_leaves_the_end_of_the_file_as_it_was(shared, form, content):
     file = shared.put("Doc.md", formed(TEXT, form))
     shared("edit_note", identifier="Doc", operation="append", content=content)
-    before, added, newline = formed(TEXT, form), formed(content, form, whole=False), FORMS[form][1].encode()
+    before = formed(TEXT, form)
+    added = formed(content, form, whole=False)
+    newline = FORMS[form][1].encode()
     if before.endswith(newline):
         assert file.read_bytes() == before + added.removesuffix(newline) + newline
     else:
@@ -60,7 +69,9 @@ def test_append_begins_a_new_line_and_leaves_the_end_of_the_file_as_it_was(share
 
 
 @pytest.mark.parametrize("form", ["LF", "CRLF"])
-def test_a_find_text_of_several_lines_matches_whatever_the_line_breaks(tools: Tools, form: str) -> None:
+def test_a_find_text_of_several_lines_matches_whatever_the_line_breaks(
+    tools: Tools, form: str
+) -> None:
     file = tools.put("Doc.md", formed("a\nb\nc\n", form))
     tools("edit_note", identifier="Doc", operation="find_replace", find_text="a\nb", content="A\nB")
     assert file.read_bytes() == formed("A\nB\nc\n", form)
@@ -77,8 +88,12 @@ def test_mixed_line_breaks_stay_mixed(tools: Tools) -> None:
 REFUSED = TABLES["refused"]
 
 
-@pytest.mark.parametrize(("operation", "arguments", "code"), REFUSED, ids=lambda each: str(each)[:30])
-def test_a_refused_edit_changes_nothing(shared: Tools, operation: str, arguments: dict, code: str) -> None:
+@pytest.mark.parametrize(
+    ("operation", "arguments", "code"), REFUSED, ids=lambda each: str(each)[:30]
+)
+def test_a_refused_edit_changes_nothing(
+    shared: Tools, operation: str, arguments: dict, code: str
+) -> None:
     file = shared.put("Doc.md", formed(TEXT, "CRLF"))
     before = (texts(shared.root()), file.stat().st_mtime_ns, file.stat().st_ino)
     changes = len(shared.memory.log())
@@ -87,20 +102,39 @@ def test_a_refused_edit_changes_nothing(shared: Tools, operation: str, arguments
     assert len(shared.memory.log()) == changes
 
 
-def test_equal_headings_are_told_by_their_lines_unless_the_level_tells_them_apart(tools: Tools) -> None:
+def test_equal_headings_are_told_by_their_lines_unless_the_level_tells_them_apart(
+    tools: Tools,
+) -> None:
     file = tools.put("Doc.md", "# A\n## Same\nx\n### Same\ny\n## Same\nz\n")
     for section, lines in (("Same", "2, 4, 6"), ("## Same", "2, 6")):
         text = tools.refused(
-            "edit_note", "section", identifier="Doc", operation="replace_section", section=section, content="n"
+            "edit_note",
+            "section",
+            identifier="Doc",
+            operation="replace_section",
+            section=section,
+            content="n",
         )
         assert f"(lines {lines})" in text
-    tools("edit_note", identifier="Doc", operation="replace_section", section="### Same", content="Y\n")
+    tools(
+        "edit_note",
+        identifier="Doc",
+        operation="replace_section",
+        section="### Same",
+        content="Y\n",
+    )
     assert file.read_text() == "# A\n## Same\nx\n### Same\nY\n## Same\nz\n"
 
 
 def test_a_missing_section_is_added_at_the_end(tools: Tools) -> None:
     file = tools.put("Doc.md", "# A\ntext\n")
-    reply = tools("edit_note", identifier="Doc", operation="replace_section", section="## New", content="here\n")
+    reply = tools(
+        "edit_note",
+        identifier="Doc",
+        operation="replace_section",
+        section="## New",
+        content="here\n",
+    )
     assert reply["section_added"] is True
     assert re.fullmatch(r"# A\ntext\n\n*## New\n\n*here\n", file.read_text())
     assert "missing" in tools.text(
@@ -109,7 +143,21 @@ def test_a_missing_section_is_added_at_the_end(tools: Tools) -> None:
 
 
 LINES = st.sampled_from(
-    ["# A", "## B", "text", "", "- [fact] x", "```", "---", "title: x", "    code", "\ufeff", "中文 😀", "<!--", "-->"]
+    [
+        "# A",
+        "## B",
+        "text",
+        "",
+        "- [fact] x",
+        "```",
+        "---",
+        "title: x",
+        "    code",
+        "\ufeff",
+        "中文 😀",
+        "<!--",
+        "-->",
+    ]
 )
 BODIES = st.one_of(
     st.builds(
@@ -125,12 +173,18 @@ BODIES = st.one_of(
 @given(
     BODIES,
     BODIES,
-    st.sampled_from(["append", "prepend", "replace_section", "insert_before_section", "insert_after_section"]),
+    st.sampled_from(
+        ["append", "prepend", "replace_section", "insert_before_section", "insert_after_section"]
+    ),
 )
-def test_bytes_outside_an_edit_stay_whatever_the_note(shared: Tools, body: str, content: str, operation: str) -> None:
+def test_bytes_outside_an_edit_stay_whatever_the_note(
+    shared: Tools, body: str, content: str, operation: str
+) -> None:
     file = shared.put("Any.md", body)
     before = body.encode()
-    reply = shared.call("edit_note", identifier="Any.md", operation=operation, content=content, section="B")
+    reply = shared.call(
+        "edit_note", identifier="Any.md", operation=operation, content=content, section="B"
+    )
     after = file.read_bytes()
     if reply.is_error:
         assert reply.data["code"] in ("section", "invalid")
@@ -140,16 +194,21 @@ def test_bytes_outside_an_edit_stay_whatever_the_note(shared: Tools, body: str, 
         assert after.startswith(before)
     head, tail = shared_ends(before, after)
     if operation != "replace_section":
-        assert head + tail >= len(before)  # nothing was taken away: the old bytes stand around the new ones
+        # Nothing was taken away: the old bytes stand around the new ones
+        assert head + tail >= len(before)
     if "\r" not in body and "\r" not in content:
         assert b"\r" not in after
 
 
 def shared_ends(one: bytes, other: bytes) -> tuple[int, int]:
     """How many bytes two texts share at their beginning, and at their end."""
-    head = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    head = next(
+        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
     tail = next(
-        (n for n, (a, b) in enumerate(zip(one[::-1], other[::-1], strict=False)) if a != b), min(len(one), len(other))
+        (n for n, (a, b) in enumerate(zip(one[::-1], other[::-1], strict=False)) if a != b),
+        min(len(one), len(other)),
     )
     return head, tail
 

@@ -1,4 +1,6 @@
-"""Contract 000b, 12.12: each error's text and code, that nothing changed, and that the step it names works."""
+"""Contract 000b, 12.12: each error's text and code, that nothing changed, and that the step it
+names works.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,8 @@ def desk(tools: Tools) -> Tools:
 
 @pytest.mark.parametrize("name", REFUSALS)
 def test_an_error_says_what_is_wrong_and_its_remedy_works(desk: Tools, name: str) -> None:
-    refusal, before = REFUSALS[name], texts(desk.root())
+    refusal = REFUSALS[name]
+    before = texts(desk.root())
     changes = len(desk.memory.log())
     text = desk.refused(refusal["tool"], refusal["code"], **refusal["arguments"])
     checksum = desk("read_note", identifier="notes/doc")["checksum"]
@@ -73,18 +76,25 @@ FOLDERS = TABLES["folders"]
 
 @pytest.mark.folder_home(VAULT)
 @pytest.mark.parametrize(("folder", "reason"), FOLDERS.items())
-def test_a_folder_that_cannot_be_a_project_is_refused_with_the_reason(desk, tmp_path, monkeypatch, folder, reason):
+def test_a_folder_that_cannot_be_a_project_is_refused_with_the_reason(
+    desk, tmp_path, monkeypatch, folder, reason
+):
     user = tmp_path / "user"
     user.mkdir()
     monkeypatch.setenv("HOME", str(user))
     (tmp_path / "file").write_text("x")
     desk("create_memory_project", project_name="work", project_path=str(tmp_path / "around/work"))
     places = {
-        "HOME": user, "MEMORY": desk.memory.home, "FILE": tmp_path / "file", "WORK": tmp_path / "around/work",
+        "HOME": user,
+        "MEMORY": desk.memory.home,
+        "FILE": tmp_path / "file",
+        "WORK": tmp_path / "around/work",
         "BASE": tmp_path / "around",
-    }  # fmt: skip
+    }
     given = re.sub(r"^[A-Z]+", lambda match: str(places[match[0]]), folder)
-    text = desk.refused("create_memory_project", "project_refused", project_name="new", project_path=given)
+    text = desk.refused(
+        "create_memory_project", "project_refused", project_name="new", project_path=given
+    )
     assert text.startswith(f"Cannot use {given} as a project: ")
     assert reason in text
     assert {each.name for each in desk.memory.projects} == {
@@ -102,7 +112,12 @@ def test_a_folder_that_cannot_be_a_project_is_refused_with_the_reason(desk, tmp_
 
 def test_names_of_projects_are_checked(desk: Tools, tmp_path: Path) -> None:
     for name in ("", " ", "a/b", "a:b", "..", "x" * 65, "a\nb", "a\0b", "*"):
-        text = desk.refused("create_memory_project", "invalid", project_name=name, project_path=str(tmp_path / "new"))
+        text = desk.refused(
+            "create_memory_project",
+            "invalid",
+            project_name=name,
+            project_path=str(tmp_path / "new"),
+        )
         assert "`project_name`" in text
     for name in ("notes", "KV", "Categories"):
         place = str(place_for(desk.memory, name, tmp_path / "new"))
@@ -133,7 +148,8 @@ def test_built_in_projects_stay_and_files_of_removed_ones_too(desk: Tools, tmp_p
 
 @pytest.mark.folder_home(DISK)
 @pytest.mark.parametrize(
-    ("code", "words"), [(errno.ENOSPC, "disk"), (errno.EROFS, "read-only"), (errno.EACCES, "permission")]
+    ("code", "words"),
+    [(errno.ENOSPC, "disk"), (errno.EROFS, "read-only"), (errno.EACCES, "permission")],
 )
 @pytest.mark.parametrize("call", ["fsync", "rename"])
 def test_a_disk_that_refuses_is_told_in_plain_words(desk, monkeypatch, call, code, words):
@@ -169,7 +185,9 @@ def test_an_unknown_parameter_is_named_with_the_known_ones(desk: Tools) -> None:
         if tool.name == "memory":
             continue
         required = dict.fromkeys(tool.schema.get("required", ()), "7d") | {"operation": "append"}
-        required = {name: value for name, value in required.items() if name in tool.schema["properties"]}
+        required = {
+            name: value for name, value in required.items() if name in tool.schema["properties"]
+        }
         text = desk.refused(tool.name, "invalid", **required, surprise=1)
         assert "`surprise`" in text
         assert all(name in text for name in tool.schema["properties"])

@@ -1,4 +1,6 @@
-"""Contract 000b, 12.8: what another program did before a call, the call shows, with and without a watch."""
+"""Contract 000b, 12.8: what another program did before a call, the call shows, with and without a
+watch.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def vault(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Vault]:
     put(root / "deep/b.md", "second banana\n")
     put(root / "deep/er/c.md", "third cherry\n")
     with open_memory(
-        tmp_path / "home", **with_projects(tmp_path / "home", vault=root), watch=request.param == "watching"
+        tmp_path / "home",
+        **with_projects(tmp_path / "home", vault=root),
+        watch=request.param == "watching",
     ) as memory:
         it = Vault(root, Tools(memory))
         assert it.shown() == {"a.md", "deep/b.md", "deep/er/c.md"}
@@ -38,7 +42,8 @@ def vault(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Vault]:
 
 class Vault:
     def __init__(self, root: Path, tools: Tools):
-        self.root, self.tools = root, tools
+        self.root = root
+        self.tools = tools
 
     def shown(self) -> set[str]:
         """The notes a listing shows."""
@@ -68,7 +73,9 @@ def test_a_file_replaced_by_rename_even_with_equal_size_and_time(vault: Vault) -
         os.replace(file.with_name(name), file)
         assert vault.found("swapped") == {"deep/b.md"}
         assert vault.found("banana") == set()
-        assert vault.tools("read_note", identifier="deep/b.md", project="vault")["content"].startswith(text[:10])
+        assert vault.tools("read_note", identifier="deep/b.md", project="vault")[
+            "content"
+        ].startswith(text[:10])
 
 
 def test_a_file_moved_keeps_its_links_under_the_new_path(vault: Vault) -> None:
@@ -84,7 +91,9 @@ def test_a_file_moved_keeps_its_links_under_the_new_path(vault: Vault) -> None:
 
 
 def test_files_that_change_places(vault: Vault) -> None:
-    a, b, c = vault.root / "a.md", vault.root / "deep/b.md", vault.root / "deep/er/c.md"
+    a = vault.root / "a.md"
+    b = vault.root / "deep/b.md"
+    c = vault.root / "deep/er/c.md"
     os.rename(a, vault.root / "x")
     os.rename(b, a)
     os.rename(c, b)
@@ -101,7 +110,8 @@ def test_a_folder_renamed_and_one_that_takes_its_name(vault: Vault) -> None:
     assert vault.shown() == {"a.md", "moved/b.md", "moved/er/c.md"}
     put(vault.root / "deep/b.md", "another apricot\n")
     assert vault.found("apricot") == {"deep/b.md"}
-    put(vault.root / "moved/er/c.md", "changed cranberry\n")  # in a folder known under another name before
+    # In a folder known under another name before
+    put(vault.root / "moved/er/c.md", "changed cranberry\n")
     assert vault.found("cranberry") == {"moved/er/c.md"}
     os.rename(vault.root / "moved/er", vault.root / "deep/er")
     put(vault.root / "deep/er/d.md", "damson\n")
@@ -168,7 +178,8 @@ def test_an_unreadable_folder_hides_and_deletes_nothing(
     place.chmod(0)
     try:
         with monkeypatch.context() as patch:
-            if os.access(place, os.R_OK):  # this user reads every folder
+            # This user reads every folder
+            if os.access(place, os.R_OK):
                 patch.setattr(os, "scandir", refusing(place))
             assert vault.found("cherry") == {"deep/er/c.md"}
             reply = vault.tools.call("search_notes", query="banana", project="vault")
@@ -182,11 +193,17 @@ def test_an_unreadable_folder_hides_and_deletes_nothing(
 
 
 def refusing(folder: Path) -> Callable[..., object]:
-    """`os.scandir` of a disk that cannot read this folder (which works for a user who may read everything)."""
-    scandir, bad = os.scandir, os.path.realpath(folder)
+    """`os.scandir` of a disk that cannot read this folder (which works for a user who may read
+    everything).
+    """
+    scandir = os.scandir
+    bad = os.path.realpath(folder)
 
     def refuse(path: object = ".") -> object:
-        place = os.readlink(f"/proc/self/fd/{path}") if isinstance(path, int) else os.path.realpath(os.fspath(path))
+        if isinstance(path, int):
+            place = os.readlink(f"/proc/self/fd/{path}")
+        else:
+            place = os.path.realpath(os.fspath(path))
         if f"{place}/".startswith(f"{bad}/"):
             raise OSError(5, "Input/output error")
         return scandir(path)
@@ -195,16 +212,24 @@ def refusing(folder: Path) -> Callable[..., object]:
 
 
 @pytest.mark.folder_home(DISK)
-def test_a_folder_the_disk_refuses_to_list_deletes_nothing(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_the_disk_refuses_to_list_deletes_nothing(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", refusing(vault.root / "deep"))
         with open_memory(vault.tools.memory.home, projects={"vault": vault.root}) as other:
-            assert {info.path for info in other.list("project:vault")[0]} == {"a.md", "deep/b.md", "deep/er/c.md"}
+            assert {info.path for info in other.list("project:vault")[0]} == {
+                "a.md",
+                "deep/b.md",
+                "deep/er/c.md",
+            }
             assert other.warnings
     assert vault.found("cherry") == {"deep/er/c.md"}
 
 
-def test_a_folder_that_can_be_read_again_is_seen_again(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_can_be_read_again_is_seen_again(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", refusing(vault.root / "deep"))
         vault.tools.memory.reindex()
@@ -252,7 +277,9 @@ for line in sys.stdin:
 
 def test_a_real_other_process_in_step_with_our_calls(vault: Vault) -> None:
     program = [sys.executable, "-c", OTHER_PROGRAM, str(vault.root)]
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
         assert other.stdin
         assert other.stdout
 
@@ -271,12 +298,16 @@ def test_a_real_other_process_in_step_with_our_calls(vault: Vault) -> None:
         other.stdin.close()
 
 
-PATHS = st.builds("{}{}.md".format, st.sampled_from(["", "a/", "a/b/", "c/"]), st.sampled_from("xyz"))
+PATHS = st.builds(
+    "{}{}.md".format, st.sampled_from(["", "a/", "a/b/", "c/"]), st.sampled_from("xyz")
+)
 FOLDERS = st.sampled_from(["a", "a/b", "c", "d", "c/e", ".h"])
 
 
 class Vandal(RuleBasedStateMachine):
-    """Any sequence of what another program may do; after each step the index shows just what lies there."""
+    """Any sequence of what another program may do; after each step the index shows just what lies
+    there.
+    """
 
     watch = True
 
@@ -289,7 +320,9 @@ class Vandal(RuleBasedStateMachine):
         self.root = base / "vault"
         self.root.mkdir()
         self.count = 0
-        self.memory = open_memory(base / "home", **with_projects(base / "home", vault=self.root), watch=self.watch)
+        self.memory = open_memory(
+            base / "home", **with_projects(base / "home", vault=self.root), watch=self.watch
+        )
 
     def teardown(self) -> None:
         self.memory.close()
@@ -298,7 +331,9 @@ class Vandal(RuleBasedStateMachine):
     @rule(path=PATHS)
     def write(self, path: str) -> None:
         self.count += 1
-        if (self.root / path).parent.is_dir() or not any(each.is_file() for each in (self.root / path).parents):
+        if (self.root / path).parent.is_dir() or not any(
+            each.is_file() for each in (self.root / path).parents
+        ):
             put(self.root / path, f"word{self.count}\n")
 
     @rule(path=PATHS)
@@ -316,8 +351,14 @@ class Vandal(RuleBasedStateMachine):
 
     @rule(folder=FOLDERS, to=FOLDERS)
     def rename(self, folder: str, to: str) -> None:
-        source, target = self.root / folder, self.root / to
-        if source.is_dir() and target.parent.is_dir() and not target.exists() and source not in target.parents:
+        source = self.root / folder
+        target = self.root / to
+        if (
+            source.is_dir()
+            and target.parent.is_dir()
+            and not target.exists()
+            and source not in target.parents
+        ):
             os.rename(source, target)
 
     @rule(folder=FOLDERS)

@@ -51,7 +51,9 @@ STEPS = TABLES["steps"]
 
 
 @pytest.mark.parametrize(("step", "target", "path", "text"), STEPS, ids=lambda each: str(each)[:24])
-def test_each_step_finds_its_note(emptied: Tools, step: int, target: str, path: str, text: str) -> None:
+def test_each_step_finds_its_note(
+    emptied: Tools, step: int, target: str, path: str, text: str
+) -> None:
     assert leads(emptied, target) is None
     file = emptied.put(path, text)
     assert leads(emptied, target) == emptied("read_note", identifier=path)["permalink"]
@@ -84,21 +86,36 @@ def test_a_forward_reference_resolves_and_unresolves_without_its_source(tools: T
     source = tools.put(SOURCE, "- waits_for [[Later Note]] (soon)\n")
     before = (source.read_bytes(), source.stat().st_mtime_ns)
     (waiting,) = relations(tools)
-    assert (waiting["type"], waiting["state"], waiting["context"]) == ("waits_for", "unwritten", "soon")
+    assert (waiting["type"], waiting["state"], waiting["context"]) == (
+        "waits_for",
+        "unwritten",
+        "soon",
+    )
     assert "[[Later Note]] (soon) (not written yet)" in tools.text("build_context", url=SOURCE)
     for _ in range(2):
         made = tools("write_note", title="Later Note", content="here\n")
-        assert relations(tools) == [{**waiting, "permalink": made["permalink"], "state": "resolved"}]
+        assert relations(tools) == [
+            {**waiting, "permalink": made["permalink"], "state": "resolved"}
+        ]
         (there,) = tools("build_context", url="Later Note")["results"]
-        assert [(each["direction"], each["target"]) for each in there["relations"]] == [("in", "Source")]
+        assert [(each["direction"], each["target"]) for each in there["relations"]] == [
+            ("in", "Source")
+        ]
         tools("move_note", identifier="Later Note", destination_path="elsewhere/deep/Later Note.md")
         assert state(tools) == "resolved"
         for old, new in (
             ("title: Later Note", "title: Renamed"),
             (f"permalink: {made['permalink']}", "permalink: renamed"),
         ):
-            tools("edit_note", identifier=made["permalink"], operation="find_replace", find_text=old, content=new)
-            assert state(tools) == "resolved"  # by its permalink, then by its file name
+            tools(
+                "edit_note",
+                identifier=made["permalink"],
+                operation="find_replace",
+                find_text=old,
+                content=new,
+            )
+            # By its permalink, then by its file name
+            assert state(tools) == "resolved"
         tools("move_note", identifier="renamed", destination_path="Quite else.md")
         assert state(tools) == "unwritten"
         tools("delete_note", identifier="renamed")
@@ -127,17 +144,26 @@ def test_a_project_in_front_looks_there_only(projects: Tools) -> None:
     assert leads(projects, "Plan") == "notes/plan"
 
 
-def test_other_projects_are_asked_by_permalink_and_title_when_there_is_nothing_here(projects: Tools) -> None:
+def test_other_projects_are_asked_by_permalink_and_title_when_there_is_nothing_here(
+    projects: Tools,
+) -> None:
     projects.put("sub/Far Note.md", "---\ntitle: Far\n---\n", "Work")
     assert leads(projects, "Far") == "work/sub/far-note"
     assert leads(projects, "work/sub/far-note") == "work/sub/far-note"
-    for step in ("sub/Far Note.md", "Far Note", "fAR", "Work/sub/Far Note"):  # 5, 6, 7, 3 stay at home
+    # 5, 6, 7, 3 stay at home
+    for step in (
+        "sub/Far Note.md",
+        "Far Note",
+        "fAR",
+        "Work/sub/Far Note",
+    ):
         assert leads(projects, step) is None, step
     projects.put("again/Other.md", "---\ntitle: Far\n---\n", "play")
     assert leads(projects, "Far") is None
     assert state(projects) == "ambiguous"
     projects.put("deep/Home.md", "---\ntitle: fAr\npermalink: at/home\n---\n")
-    assert leads(projects, "Far") == "at/home"  # even by its last step, home goes first
+    # Even by its last step, home goes first
+    assert leads(projects, "Far") == "at/home"
 
 
 def test_a_note_the_caller_may_not_see_is_no_target(tools: Tools) -> None:
@@ -145,7 +171,8 @@ def test_a_note_the_caller_may_not_see_is_no_target(tools: Tools) -> None:
     tools.put("two/Open.md", "---\ntitle: Secret\npermalink: open\n---\n")
     assert leads(tools, "Secret") is None
     assert state(tools) == "ambiguous"
-    ada, bob = tools.as_agent("ada"), tools.as_agent("bob")
+    ada = tools.as_agent("ada")
+    bob = tools.as_agent("bob")
     assert relations(ada)[0]["state"] == "ambiguous"
     assert relations(bob)[0]["permalink"] == "open"
     (tools.root() / "two/Open.md").unlink()
@@ -162,14 +189,33 @@ def test_a_link_in_a_note_the_caller_may_not_see_is_no_backlink(tools: Tools) ->
 
 
 def test_ids_in_the_links_of_memories_are_relations(tools: Tools) -> None:
-    one = tools("write_note", title="one", content="the first", directory="inbox", project="categories")
-    two = tools("write_note", title="two", content="the second", directory="inbox", project="categories")
+    one = tools(
+        "write_note", title="one", content="the first", directory="inbox", project="categories"
+    )
+    two = tools(
+        "write_note", title="two", content="the second", directory="inbox", project="categories"
+    )
     tools.memory.link(("categories", one["file_path"]), ("categories", two["file_path"]))
     (relation,) = relations(tools, one["permalink"], "categories")
-    assert (relation["type"], relation["permalink"], relation["state"]) == ("links_to", two["permalink"], "resolved")
+    assert (relation["type"], relation["permalink"], relation["state"]) == (
+        "links_to",
+        two["permalink"],
+        "resolved",
+    )
 
 
-NAMES = ("Alpha", "alpha", "ALPHA beta", "alpha-beta", "Alpha_Beta", "b", "B", "测试 b", "c.d", "notes")
+NAMES = (
+    "Alpha",
+    "alpha",
+    "ALPHA beta",
+    "alpha-beta",
+    "Alpha_Beta",
+    "b",
+    "B",
+    "测试 b",
+    "c.d",
+    "notes",
+)
 FOLDERS = ("", "b/", "Alpha/", "b/Alpha/")
 PROJECTS = ("notes", "memories")
 PLACE = "b/source.md"
@@ -195,11 +241,16 @@ class Given:
             "id": self.id,
         }
         lines = "".join(f"{key}: {value}\n" for key, value in keys.items() if value)
-        return f"---\n{lines}---\nbody\n" if lines else "body\n"
+        if lines:
+            return f"---\n{lines}---\nbody\n"
+        return "body\n"
 
     @property
     def titles(self) -> set[str]:
-        return {self.title or posixpath.basename(self.path)[:-3], *([self.alias] if self.alias else [])}
+        return {
+            self.title or posixpath.basename(self.path)[:-3],
+            *([self.alias] if self.alias else []),
+        }
 
 
 def some(values: Any) -> Any:
@@ -222,9 +273,20 @@ NOTES = st.lists(
 )
 TARGETS = st.one_of(
     st.sampled_from(NAMES),
-    st.builds("{}{}{}".format, st.sampled_from(FOLDERS), st.sampled_from(NAMES), st.sampled_from(["", ".md"])),
-    st.builds("{}{}".format, st.sampled_from(["./", "../", "../b/", "./Alpha/"]), st.sampled_from(NAMES)),
-    st.builds("{}/{}".format, st.sampled_from(PROJECTS), st.sampled_from(["alpha", "b", "b/alpha", "Alpha"])),
+    st.builds(
+        "{}{}{}".format,
+        st.sampled_from(FOLDERS),
+        st.sampled_from(NAMES),
+        st.sampled_from(["", ".md"]),
+    ),
+    st.builds(
+        "{}{}".format, st.sampled_from(["./", "../", "../b/", "./Alpha/"]), st.sampled_from(NAMES)
+    ),
+    st.builds(
+        "{}/{}".format,
+        st.sampled_from(PROJECTS),
+        st.sampled_from(["alpha", "b", "b/alpha", "Alpha"]),
+    ),
     st.sampled_from(["Own/Place", "notes/Own/Place", "own/place", "OWN/PLACE"]),
     st.builds("{}::{}".format, st.sampled_from(["memories", "Notes"]), st.sampled_from(NAMES)),
 )
@@ -240,7 +302,10 @@ def expected(notes: list[Given], permalinks: dict[Given, str], target: str) -> l
     project = home.lower() or "notes"
     inside = [each for each in notes if each.project == project]
     relative = name.startswith(("./", "../"))
-    path = posixpath.normpath(posixpath.join("b", name)) if relative else name
+    if relative:
+        path = posixpath.normpath(posixpath.join("b", name))
+    else:
+        path = name
 
     def by_permalink(among: list[Given], wanted: str) -> list[Given]:
         return [
@@ -276,7 +341,10 @@ def test_every_link_leads_where_the_steps_say(shared, notes, targets):
         shared.put(note.path, note.text, note.project)
     shared.put(PLACE, "".join(f"- [[{target}]]\n" for target in targets))
     source = Given("notes", PLACE, None, None, None, None)
-    every = [*notes, source] if all(each.path != PLACE for each in notes) else notes
+    if all(each.path != PLACE for each in notes):
+        every = [*notes, source]
+    else:
+        every = notes
     infos, _ = shared.memory.list(limit=0)
     known = {(info.project, info.path): info.permalink for info in infos}
     permalinks = {each: known[each.project, each.path] for each in every}
@@ -287,5 +355,9 @@ def test_every_link_leads_where_the_steps_say(shared, notes, targets):
         answer = ("ambiguous" if wanted else "unwritten", None)
         if len(wanted) == 1:
             answer = ("resolved", permalinks[wanted[0]])
-        found = [(each["state"], each["permalink"]) for each in out if each["target"] == target.rpartition("::")[2]]
+        found = [
+            (each["state"], each["permalink"])
+            for each in out
+            if each["target"] == target.rpartition("::")[2]
+        ]
         assert answer in found, (target, wanted)

@@ -18,7 +18,9 @@ from contract.tables import tables
 
 TABLES = tables("note_resources")
 
-LISTED = json.loads((Path(__file__).parent / "data" / "tools_memory_notes.json").read_text(encoding="utf-8"))
+LISTED = json.loads(
+    (Path(__file__).parent / "data" / "tools_memory_notes.json").read_text(encoding="utf-8")
+)
 SAMPLES = Path(__file__).parents[2] / "samples" / "vault"
 
 
@@ -34,7 +36,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put(home / "notes/secret.md", "---\nscope: agent:other\n---\nheron secret\n")
     put(home / "notes/long.md", "long heronlong line\n" * 50_000)
     for number in range(150):
-        put(home / f"memories/many/n{number:03}.md", f"- [fact] heron number {number} {'x' * 300}\n")
+        put(
+            home / f"memories/many/n{number:03}.md", f"- [fact] heron number {number} {'x' * 300}\n"
+        )
     return home
 
 
@@ -47,8 +51,14 @@ def server(home: Path) -> Iterator[Server]:
 def described(value: Any) -> Any:
     """A listing without the wording of its descriptions."""
     if isinstance(value, dict):
-        return {key: described(each) for key, each in value.items() if key != "description" or isinstance(each, dict)}
-    return [described(each) for each in value] if isinstance(value, list) else value
+        return {
+            key: described(each)
+            for key, each in value.items()
+            if key != "description" or isinstance(each, dict)
+        }
+    if isinstance(value, list):
+        return [described(each) for each in value]
+    return value
 
 
 @pytest.mark.promise("000b-12.1")
@@ -112,7 +122,9 @@ def test_nothing_found_is_said_with_what_to_try(server: Server, name: str, argum
 @pytest.mark.promise("000b-12.17")
 def test_a_prompt_with_a_bad_argument_is_refused_in_words(server: Server) -> None:
     for arguments in ({"query": "x", "timeframe": "soonish"}, {"query": " "}, {}):
-        error = server.ask("prompts/get", {"name": "search_knowledge_base", "arguments": arguments})["error"]
+        error = server.ask(
+            "prompts/get", {"name": "search_knowledge_base", "arguments": arguments}
+        )["error"]
         assert "soonish" in error["message"] or "query" in error["message"]
 
 
@@ -132,7 +144,10 @@ RESOURCES = {
 @pytest.mark.parametrize(("uri", "path"), RESOURCES.items())
 def test_a_resource_is_the_whole_note(server: Server, home: Path, uri: str, path: str) -> None:
     (content,) = server.ask("resources/read", {"uri": uri})["result"]["contents"]
-    assert (content["mimeType"], content["text"]) == ("text/markdown", (home / "notes" / path).read_text())
+    assert (content["mimeType"], content["text"]) == (
+        "text/markdown",
+        (home / "notes" / path).read_text(),
+    )
 
 
 @pytest.mark.promise("000b-12.17")
@@ -149,7 +164,10 @@ def test_what_is_missing_hidden_or_outside_is_refused(server: Server, home: Path
 @pytest.mark.promise("000b-12.17")
 def test_the_template_is_listed_and_adds_no_resources(server: Server) -> None:
     (template,) = server.ask("resources/templates/list")["result"]["resourceTemplates"]
-    assert (template["uriTemplate"], template["mimeType"]) == ("memory://{project}/{+path}", "text/markdown")
+    assert (template["uriTemplate"], template["mimeType"]) == (
+        "memory://{project}/{+path}",
+        "text/markdown",
+    )
     assert server.ask("resources/list")["result"]["resources"] == []
 
 
@@ -157,7 +175,11 @@ def test_the_template_is_listed_and_adds_no_resources(server: Server) -> None:
 def test_projects_and_paths_are_completed_by_their_beginnings(server: Server) -> None:
     def complete(name: str, value: str, **others: str) -> dict[str, Any]:
         reference = {"type": "ref/resource", "uri": "memory://{project}/{+path}"}
-        params = {"ref": reference, "argument": {"name": name, "value": value}, "context": {"arguments": others}}
+        params = {
+            "ref": reference,
+            "argument": {"name": name, "value": value},
+            "context": {"arguments": others},
+        }
         return server.ask("completion/complete", params)["result"]["completion"]
 
     assert complete("project", "no")["values"] == ["notes"]
@@ -178,10 +200,14 @@ def test_the_instructions_are_short(server: Server) -> None:
 @pytest.mark.folder_home(VAULT)
 @pytest.mark.promise("000b-12.18")
 def test_basic_memorys_vaults_are_served_in_place_and_stay_as_they_are(tmp_path: Path) -> None:
-    main, work = tmp_path / "main vault", tmp_path / "work"
+    main = tmp_path / "main vault"
+    work = tmp_path / "work"
     shutil.copytree(SAMPLES, main)
     put(work / "plan.md", "---\npermalink: plan\ntitle: Plan\n---\n- [fact] zebrawood\n")
-    put(work / "prefixed.md", "---\npermalink: work/kana/no-to\ntitle: ノート\n---\n- [fact] ebony\n")
+    put(
+        work / "prefixed.md",
+        "---\npermalink: work/kana/no-to\ntitle: ノート\n---\n- [fact] ebony\n",
+    )
     folder = tmp_path / "config"
     config = {
         "env": "user",
@@ -194,21 +220,39 @@ def test_basic_memorys_vaults_are_served_in_place_and_stay_as_they_are(tmp_path:
     put(folder / "memory.db", b"SQLite format 3\0")
     before = [seen(each) for each in (main, work, folder)]
     with Server(
-        "--home", str(tmp_path / "home"), "--as", "basic-memory", BASIC_MEMORY_CONFIG_DIR=str(folder)
+        "--home",
+        str(tmp_path / "home"),
+        "--as",
+        "basic-memory",
+        BASIC_MEMORY_CONFIG_DIR=str(folder),
     ) as server:
         names = [each["name"] for each in server.ask("tools/list")["result"]["tools"]]
         ours = [each["name"] for each in LISTED["tools"] if each["name"] != "memory"]
         assert names[: len(ours)] == ours
         as_json = {"output_format": "json"}
-        rows = {each["name"]: each for each in server.data("list_memory_projects", **as_json)["projects"]}
-        assert {name: row["path"] for name, row in rows.items()} == {"main": str(main), "work": str(work)}
+        rows = {
+            each["name"]: each
+            for each in server.data("list_memory_projects", **as_json)["projects"]
+        }
+        assert {name: row["path"] for name, row in rows.items()} == {
+            "main": str(main),
+            "work": str(work),
+        }
         assert [name for name, row in rows.items() if row["is_default"]] == ["work"]
         for name in ("plan", "work/plan", "memory://work/plan", "memory://plan", "Plan", "plan.md"):
             assert server.data("read_note", identifier=name, **as_json)["file_path"] == "plan.md"
         for name in ("work/kana/no-to", "kana/no-to", "memory://work/kana/no-to", "ノート"):
-            assert server.data("read_note", identifier=name, **as_json)["file_path"] == "prefixed.md"
-        assert server.data("search_notes", query="zebrawood", **as_json)["results"][0]["file_path"] == "plan.md"
-        assert server.data("search_notes", query="crash safety", project="main", **as_json)["total"] > 0
+            assert (
+                server.data("read_note", identifier=name, **as_json)["file_path"] == "prefixed.md"
+            )
+        assert (
+            server.data("search_notes", query="zebrawood", **as_json)["results"][0]["file_path"]
+            == "plan.md"
+        )
+        assert (
+            server.data("search_notes", query="crash safety", project="main", **as_json)["total"]
+            > 0
+        )
         server.data("build_context", url="memory://main/*", depth=3)
         server.data("recent_activity", timeframe="30 days")
         assert [seen(each) for each in (main, work, folder)] == before
@@ -222,4 +266,6 @@ def test_basic_memorys_vaults_are_served_in_place_and_stay_as_they_are(tmp_path:
     assert seen(folder) == before[2]
     assert (tmp_path / "home/config.yaml").exists() is False
     with Server("--home", str(tmp_path / "home")) as server:
-        assert not {"main", "work"} & {each["name"] for each in server.data("list_memory_projects")["projects"]}
+        assert not {"main", "work"} & {
+            each["name"] for each in server.data("list_memory_projects")["projects"]
+        }

@@ -1,4 +1,6 @@
-"""Contract 000b, 12.11: no parameter leads out of a project, into a hidden folder, or through a symlink."""
+"""Contract 000b, 12.11: no parameter leads out of a project, into a hidden folder, or through a
+symlink.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,22 @@ TABLES = tables("note_paths")
 pytestmark = pytest.mark.promise("000b-12.11")
 
 OUT = TABLES["out"]
-HIDDEN = [".memoranda/lock", ".memoranda", "../.memoranda/index.db", ".hidden/x.md", "a/.git/config", ".x.md"]
-LINKED = ["away/x.md", "away/new/x.md", "loop/x.md", "file link.md", "file link.md/x.md", "memories link/secret.md"]
+HIDDEN = [
+    ".memoranda/lock",
+    ".memoranda",
+    "../.memoranda/index.db",
+    ".hidden/x.md",
+    "a/.git/config",
+    ".x.md",
+]
+LINKED = [
+    "away/x.md",
+    "away/new/x.md",
+    "loop/x.md",
+    "file link.md",
+    "file link.md/x.md",
+    "memories link/secret.md",
+]
 PLACES = TABLES["places"]
 WRITES = {"directory", "destination_path"}
 REFUSALS = ("outside", "not_found", "project_not_found", "invalid", "exists", "storage")
@@ -27,8 +43,11 @@ REFUSALS = ("outside", "not_found", "project_not_found", "invalid", "exists", "s
 
 @pytest.fixture(scope="module")
 def vault(shared: Tools) -> Tools:
-    """A home with files beside the project, and links that lead to them. Nothing in it ever changes."""
-    tools, around = shared, shared.memory.home.parent
+    """A home with files beside the project, and links that lead to them. Nothing in it ever
+    changes.
+    """
+    tools = shared
+    around = shared.memory.home.parent
     put(around / "outside/x.md", "the outside\n")
     put(tools.memory.home / "memories/secret.md", "of another project\n")
     put(tools.memory.home / "config.yaml", "timezone: UTC\n")
@@ -62,14 +81,21 @@ def ways(path: str, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [*OUT, *HIDDEN, *LINKED])
-def test_no_parameter_takes_a_path_that_leads_out_or_through_a_link(vault: Tools, path: str) -> None:
+def test_no_parameter_takes_a_path_that_leads_out_or_through_a_link(
+    vault: Tools, path: str
+) -> None:
     before = everything(vault)
     for tool, name, others in PLACES:
         for given in ways(path, name):
             reply = vault.call(tool, **others | {name: given})
             assert reply.is_error, (tool, given, reply.text)
             assert reply.data["code"] in REFUSALS, reply.text
-            for words in ("the outside", "of another project", "hidden\n", str(vault.memory.home.parent)):
+            for words in (
+                "the outside",
+                "of another project",
+                "hidden\n",
+                str(vault.memory.home.parent),
+            ):
                 assert words not in reply.text.replace(path, "")
     assert everything(vault) == before
 
@@ -78,7 +104,10 @@ def test_no_parameter_takes_a_path_that_leads_out_or_through_a_link(vault: Tools
 def test_a_path_that_climbs_or_is_absolute_is_refused_as_outside(vault: Tools, path: str) -> None:
     for tool, name, others in PLACES[:2]:
         text = vault.refused(tool, "outside", **others, **{name: path})
-        assert text == f'Path must stay inside project notes: "{flat(path)}". Use a relative path without "..".'
+        assert (
+            text
+            == f'Path must stay inside project notes: "{flat(path)}". Use a relative path without "..".'
+        )
 
 
 @pytest.mark.folder_home(VAULT)

@@ -17,20 +17,35 @@ EXAMPLES = TABLES["examples"]
 
 
 @pytest.mark.parametrize(("path", "slug"), EXAMPLES.items())
-def test_a_permalink_comes_from_the_path_and_leads_back_to_it(emptied: Tools, path: str, slug: str) -> None:
+def test_a_permalink_comes_from_the_path_and_leads_back_to_it(
+    emptied: Tools, path: str, slug: str
+) -> None:
     emptied.put(path, "x")
     assert emptied("read_note", identifier=path)["permalink"] == f"notes/{slug}"
-    for name in (slug, f"notes/{slug}", f"memory://{slug}", f"memory://notes/{slug}", f"memory://notes/{path}"):
-        assert emptied("build_context", url=name)["results"][0]["primary_result"]["file_path"] == path, name
+    for name in (
+        slug,
+        f"notes/{slug}",
+        f"memory://{slug}",
+        f"memory://notes/{slug}",
+        f"memory://notes/{path}",
+    ):
+        assert (
+            emptied("build_context", url=name)["results"][0]["primary_result"]["file_path"] == path
+        ), name
 
 
-def test_of_equal_permalinks_the_later_paths_are_numbered_in_whatever_order_they_came(tools: Tools) -> None:
+def test_of_equal_permalinks_the_later_paths_are_numbered_in_whatever_order_they_came(
+    tools: Tools,
+) -> None:
     paths = ["A B.md", "A-B.md", "a b.md", "a-b.md"]
-    wanted = dict(zip(paths, ["notes/a-b", "notes/a-b-1", "notes/a-b-2", "notes/a-b-3"], strict=True))
+    wanted = dict(
+        zip(paths, ["notes/a-b", "notes/a-b-1", "notes/a-b-2", "notes/a-b-3"], strict=True)
+    )
     for order in itertools.permutations(paths):
         for path in order:
             tools.put(path, path)
-            tools("list_directory")  # each is indexed by itself
+            # Each is indexed by itself
+            tools("list_directory")
         entries = tools("list_directory")["entries"]
         assert {each["path"]: each["permalink"] for each in entries} == wanted
         for path, permalink in wanted.items():
@@ -45,25 +60,39 @@ def test_a_permalink_of_ones_own_never_gives_way(tools: Tools) -> None:
     tools.put("z.md", "---\npermalink: notes/a-b\n---\nmine")
     tools.put("a b.md", "derived")
     entries = tools("list_directory")["entries"]
-    assert {each["path"]: each["permalink"] for each in entries} == {"z.md": "notes/a-b", "a b.md": "notes/a-b-1"}
+    assert {each["path"]: each["permalink"] for each in entries} == {
+        "z.md": "notes/a-b",
+        "a b.md": "notes/a-b-1",
+    }
     assert tools("read_note", identifier="notes/a-b")["content"].endswith("mine")
     assert tools("read_note", identifier="notes/a-b-1")["content"] == "derived"
 
 
-def test_two_files_with_one_permalink_are_both_listed_and_the_address_is_ambiguous(tools: Tools) -> None:
+def test_two_files_with_one_permalink_are_both_listed_and_the_address_is_ambiguous(
+    tools: Tools,
+) -> None:
     for name in ("one", "two"):
         tools.put(f"{name}.md", "---\npermalink: My/Place\n---\n")
-    assert [each["permalink"] for each in tools("list_directory")["entries"]] == ["My/Place", "My/Place"]
+    assert [each["permalink"] for each in tools("list_directory")["entries"]] == [
+        "My/Place",
+        "My/Place",
+    ]
     tools.refused("read_note", "ambiguous", identifier="My/Place")
     assert tools("read_note", identifier="two.md")["file_path"] == "two.md"
 
 
-@pytest.mark.parametrize("permalink", ["Mixed/Case_Path.Md", "ALL CAPS", "mit/Ümlaut", "Ends-", "中文/Mixed"])
-def test_a_permalink_as_written_is_found_verbatim_before_it_is_slugged(tools: Tools, permalink: str) -> None:
+@pytest.mark.parametrize(
+    "permalink", ["Mixed/Case_Path.Md", "ALL CAPS", "mit/Ümlaut", "Ends-", "中文/Mixed"]
+)
+def test_a_permalink_as_written_is_found_verbatim_before_it_is_slugged(
+    tools: Tools, permalink: str
+) -> None:
     tools.put("other.md", f"---\npermalink: {permalink.lower()}\n---\nsmall")
     tools.put("it.md", f"---\npermalink: {permalink}\n---\n")
     for url in (permalink, f"memory://{permalink}", f"memory://{permalink.replace(' ', '%20')}"):
-        assert tools("build_context", url=url)["results"][0]["primary_result"]["file_path"] == "it.md"
+        assert (
+            tools("build_context", url=url)["results"][0]["primary_result"]["file_path"] == "it.md"
+        )
 
 
 def test_a_star_matches_within_permalinks_verbatim_first(tools: Tools) -> None:
@@ -73,7 +102,8 @@ def test_a_star_matches_within_permalinks_verbatim_first(tools: Tools) -> None:
 
     def paths(url: str, **more: object) -> set[str]:
         return {
-            each["file_path"] for each in tools.paged("build_context", "results", "primary_result", url=url, **more)
+            each["file_path"]
+            for each in tools.paged("build_context", "results", "primary_result", url=url, **more)
         }
 
     assert paths("memory://specs/*") == {"specs/One.md", "specs/deep/Two.md"}
@@ -81,11 +111,19 @@ def test_a_star_matches_within_permalinks_verbatim_first(tools: Tools) -> None:
     assert paths("*/one") == {"specs/One.md", "other/One.md"}
     assert paths("Specs/*") == {"own.md"}
     assert paths("SPECS/*") == {"specs/One.md", "specs/deep/Two.md"}
-    assert paths("*", project="notes") == {"specs/One.md", "specs/deep/Two.md", "other/One.md", "Specs.md", "own.md"}
+    assert paths("*", project="notes") == {
+        "specs/One.md",
+        "specs/deep/Two.md",
+        "other/One.md",
+        "Specs.md",
+        "own.md",
+    }
     assert paths("nothing/*") == set()
 
 
-@pytest.mark.parametrize("url", ["http://notes/a", "memory://../a", "memory://%2e%2e/a", "memory://" + "a" * 2048])
+@pytest.mark.parametrize(
+    "url", ["http://notes/a", "memory://../a", "memory://%2e%2e/a", "memory://" + "a" * 2048]
+)
 def test_other_addresses_are_refused(tools: Tools, url: str) -> None:
     reply = tools.call("build_context", url=url)
     assert reply.data["code"] in ("invalid", "outside")

@@ -1,4 +1,6 @@
-"""Contract 000b, 12.7: what search finds is what grep finds; filters, pages, relaxed questions, odd queries."""
+"""Contract 000b, 12.7: what search finds is what grep finds; filters, pages, relaxed questions, odd
+queries.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ pytestmark = pytest.mark.promise("000b-12.7")
 
 NOTES = 400
 JAPANESE = (
-    "昨日の会議でデータベースの索引を再構築することに決めた検索結果は正確でなければならない東京タワーとスカイツリー"
+    "昨日の会議でデータベースの索引を再構築することに決めた"
+    "検索結果は正確でなければならない東京タワーとスカイツリー"
 )
 KOREAN = "어제회의에서데이터베이스색인을다시만들기로했다검색결과는정확해야한다서울타워와한강공원"
 CHINESE = "昨天的会议决定重建数据库的索引检索结果必须准确北京图书馆和颐和园的旧照片都在这里"
@@ -47,19 +50,29 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
             root / "vault" / f"cjk/{number}.md",
             f"Note {number}: {piece}, then english{number}.\n\n- [fact] {piece[::-1]} #t\n",
         )
-    put(root / "vault/long.md", "word " * 25_000 + "needleattheend 针在最后\n" + "more words " * 5_000)
-    with open_memory(root / "home", **with_projects(root / "home", vault=root / "vault"), watch=False) as memory:
+    put(
+        root / "vault/long.md",
+        "word " * 25_000 + "needleattheend 针在最后\n" + "more words " * 5_000,
+    )
+    with open_memory(
+        root / "home", **with_projects(root / "home", vault=root / "vault"), watch=False
+    ) as memory:
         yield Shelf(root / "vault", Tools(memory))
 
 
 class Shelf:
     def __init__(self, root: Path, tools: Tools):
         self.tools = tools
-        self.texts = {str(each.relative_to(root)): self._searched(each.read_text()) for each in root.rglob("*.md")}
+        self.texts = {
+            str(each.relative_to(root)): self._searched(each.read_text())
+            for each in root.rglob("*.md")
+        }
 
     @staticmethod
     def _searched(text: str) -> str:
-        """What search looks at: the body, of the header the values of title and tags (permalinks have numbers here)."""
+        """What search looks at: the body, of the header the values of title and tags (permalinks
+        have numbers here).
+        """
         if not text.startswith("---\n"):
             return text
         header, body = text[4:].split("\n---\n", 1)
@@ -68,7 +81,9 @@ class Shelf:
     def grep(self, pattern: str) -> set[str]:
         """The notes in which the pattern occurs, without case; a path counts too."""
         wanted = re.compile(pattern, re.IGNORECASE)
-        return {path for path, text in self.texts.items() if wanted.search(text) or wanted.search(path)}
+        return {
+            path for path, text in self.texts.items() if wanted.search(text) or wanted.search(path)
+        }
 
 
 def test_a_rare_word_is_found_in_the_notes_that_hold_it(shelf: Shelf) -> None:
@@ -79,7 +94,9 @@ def test_a_rare_word_is_found_in_the_notes_that_hold_it(shelf: Shelf) -> None:
 
 def test_words_are_found_as_grep_finds_their_beginnings(shelf: Shelf) -> None:
     chance = Random(11)
-    words = sorted({word for text in shelf.texts.values() for word in re.findall(r"\b[a-z]{5,12}\b", text)})
+    words = sorted(
+        {word for text in shelf.texts.values() for word in re.findall(r"\b[a-z]{5,12}\b", text)}
+    )
     for word in chance.sample(words, 30):
         assert shelf.tools.found(word) == shelf.grep(rf"\b{word}"), word
 
@@ -98,7 +115,9 @@ def test_bare_words_must_all_be_there(shelf: Shelf) -> None:
         words = re.findall(r"\b[a-z]{4,12}\b", text)
         pair = chance.sample(words, 2)
         assert path in shelf.tools.found(" ".join(pair))
-        assert shelf.tools.found(" ".join(pair)) == shelf.grep(rf"\b{pair[0]}") & shelf.grep(rf"\b{pair[1]}"), pair
+        assert shelf.tools.found(" ".join(pair)) == shelf.grep(rf"\b{pair[0]}") & shelf.grep(
+            rf"\b{pair[1]}"
+        ), pair
 
 
 def test_a_phrase_is_found_where_its_words_stand_together(shelf: Shelf) -> None:
@@ -110,7 +129,9 @@ def test_a_phrase_is_found_where_its_words_stand_together(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("run", [CHINESE, JAPANESE, KOREAN], ids=["Chinese", "Japanese", "Korean"])
-def test_any_part_of_a_run_of_two_to_six_characters_is_found_as_grep_finds_it(shelf: Shelf, run: str) -> None:
+def test_any_part_of_a_run_of_two_to_six_characters_is_found_as_grep_finds_it(
+    shelf: Shelf, run: str
+) -> None:
     for length in range(2, 7):
         for start in range(0, len(run) - length, 3):
             part = run[start : start + length]
@@ -135,7 +156,8 @@ def test_a_word_after_a_hundred_thousand_characters(shelf: Shelf) -> None:
 
 
 def test_operators_combine_as_they_say(shelf: Shelf) -> None:
-    one, two = shelf.grep(r"\blantern"), shelf.grep(r"\bglacier")
+    one = shelf.grep(r"\blantern")
+    two = shelf.grep(r"\bglacier")
     assert one - two
     assert one & two
     assert shelf.tools.found("lantern OR glacier") == one | two
@@ -176,8 +198,11 @@ def test_equal_hits_are_ordered_newest_first_then_by_permalink(tools: Tools) -> 
         os.utime(file, (1_700_000_000 - age, 1_700_000_000 - age))
     for _ in range(3):
         assert tools.paged("search_notes", "results", "file_path", query="very same") == [
-            "b.md", "c.md", "d.md", "a.md",
-        ]  # fmt: skip
+            "b.md",
+            "c.md",
+            "d.md",
+            "a.md",
+        ]
         tools.memory.reindex()
 
 
@@ -186,7 +211,9 @@ def test_a_question_nothing_answers_whole_is_relaxed_and_says_so(shelf: Shelf) -
     data = shelf.tools("search_notes", query=f"why was {rare} ever mentioned by the unheardofs?")
     assert data["relaxed"] is True
     assert data["results"][0]["file_path"] == generated.path_of(3)
-    assert "relaxed" in shelf.tools.text("search_notes", query=f"why was {rare} ever mentioned by the unheardofs?")
+    assert "relaxed" in shelf.tools.text(
+        "search_notes", query=f"why was {rare} ever mentioned by the unheardofs?"
+    )
     for query in (f"{rare} unheardofs", f'"{rare} of the unheardofs"', rare):
         assert shelf.tools("search_notes", query=query)["relaxed"] is False
     assert shelf.tools.found(f"{rare} unheardofs") == set()
@@ -211,7 +238,10 @@ def test_every_part_of_a_note_is_searched(tools: Tools) -> None:
     for query in TABLES["parts"]:
         assert tools.found(query) == {"folder name/file name.md"}, query
     tools.put("b.md", "titleword in the body of a note about other things, and a few words more\n")
-    assert tools.paged("search_notes", "results", "file_path", query="titleword")[0] == "folder name/file name.md"
+    assert (
+        tools.paged("search_notes", "results", "file_path", query="titleword")[0]
+        == "folder name/file name.md"
+    )
 
 
 FILTERS = tables("note_filters")
@@ -231,22 +261,30 @@ def labelled(tmp_path_factory: pytest.TempPathFactory):
     for name, header in HEADERS.items():
         front = "".join(f"{key}: {json.dumps(value)}\n" for key, value in header.items())
         put(root / f"home/notes/{name}.md", f"---\n{front}---\nsame words\n{BODIES.get(name, '')}")
-    put(root / "home/memories/note.md", "---\nsource: me\nscope: agent:ada\n---\n- same words #ui\n")
+    put(
+        root / "home/memories/note.md", "---\nsource: me\nscope: agent:ada\n---\n- same words #ui\n"
+    )
     put(root / "home/categories/inbox/memo.md", "same words too\n")
     with open_memory(root / "home", watch=False) as memory:
         yield Tools(memory)
 
 
 def names(tools: Tools, **arguments: Any) -> set[str]:
-    return {Path(path).stem for path in tools.paged("search_notes", "results", "file_path", **arguments)}
+    return {
+        Path(path).stem for path in tools.paged("search_notes", "results", "file_path", **arguments)
+    }
 
 
 EVERY = {*HEADERS, "note", "memo"}
 FILTERED = FILTERS["filtered"]
 
 
-@pytest.mark.parametrize(("arguments", "expected"), FILTERED, ids=[str(given)[:60] for given, _ in FILTERED])
-def test_filters_keep_just_what_passes(labelled: Tools, arguments: dict[str, Any], expected: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "expected"), FILTERED, ids=[str(given)[:60] for given, _ in FILTERED]
+)
+def test_filters_keep_just_what_passes(
+    labelled: Tools, arguments: dict[str, Any], expected: set[str]
+) -> None:
     assert names(labelled, **arguments) == set(expected)
 
 
@@ -261,7 +299,10 @@ def test_a_word_with_a_colon_that_is_no_filter_is_text(tools: Tools) -> None:
 
 def test_a_category_filter_shows_the_observation(labelled: Tools) -> None:
     hits = labelled("search_notes", query="words", categories=["decision"])["results"]
-    assert {hit["file_path"]: "use " in hit["snippet"] for hit in hits} == {"spec.md": True, "log.md": True}
+    assert {hit["file_path"]: "use " in hit["snippet"] for hit in hits} == {
+        "spec.md": True,
+        "log.md": True,
+    }
     assert not any("rained" in hit["snippet"] for hit in hits)
 
 
@@ -272,9 +313,17 @@ def test_the_newest_come_first_without_a_query(tmp_path: Path) -> None:
         for name, age in (("b", 2), ("a", 1), ("c", 3)):
             moment = (now - timedelta(days=age)).timestamp()
             os.utime(tools.put(f"{name}.md", "---\nstatus: open\n---\n"), (moment, moment))
-        assert tools.paged("search_notes", "results", "file_path", status="open") == ["a.md", "b.md", "c.md"]
-        assert tools.paged("search_notes", "results", "file_path", query="status:open after:2d") == ["a.md", "b.md"]
-        assert tools.paged("search_notes", "results", "file_path", query="status:open before:2d") == ["c.md"]
+        assert tools.paged("search_notes", "results", "file_path", status="open") == [
+            "a.md",
+            "b.md",
+            "c.md",
+        ]
+        assert tools.paged(
+            "search_notes", "results", "file_path", query="status:open after:2d"
+        ) == ["a.md", "b.md"]
+        assert tools.paged(
+            "search_notes", "results", "file_path", query="status:open before:2d"
+        ) == ["c.md"]
 
 
 def test_neither_query_nor_filter_is_an_error(labelled: Tools) -> None:
@@ -284,7 +333,9 @@ def test_neither_query_nor_filter_is_an_error(labelled: Tools) -> None:
         assert "recent_activity" in text
 
 
-@pytest.mark.parametrize("bad", [{"a": {"$no": 1}}, {"a": {"$in": 3}}, {"a": {"$between": [1]}}, {"a": {}}, {"": 1}])
+@pytest.mark.parametrize(
+    "bad", [{"a": {"$no": 1}}, {"a": {"$in": 3}}, {"a": {"$between": [1]}}, {"a": {}}, {"": 1}]
+)
 def test_a_filter_nobody_understands_is_named(labelled: Tools, bad: dict[str, Any]) -> None:
     reply = labelled.call("search_notes", query="same", metadata_filters=bad)
     assert not reply.is_error or "metadata_filters" in reply.text
@@ -304,7 +355,24 @@ def test_no_query_makes_an_engine_error(labelled: Tools, query: str) -> None:
 
 
 WORDS = st.sampled_from(
-    ["same", "words", "AND", "OR", "NOT", '"', "(", ")", "*", "tag:ui", "type:", "NEAR(", ":", "中文", "-", "^"]
+    [
+        "same",
+        "words",
+        "AND",
+        "OR",
+        "NOT",
+        '"',
+        "(",
+        ")",
+        "*",
+        "tag:ui",
+        "type:",
+        "NEAR(",
+        ":",
+        "中文",
+        "-",
+        "^",
+    ]
 )
 QUERIES = st.one_of(
     st.text(max_size=60),

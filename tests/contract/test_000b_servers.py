@@ -1,4 +1,6 @@
-"""Contract 000b, 12.14: two servers that write and edit in one project at once lose nothing and double nothing."""
+"""Contract 000b, 12.14: two servers that write and edit in one project at once lose nothing and
+double nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,17 @@ pytestmark = pytest.mark.promise("000b-12.14")
 COUNT = 100
 
 
-def both(servers: list[Server], calls: list[list[tuple[str, dict[str, Any]]]]) -> list[list[dict[str, Any]]]:
+def both(
+    servers: list[Server], calls: list[list[tuple[str, dict[str, Any]]]]
+) -> list[list[dict[str, Any]]]:
     """Send each server its calls without waiting for answers in between; the results in order."""
     for server, own in zip(servers, calls, strict=True):
         for tool, arguments in own:
             server.send("tools/call", {"name": tool, "arguments": arguments})
-    return [[server.receive()["result"] for _ in own] for server, own in zip(servers, calls, strict=True)]
+    return [
+        [server.receive()["result"] for _ in own]
+        for server, own in zip(servers, calls, strict=True)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +43,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def servers(home: Path) -> Iterator[list[Server]]:
     """Two servers of one home, each for another agent; every test has notes of its own."""
-    with Server("--home", str(home), "--agent", "one") as one, Server("--home", str(home), "--agent", "two") as two:
+    with (
+        Server("--home", str(home), "--agent", "one") as one,
+        Server("--home", str(home), "--agent", "two") as two,
+    ):
         yield [one, two]
         assert [server.close() for server in (one, two)] == [0, 0]
 
@@ -52,33 +62,58 @@ def index_of(home: Path, query: str) -> list[tuple[Any, ...]]:
 @pytest.mark.slow
 def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: list[Server]) -> None:
     notes = {
-        who: [(f"Note {who} {n}", f"- [fact] by {who} {n} #t\n- next [[Note {who} {n + 1}]]\n") for n in range(COUNT)]
+        who: [
+            (f"Note {who} {n}", f"- [fact] by {who} {n} #t\n- next [[Note {who} {n + 1}]]\n")
+            for n in range(COUNT)
+        ]
         for who in "ab"
     }
     creations = [
-        [("write_note", {"title": title, "directory": "shared", "content": text}) for title, text in own]
+        [
+            ("write_note", {"title": title, "directory": "shared", "content": text})
+            for title, text in own
+        ]
         for own in notes.values()
     ]
     append = {"operation": "append"}
     edits = [
-        [("edit_note", append | {"identifier": f"notes/shared/note-{who}-{n}", "content": f"- [more] {who} {n}\n"})
-         for n in range(COUNT)]
-        for who in "ba"  # each the other's notes
-    ]  # fmt: skip
-    written, edited = both(servers, creations), both(servers, edits)
-    assert not [each for results in (written, edited) for own in results for each in own if each["isError"]]
+        [
+            (
+                "edit_note",
+                append
+                | {
+                    "identifier": f"notes/shared/note-{who}-{n}",
+                    "content": f"- [more] {who} {n}\n",
+                },
+            )
+            for n in range(COUNT)
+        ]
+        # Each the other's notes
+        for who in "ba"
+    ]
+    written = both(servers, creations)
+    edited = both(servers, edits)
+    assert not [
+        each for results in (written, edited) for own in results for each in own if each["isError"]
+    ]
     files = {f"shared/{path}": data for path, data in texts(home / "notes/shared").items()}
     acknowledged = {
-        each["structuredContent"]["file_path"]: each["structuredContent"]["checksum"] for own in edited for each in own
+        each["structuredContent"]["file_path"]: each["structuredContent"]["checksum"]
+        for own in edited
+        for each in own
     }
-    assert {path: hashlib.sha256(data).hexdigest()[:8] for path, data in files.items()} == acknowledged
+    assert {
+        path: hashlib.sha256(data).hexdigest()[:8] for path, data in files.items()
+    } == acknowledged
     assert len(files) == 2 * COUNT
     for path, data in files.items():
         who, number = re.fullmatch(r"shared/Note (\w) (\d+)\.md", path).groups()
         assert data.endswith(f"{notes[who][int(number)][1]}- [more] {who} {number}\n".encode())
     rows = index_of(home, "select path, permalink, id from note where path like 'shared/%'")
     assert sorted(path for path, _, _ in rows) == sorted(files)
-    assert len({permalink for _, permalink, _ in rows}) == len({id for _, _, id in rows}) == 2 * COUNT
+    assert (
+        len({permalink for _, permalink, _ in rows}) == len({id for _, _, id in rows}) == 2 * COUNT
+    )
     for server in servers:
         found = server.data("search_notes", categories=["more"], page_size=100)
         assert found["total"] == 2 * COUNT
@@ -102,16 +137,24 @@ def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: li
 def test_two_servers_edit_the_same_note(home: Path, servers: list[Server]) -> None:
     servers[0].data("write_note", title="Shared", content="start\n")
     shared = {"identifier": "Shared", "operation": "append"}
-    calls = [[("edit_note", shared | {"content": f"- [{who}] {n}\n"}) for n in range(50)] for who in "ab"]
+    calls = [
+        [("edit_note", shared | {"content": f"- [{who}] {n}\n"}) for n in range(50)] for who in "ab"
+    ]
     edited = both(servers, calls)
     assert not [each for own in edited for each in own if each["isError"]]
     lines = (home / "notes/Shared.md").read_text().splitlines()
     for who in "ab":
-        assert [line for line in lines if line.startswith(f"- [{who}]")] == [f"- [{who}] {n}" for n in range(50)]
+        assert [line for line in lines if line.startswith(f"- [{who}]")] == [
+            f"- [{who}] {n}" for n in range(50)
+        ]
 
 
-def test_of_two_servers_that_write_the_same_new_note_one_wins(home: Path, servers: list[Server]) -> None:
-    calls = [[("write_note", {"title": f"Race {n}", "content": who}) for n in range(40)] for who in "ab"]
+def test_of_two_servers_that_write_the_same_new_note_one_wins(
+    home: Path, servers: list[Server]
+) -> None:
+    calls = [
+        [("write_note", {"title": f"Race {n}", "content": who}) for n in range(40)] for who in "ab"
+    ]
     one, two = both(servers, calls)
     for number, (a, b) in enumerate(zip(one, two, strict=True)):
         assert a["isError"] != b["isError"]
@@ -124,18 +167,34 @@ def test_a_checksum_of_before_the_other_servers_edit_is_a_conflict(servers: list
     one, two = servers
     read = one.data("write_note", title="Guarded", content="start\n")["checksum"]
     two.data("edit_note", identifier="Guarded", operation="append", content="two\n")
-    late = one.call("edit_note", identifier="Guarded", operation="append", content="one\n", expected_checksum=read)
+    late = one.call(
+        "edit_note",
+        identifier="Guarded",
+        operation="append",
+        content="one\n",
+        expected_checksum=read,
+    )
     assert late["structuredContent"]["code"] == "conflict"
     now = one.data("read_note", identifier="Guarded")["checksum"]
-    one.data("edit_note", identifier="Guarded", operation="append", content="one\n", expected_checksum=now)
+    one.data(
+        "edit_note",
+        identifier="Guarded",
+        operation="append",
+        content="one\n",
+        expected_checksum=now,
+    )
 
 
 def test_what_one_server_writes_the_other_finds_by_its_next_call(servers: list[Server]) -> None:
     for number in range(30):
-        writer, reader = servers[number % 2], servers[1 - number % 2]
+        writer = servers[number % 2]
+        reader = servers[1 - number % 2]
         writer.data("write_note", title=f"Turn {number}", content=f"turnword{number}\n")
         assert reader.data("search_notes", query=f"turnword{number}")["total"] == 1
         reader.data("move_note", identifier=f"Turn {number}", destination_path=f"moved/{number}.md")
-        assert writer.data("search_notes", query=f"turnword{number}")["results"][0]["file_path"] == f"moved/{number}.md"
+        assert (
+            writer.data("search_notes", query=f"turnword{number}")["results"][0]["file_path"]
+            == f"moved/{number}.md"
+        )
         writer.data("delete_note", identifier=f"moved/{number}.md")
         assert reader.data("search_notes", query=f"turnword{number}")["total"] == 0

@@ -1,4 +1,6 @@
-"""Contract 000b, 12.16: the index may be thrown away between any two calls; the answers are the same."""
+"""Contract 000b, 12.16: the index may be thrown away between any two calls; the answers are the
+same.
+"""
 
 from __future__ import annotations
 
@@ -57,13 +59,17 @@ def replaced_by_nonsense(tools: Tools) -> None:
 
 def masked(reply: Any, home: Path) -> str:
     """A reply as one text, without the times of writing and the place of the home."""
-    text = f"{reply.text}\n{json.dumps(reply.data, ensure_ascii=False, indent=1)}".replace(str(home), "HOME")
+    text = f"{reply.text}\n{json.dumps(reply.data, ensure_ascii=False, indent=1)}".replace(
+        str(home), "HOME"
+    )
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z?)?", "TIME", text)
     return re.sub(r'("?checksum"?: "?)[0-9a-f]{8}', r"\1SUM", text)
 
 
 def settle(home: Path, step: int) -> None:
-    """Give what the last call wrote one time of its own: whether the clock ticked meanwhile is no matter here."""
+    """Give what the last call wrote one time of its own: whether the clock ticked meanwhile is no
+    matter here.
+    """
     for file in [*(home / "notes").rglob("*"), *(home / "memories").rglob("*")]:
         if file.is_file() and file.stat().st_mtime > START + len(SCRIPT) + 9:
             os.utime(file, (START + step, START + step))
@@ -101,12 +107,20 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str | None, li
 @pytest.mark.parametrize(
     ("harm", "watch", "agent"),
     [
-        (deleted, False, "bob"), (deleted, True, None), (main_file_deleted, True, "bob"), (emptied, False, None),
+        (deleted, False, "bob"),
+        (deleted, True, None),
+        (main_file_deleted, True, "bob"),
+        (emptied, False, None),
         (replaced_by_nonsense, True, "bob"),
     ],
-)  # fmt: skip
-def test_no_answer_changes(tmp_path: Path, undisturbed, harm, watch: bool, agent: str | None) -> None:
+)
+def test_no_answer_changes(
+    tmp_path: Path, undisturbed, harm, watch: bool, agent: str | None
+) -> None:
     for call, one, other in zip(
-        [*SCRIPT, "the end"], undisturbed[agent], answers(tmp_path / "home", harm, watch, agent), strict=True
+        [*SCRIPT, "the end"],
+        undisturbed[agent],
+        answers(tmp_path / "home", harm, watch, agent),
+        strict=True,
     ):
         assert other == one, call

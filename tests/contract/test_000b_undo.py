@@ -18,10 +18,13 @@ pytestmark = pytest.mark.promise("000b-12.15")
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "vault"
 EXTRA = {
-    "team/picture.png": b"\x89PNG\x00", "team/crlf.md": b"---\r\ntitle: x\r\n---\r\ntext\r\n",
-    "team/latin1.md": b"caf\xe9\n", "team/sub/deep/er/note.md": b"deep [[../../../picture]]\n",
-    "team/sub/.hidden": b"hidden\n", "team/empty.md": b"",
-}  # fmt: skip
+    "team/picture.png": b"\x89PNG\x00",
+    "team/crlf.md": b"---\r\ntitle: x\r\n---\r\ntext\r\n",
+    "team/latin1.md": b"caf\xe9\n",
+    "team/sub/deep/er/note.md": b"deep [[../../../picture]]\n",
+    "team/sub/.hidden": b"hidden\n",
+    "team/empty.md": b"",
+}
 
 
 @pytest.fixture
@@ -43,7 +46,10 @@ def answers(tools: Tools) -> list[object]:
     return [
         [(each["path"], each.get("permalink"), each.get("notes")) for each in listed],
         sorted(tools.found("review", project="vault")),
-        sorted((each["direction"], each["type"], each["target"], each["permalink"]) for each in context["relations"]),
+        sorted(
+            (each["direction"], each["type"], each["target"], each["permalink"])
+            for each in context["relations"]
+        ),
     ]
 
 
@@ -53,9 +59,12 @@ def file_modes(root: Path) -> dict[str, int]:
 
 def test_a_deleted_folder_comes_back_with_every_byte_and_mode(vault: Tools) -> None:
     root, before = vault.root("vault"), texts(vault.root("vault"))
-    modes, said = file_modes(root), answers(vault)
+    modes = file_modes(root)
+    said = answers(vault)
     deleted = vault("delete_note", identifier="team", is_directory=True, project="vault")
-    assert deleted["notes"] == len(deleted["paths"]) == len(list((SAMPLES / "team").rglob("*.md"))) + 4
+    assert (
+        deleted["notes"] == len(deleted["paths"]) == len(list((SAMPLES / "team").rglob("*.md"))) + 4
+    )
     left = {"team/picture.png", "team/sub/.hidden"}
     assert {name for name in texts(root) if name.startswith("team/")} == left
     assert vault.found("review", project="vault").isdisjoint(deleted["paths"])
@@ -69,19 +78,28 @@ def test_a_deleted_folder_comes_back_with_every_byte_and_mode(vault: Tools) -> N
 def test_a_moved_folder_comes_back_as_it_was(vault: Tools) -> None:
     root, before, said = vault.root("vault"), seen(vault.root("vault")), answers(vault)
     moved = vault(
-        "move_note", identifier="team", destination_path="archive/2026/people", is_directory=True, project="vault"
+        "move_note",
+        identifier="team",
+        destination_path="archive/2026/people",
+        is_directory=True,
+        project="vault",
     )
     assert moved["notes"] == len(list((SAMPLES / "team").rglob("*.md"))) + 4
     now = texts(root)
     assert not any(name.startswith("team/") for name in now)
     assert {
-        name.removeprefix("archive/2026/people/"): data for name, data in now.items() if name.startswith("archive/")
+        name.removeprefix("archive/2026/people/"): data
+        for name, data in now.items()
+        if name.startswith("archive/")
     } == {
         name.removeprefix("team/"): held[2]
         for name, held in before.items()
         if name.startswith("team/") and isinstance(held[2], bytes)
     }
-    assert vault("read_note", identifier="vault/archive/2026/people/weekly-rhythm")["title"] == "Weekly rhythm"
+    assert (
+        vault("read_note", identifier="vault/archive/2026/people/weekly-rhythm")["title"]
+        == "Weekly rhythm"
+    )
     vault.memory.undo()
     after = seen(root)
     for folder in (".", "archive", "archive/2026"):
@@ -92,11 +110,27 @@ def test_a_moved_folder_comes_back_as_it_was(vault: Tools) -> None:
 
 def test_several_changes_are_undone_one_after_the_other(vault: Tools) -> None:
     root, before = vault.root("vault"), texts(vault.root("vault"))
-    vault("move_note", identifier="life", destination_path="guides", is_directory=True, project="vault")
-    vault("edit_note", identifier="vault/guides/rye-sourdough", operation="append", content="onemoreword\n")
+    vault(
+        "move_note",
+        identifier="life",
+        destination_path="guides",
+        is_directory=True,
+        project="vault",
+    )
+    vault(
+        "edit_note",
+        identifier="vault/guides/rye-sourdough",
+        operation="append",
+        content="onemoreword\n",
+    )
     vault("delete_note", identifier="guides", is_directory=True, project="vault")
     vault("write_note", title="Rye sourdough", content="new", directory="guides", project="vault")
-    vault("move_note", identifier="vault/team/weekly-rhythm", destination_path="guides/", project="vault")
+    vault(
+        "move_note",
+        identifier="vault/team/weekly-rhythm",
+        destination_path="guides/",
+        project="vault",
+    )
     for _ in range(5):
         vault.memory.undo()
     assert texts(root) == before
@@ -127,5 +161,7 @@ def test_the_command_the_reply_names_brings_it_back(terminal: Any) -> None:
         tools("write_note", title="After", content="later\n")
         command = text[text.index("`memory ") + 1 : text.rindex("`")]
         assert re.match(r"Undid #\d: delete notes/box", terminal.ok(*command.split()[1:]))
-        assert {name: data for name, data in texts(tools.root()).items() if name != "After.md"} == before
+        assert {
+            name: data for name, data in texts(tools.root()).items() if name != "After.md"
+        } == before
         assert tools.found("text") == set(before)

@@ -1,4 +1,6 @@
-"""Contract 000b, 12.2: a vault used in place stays as it is, byte for byte, whatever is asked of it."""
+"""Contract 000b, 12.2: a vault used in place stays as it is, byte for byte, whatever is asked of
+it.
+"""
 
 from __future__ import annotations
 
@@ -78,34 +80,47 @@ def vault(tmp_path: Path) -> Path:
         (root / name).chmod(mode)
     for number, place in enumerate(sorted(root.rglob("*"))):
         if not place.is_symlink():
-            os.utime(place, ns=(1_500_000_000_123_456_789 + number, 1_600_000_000_987_654_321 + number))
+            os.utime(
+                place, ns=(1_500_000_000_123_456_789 + number, 1_600_000_000_987_654_321 + number)
+            )
     return root
 
 
 @pytest.mark.folder_home(VAULT)
 @pytest.mark.slow
 @pytest.mark.parametrize("watch", [False, True])
-def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(tmp_path: Path, vault: Path, watch: bool) -> None:
+def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(
+    tmp_path: Path, vault: Path, watch: bool
+) -> None:
     before = seen(vault)
     with open_memory(tmp_path / "home", watch=watch) as memory:
         tools = Tools(memory)
         tools("create_memory_project", project_name="vault", project_path=str(vault))
         paths = tools.paged("list_directory", "entries", "path", project="vault", depth=10)
         notes = [path for path in paths if (vault / path).is_file()]
-        odd = [name for name in ODD if name.lower().endswith((".md", ".markdown")) and not NO_NOTE.match(name)]
+        odd = [
+            name
+            for name in ODD
+            if name.lower().endswith((".md", ".markdown")) and not NO_NOTE.match(name)
+        ]
         expected = {*odd, *(str(each.relative_to(SAMPLES)) for each in SAMPLES.rglob("*.md"))}
         assert expected <= set(notes)
         assert len(notes) == len(expected) + 60
         for tool, arguments in CALLS:
             tools(tool, **arguments)
         for path in notes:
-            assert memory.read(("vault", path)).text.encode() == (vault / path).read_bytes() or path == "latin1.md"
+            assert (
+                memory.read(("vault", path)).text.encode() == (vault / path).read_bytes()
+                or path == "latin1.md"
+            )
         for path in [*odd, *notes[::7]]:
             tools("read_note", identifier=path, project="vault")
         memory.reindex()
         memory.context_for("what did we decide about search?")
         assert seen(vault) == before
-        tools("edit_note", identifier="Values.md", project="vault", operation="append", content="y\n")
+        tools(
+            "edit_note", identifier="Values.md", project="vault", operation="append", content="y\n"
+        )
     after = seen(vault)
     mode, _, text = before.pop("Values.md")
     assert (after["Values.md"][0], after.pop("Values.md")[2]) == (mode, text + b"y\n")
@@ -115,7 +130,10 @@ def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(tmp_path: Path,
 
 @pytest.mark.folder_home(VAULT)
 def test_a_vault_may_be_written_by_nobody(tmp_path: Path, vault: Path) -> None:
-    for place in [vault, *(each for each in vault.rglob("*") if each.is_dir() and not each.is_symlink())]:
+    for place in [
+        vault,
+        *(each for each in vault.rglob("*") if each.is_dir() and not each.is_symlink()),
+    ]:
         place.chmod(0o555)
     before = seen(vault)
     with open_memory(tmp_path / "home", projects={"vault": vault}) as memory:
@@ -123,5 +141,8 @@ def test_a_vault_may_be_written_by_nobody(tmp_path: Path, vault: Path) -> None:
         for tool, arguments in CALLS:
             tools(tool, **arguments)
     assert seen(vault) == before
-    for place in [vault, *(each for each in vault.rglob("*") if each.is_dir() and not each.is_symlink())]:
+    for place in [
+        vault,
+        *(each for each in vault.rglob("*") if each.is_dir() and not each.is_symlink()),
+    ]:
         place.chmod(0o755)

@@ -21,7 +21,9 @@ TITLES = TABLES["titles"]
 
 
 @pytest.mark.parametrize(("title", "name"), TITLES.items(), ids=lambda each: ascii(each)[:24])
-def test_a_title_makes_a_file_name_and_is_kept_itself(emptied: Tools, title: str, name: str | None) -> None:
+def test_a_title_makes_a_file_name_and_is_kept_itself(
+    emptied: Tools, title: str, name: str | None
+) -> None:
     tools = emptied
     made = tools("write_note", title=title, content="text\n", directory="in")
     assert "/" not in made["file_path"].removeprefix("in/")
@@ -42,26 +44,44 @@ def test_names_that_differ_in_case_only_are_one_note(tools: Tools) -> None:
     made = tools("write_note", title="Readme", content="one")
     for title in ("README", "readme", "Read Me"):
         reply = tools.call("write_note", title=title, content="two")
-        assert (reply.is_error, reply.data.get("code")) == ((True, "exists") if title != "Read Me" else (False, None))
+        assert (reply.is_error, reply.data.get("code")) == (
+            (True, "exists") if title != "Read Me" else (False, None)
+        )
     replaced = tools("write_note", title="README", content="three", overwrite=True)
     assert (replaced["file_path"], replaced["permalink"]) == (made["file_path"], made["permalink"])
     assert sorted(texts(tools.root())) == ["Read Me.md", "Readme.md"]
 
 
-def test_an_overwrite_keeps_id_permalink_written_time_and_the_keys_it_does_not_name(tools: Tools) -> None:
+def test_an_overwrite_keeps_id_permalink_written_time_and_the_keys_it_does_not_name(
+    tools: Tools,
+) -> None:
     head = (
         "---\nid: my-id\ntitle: Old\npermalink: Own/Place\ncreated_at: 2020-01-02T03:04:05Z\n"
         "tags: [a]\nstatus: open\n---\n"
     )
     file = tools.put("deep/Doc.md", f"{head}old text\n")
-    made = tools("write_note", title="Doc", content="new text\n", directory="deep", overwrite=True, tags=["b"])
+    made = tools(
+        "write_note",
+        title="Doc",
+        content="new text\n",
+        directory="deep",
+        overwrite=True,
+        tags=["b"],
+    )
     assert (made["action"], made["permalink"], made["tags"]) == ("updated", "Own/Place", ["b"])
     header = yaml.load(file.read_text().split("---\n")[1], yaml.BaseLoader)
     assert header == {
-        "title": "Doc", "type": "note", "permalink": "Own/Place", "tags": ["b"], "status": "open",
-        "id": "my-id", "created_at": "2020-01-02T03:04:05Z",
-    }  # fmt: skip
-    assert file.read_text().endswith("---\nnew text\n") or file.read_text().endswith("---\n\nnew text\n")
+        "title": "Doc",
+        "type": "note",
+        "permalink": "Own/Place",
+        "tags": ["b"],
+        "status": "open",
+        "id": "my-id",
+        "created_at": "2020-01-02T03:04:05Z",
+    }
+    assert file.read_text().endswith("---\nnew text\n") or file.read_text().endswith(
+        "---\n\nnew text\n"
+    )
     tools.memory.undo()
     assert file.read_text() == f"{head}old text\n"
 
@@ -69,14 +89,32 @@ def test_an_overwrite_keeps_id_permalink_written_time_and_the_keys_it_does_not_n
 def test_a_checksum_is_compared_before_an_overwrite(tools: Tools) -> None:
     made = tools("write_note", title="Doc", content="one\n")
     before = texts(tools.root())
-    tools.refused("write_note", "conflict", title="Doc", content="two\n", overwrite=True, expected_checksum="12345678")
+    tools.refused(
+        "write_note",
+        "conflict",
+        title="Doc",
+        content="two\n",
+        overwrite=True,
+        expected_checksum="12345678",
+    )
     assert texts(tools.root()) == before
-    tools("write_note", title="Doc", content="two\n", overwrite=True, expected_checksum=made["checksum"])
+    tools(
+        "write_note",
+        title="Doc",
+        content="two\n",
+        overwrite=True,
+        expected_checksum=made["checksum"],
+    )
 
 
 def test_the_frontmatter_comes_in_its_order_and_tags_as_a_list(tools: Tools) -> None:
     made = tools(
-        "write_note", title="Doc", content="text", tags=["b", "a"], note_type="spec", metadata={"z": 1, "k": "v"}
+        "write_note",
+        title="Doc",
+        content="text",
+        tags=["b", "a"],
+        note_type="spec",
+        metadata={"z": 1, "k": "v"},
     )
     text = (tools.root() / "Doc.md").read_text()
     assert re.fullmatch(
@@ -91,7 +129,14 @@ def test_the_frontmatter_comes_in_its_order_and_tags_as_a_list(tools: Tools) -> 
 
 def test_frontmatter_in_the_content_is_united_with_the_call_and_the_call_wins(tools: Tools) -> None:
     content = "---\ntitle: Inner\ntype: inner\ntags: [a, b]\nstatus: open\nown: kept\npermalink: My/Own\n---\nbody\n"
-    tools("write_note", title="Outer", content=content, note_type="outer", tags=["b", "c"], metadata={"status": "done"})
+    tools(
+        "write_note",
+        title="Outer",
+        content=content,
+        note_type="outer",
+        tags=["b", "c"],
+        metadata={"status": "done"},
+    )
     header = tools("read_note", identifier="My/Own")["frontmatter"]
     assert header["title"] == "Outer"
     assert header["type"] == "outer"
@@ -109,7 +154,9 @@ def written(value: Any) -> Any:
     """A value as its frontmatter is shown: numbers in the form they have there."""
     if isinstance(value, list):
         return [written(each) for each in value]
-    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    return value
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda each: ascii(each)[:20])
@@ -136,10 +183,18 @@ ANY = st.text(max_size=40)
     st.dictionaries(ANY, st.one_of(ANY, st.integers(), st.booleans(), st.none()), max_size=3),
     ANY,
 )
-def test_whatever_is_written_is_kept_or_refused_with_nothing_written(shared, title, content, tags, metadata, directory):
+def test_whatever_is_written_is_kept_or_refused_with_nothing_written(
+    shared, title, content, tags, metadata, directory
+):
     before = texts(shared.root())
     reply = shared.call(
-        "write_note", title=title, content=content, tags=tags, metadata=metadata, directory=directory, overwrite=True
+        "write_note",
+        title=title,
+        content=content,
+        tags=tags,
+        metadata=metadata,
+        directory=directory,
+        overwrite=True,
     )
     if reply.is_error:
         assert reply.data["code"] in ("invalid", "outside", "exists", "locked")
@@ -160,7 +215,13 @@ def test_text_that_is_no_unicode_is_refused_by_every_tool(tools: Tools, bad: str
     for tool in tools.registry.tools.values():
         for name, schema in tool.schema["properties"].items():
             if tool.name != "memory" and schema.get("type") == "string" and "enum" not in schema:
-                others = dict.fromkeys(tool.schema.get("required", ()), "x") | {"operation": "append"}
-                given = {each: value for each, value in others.items() if each in tool.schema["properties"]}
+                others = dict.fromkeys(tool.schema.get("required", ()), "x") | {
+                    "operation": "append"
+                }
+                given = {
+                    each: value
+                    for each, value in others.items()
+                    if each in tool.schema["properties"]
+                }
                 assert f"`{name}`" in tools.refused(tool.name, "invalid", **given | {name: bad})
     assert texts(tools.root()) == {}

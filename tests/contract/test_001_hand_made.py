@@ -60,7 +60,9 @@ def memories(terminal: Any) -> dict[str, dict[str, Any]]:
 
 
 def files(home: Path) -> dict[str, Any]:
-    return {name: held for name, held in seen(home / "categories").items() if isinstance(held[2], bytes)}
+    return {
+        name: held for name, held in seen(home / "categories").items() if isinstance(held[2], bytes)
+    }
 
 
 def test_each_file_is_listed_or_reported(terminal: Any, home: Path) -> None:
@@ -69,7 +71,9 @@ def test_each_file_is_listed_or_reported(terminal: Any, home: Path) -> None:
     assert {each["path"] for each in ran.json["memories"]} == set(LISTED)
     assert ran.err == f"warning: {len(REPORTED)} unreadable files, run memory doctor\n"
     findings = terminal("doctor", "--json").json["findings"]
-    assert set(REPORTED) <= {each["path"] for each in findings if each["code"] in ("unreadable", "bad_frontmatter")}
+    assert set(REPORTED) <= {
+        each["path"] for each in findings if each["code"] in ("unreadable", "bad_frontmatter")
+    }
     assert terminal("doctor").status == 1
     assert json.loads(terminal.ok("status", "--json"))["unreadable_files"] == len(REPORTED)
     assert files(home) == before
@@ -77,10 +81,15 @@ def test_each_file_is_listed_or_reported(terminal: Any, home: Path) -> None:
 
 def test_what_a_file_does_not_say_comes_from_its_place(terminal: Any, home: Path) -> None:
     found = memories(terminal)
-    bare, boxed = found["categories/knowledge/bare.md"], found["categories/inbox/bare.md"]
+    bare = found["categories/knowledge/bare.md"]
+    boxed = found["categories/inbox/bare.md"]
     assert (bare["phase"], bare["category"], bare["scope"], bare["source"], bare["content"]) == (
-        "organized", "knowledge", "global", "file", "no frontmatter at all",
-    )  # fmt: skip
+        "organized",
+        "knowledge",
+        "global",
+        "file",
+        "no frontmatter at all",
+    )
     assert (boxed["phase"], boxed["category"]) == ("inbox", "inbox")
     assert bare["created_at"] == "2026-04-24T03:06:40Z"
     assert found["categories/habits/moved.md"]["category"] == "habits"
@@ -92,7 +101,8 @@ def test_what_a_file_does_not_say_comes_from_its_place(terminal: Any, home: Path
 
 
 def test_a_hand_made_file_is_changed_only_where_asked(terminal: Any, home: Path) -> None:
-    before, found = files(home), memories(terminal)
+    before = files(home)
+    found = memories(terminal)
     for path in (
         "categories/skills/unknown keys.md",
         "categories/lessons/crlf.md",
@@ -107,13 +117,24 @@ def test_a_hand_made_file_is_changed_only_where_asked(terminal: Any, home: Path)
         shown = terminal("read", ref, "--json").json["memory"]
         assert "new" in shown["tags"]
         assert shown["id"] == ref
-    assert b"mine: {a: 1}\n# a comment\n" in (home / "categories/skills/unknown keys.md").read_bytes()
+    assert (
+        b"mine: {a: 1}\n# a comment\n" in (home / "categories/skills/unknown keys.md").read_bytes()
+    )
     changed = {name for name, held in files(home).items() if before.get(name) != held}
-    assert changed == {"skills/unknown keys.md", "lessons/crlf.md", "knowledge/bare.md", "soul/x.md"}
+    assert changed == {
+        "skills/unknown keys.md",
+        "lessons/crlf.md",
+        "knowledge/bare.md",
+        "soul/x.md",
+    }
 
 
 def test_no_command_overwrites_or_deletes_what_it_cannot_read(terminal: Any, home: Path) -> None:
-    broken = {name: held for name, held in files(home).items() if f"categories/{name}" in {**REPORTED, **IGNORED}}
+    broken = {
+        name: held
+        for name, held in files(home).items()
+        if f"categories/{name}" in {**REPORTED, **IGNORED}
+    }
     for argv in (
         ["write", "broken yaml"],
         ["write", "x", "--category", "knowledge"],

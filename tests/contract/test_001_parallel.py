@@ -1,4 +1,6 @@
-"""Contract 001, 17.7: long-lived processes, a server and commands at work on one home at once; everything counts."""
+"""Contract 001, 17.7: long-lived processes, a server and commands at work on one home at once;
+everything counts.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,9 @@ def written(home: Path, *texts: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_four_times_fifty_writes_are_two_hundred_files_and_all_listed(home: Path, workers: list[Worker]) -> None:
+def test_four_times_fifty_writes_are_two_hundred_files_and_all_listed(
+    home: Path, workers: list[Worker]
+) -> None:
     before = len(list((home / "categories").rglob("*.md")))
     work(workers, [("write", [f"{name}{n}" for n in range(50)]) for name in "abcd"])
     files = list((home / "categories").rglob("*.md"))
@@ -110,7 +114,9 @@ def test_four_times_fifty_writes_are_two_hundred_files_and_all_listed(home: Path
     assert work(workers, [("count", [])] * 4) == [str(total)] * 4
 
 
-def test_four_times_fifty_reads_of_one_memory_count_two_hundred(home: Path, workers: list[Worker]) -> None:
+def test_four_times_fifty_reads_of_one_memory_count_two_hundred(
+    home: Path, workers: list[Worker]
+) -> None:
     (ref,) = written(home, "read me")
     text = next((home / "categories").rglob("read-me-*.md")).read_bytes()
     work(workers, [("read", [ref] * 50)] * 4)
@@ -126,7 +132,13 @@ def test_forty_links_to_one_memory_are_forty_links(home: Path, workers: list[Wor
     work(
         workers,
         [
-            ("link", [f"{hub},{each}" if n % 2 else f"{each},{hub}" for n, each in enumerate(others[part::4])])
+            (
+                "link",
+                [
+                    f"{hub},{each}" if n % 2 else f"{each},{hub}"
+                    for n, each in enumerate(others[part::4])
+                ],
+            )
             for part in range(4)
         ],
     )
@@ -145,7 +157,9 @@ def test_forty_tags_on_one_memory_are_forty_tags(home: Path, workers: list[Worke
     (ref,) = written(home, "tag me")
     work(workers, [("tag", [f"{ref},t{part}-{n}" for n in range(10)]) for part in range(4)])
     with open_memory(home, watch=False) as memory:
-        assert sorted(memory.read(ref).tags) == sorted(f"t{part}-{n}" for part in range(4) for n in range(10))
+        assert sorted(memory.read(ref).tags) == sorted(
+            f"t{part}-{n}" for part in range(4) for n in range(10)
+        )
 
 
 @pytest.mark.slow
@@ -156,21 +170,32 @@ def test_a_server_and_commands_and_processes_at_once(home: Path, workers: list[W
     program = [sys.executable, "-m", "memoranda", "--home", str(home)]
     commands = [
         Forked([*program, *argv], env=environment(), stdin=DEVNULL)
-        for argv in (["read", ref], ["write", "from a command"], ["read", ref], ["tag", ref, "--add", "command"])
+        for argv in (
+            ["read", ref],
+            ["write", "from a command"],
+            ["read", ref],
+            ["tag", ref, "--add", "command"],
+        )
     ]
     with Server("--home", str(home)) as server:
         for worker in workers:
             worker.start("read", *[ref] * 10)
         for number in range(10):
             server.data("read_note", identifier=ref, project="categories")
-            note = {"title": f"s{number}", "content": f"from the server {number}", "directory": "inbox"}
+            note = {
+                "title": f"s{number}",
+                "content": f"from the server {number}",
+                "directory": "inbox",
+            }
             server.data("write_note", project="categories", **note)
         for worker in workers:
             worker.done()
         for command in commands:
             out, errors = command.communicate(timeout=SECONDS)
             assert (command.returncode, errors) == (0, b""), out
-        found = server.data("search_notes", query='"shared by all"', project="categories")["results"][0]
+        found = server.data("search_notes", query='"shared by all"', project="categories")[
+            "results"
+        ][0]
         assert found["tags"] == ["command"]
     with open_memory(home, watch=False) as memory:
         assert memory.memory_id(ref).access_count == 4 * 10 + 10 + 2

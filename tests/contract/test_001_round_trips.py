@@ -20,21 +20,34 @@ TABLES = tables("memory_contents")
 pytestmark = pytest.mark.promise("001-17.3")
 
 CONTENTS = {
-    "plain": "user prefers dark mode", "CRLF": "one\r\ntwo\r\n", "bare CR": "one\rtwo\r",
-    "edge newlines": "\n\n text \n\n\n", "edge blanks": "  \t text\t  ",
-    "a rule first": "---\nnot: frontmatter\n---\nbody", "rules inside": "text\n---\nmore\n---\n",
-    "dots": "...\n---\n...", "only a rule": "---", "emoji": "👩‍🚀 🇩🇪 e\u0301 \u200d 😀",
-    "scripts": "中文 日本語 한국어 עברית العربية ไทย", "BOM": "\ufefftext",
-    "separators": "a\u2028b\u2029c\x85d\x0be\x0cf", "controls": "a\x01\x1b[0m\x7f", "NUL": "before\x00after",
-    "quotes": "'\"`$HOME %s {x} \\n \\", "yaml": "key: [1, 2\n- : ?",
-    "many lines": "0123456789 äöü 中文\n" * 3_000, "one long line": "x" * 200_000,
+    "plain": "user prefers dark mode",
+    "CRLF": "one\r\ntwo\r\n",
+    "bare CR": "one\rtwo\r",
+    "edge newlines": "\n\n text \n\n\n",
+    "edge blanks": "  \t text\t  ",
+    "a rule first": "---\nnot: frontmatter\n---\nbody",
+    "rules inside": "text\n---\nmore\n---\n",
+    "dots": "...\n---\n...",
+    "only a rule": "---",
+    "emoji": "👩‍🚀 🇩🇪 e\u0301 \u200d 😀",
+    "scripts": "中文 日本語 한국어 עברית العربية ไทย",
+    "BOM": "\ufefftext",
+    "separators": "a\u2028b\u2029c\x85d\x0be\x0cf",
+    "controls": "a\x01\x1b[0m\x7f",
+    "NUL": "before\x00after",
+    "quotes": "'\"`$HOME %s {x} \\n \\",
+    "yaml": "key: [1, 2\n- : ?",
+    "many lines": "0123456789 äöü 中文\n" * 3_000,
+    "one long line": "x" * 200_000,
     "links": "[[a]] ![[b|c]] [[#d]] [[",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS.keys())
 def test_a_content_comes_back_byte_for_byte(terminal: Any, content: str) -> None:
-    written = json.loads(terminal.ok("write", "-", "--category", "knowledge", "--json", stdin=content))["memory"]
+    written = json.loads(
+        terminal.ok("write", "-", "--category", "knowledge", "--json", stdin=content)
+    )["memory"]
     assert written["content"] == content
     assert written["content_hash"] == hashlib.sha256(content.encode()).hexdigest()
     data = (terminal.home / written["path"]).read_bytes()
@@ -69,11 +82,16 @@ def memory(tmp_path_factory: pytest.TempPathFactory):
 
 
 BREAKS = ["\n", "\r\n", "\r", " ", "\t", "\u2028"]
-PIECES = st.sampled_from([*BREAKS, "---", "...", "id: x", "# ", "[[", "]]", "- ", "\ufeff", "\x00", "é", "😀"])
+PIECES = st.sampled_from(
+    [*BREAKS, "---", "...", "id: x", "# ", "[[", "]]", "- ", "\ufeff", "\x00", "é", "😀"]
+)
 ANY = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=15).map("".join))
 
 
-@given(ANY.filter(str.strip), st.lists(st.text(min_size=1, max_size=12).filter(lambda tag: tag.strip()), max_size=3))
+@given(
+    ANY.filter(str.strip),
+    st.lists(st.text(min_size=1, max_size=12).filter(lambda tag: tag.strip()), max_size=3),
+)
 def test_any_content_comes_back(memory, content: str, tags: list[str]) -> None:
     note = memory.write(Draft(content, project="categories", category="knowledge", tags=tags))
     assert note.content == content
@@ -82,7 +100,9 @@ def test_any_content_comes_back(memory, content: str, tags: list[str]) -> None:
     assert file.read_bytes().endswith(b"\n---\n" + content.encode() + b"\n")
     tagged = memory.tag(note, add=["x"])
     assert tagged.content == content
-    assert [each for each in tagged.tags if each != "x"] == [each for each in note.tags if each != "x"]
+    assert [each for each in tagged.tags if each != "x"] == [
+        each for each in note.tags if each != "x"
+    ]
     memory.delete(note)
     assert not file.exists()
 
@@ -94,18 +114,30 @@ def test_a_tree_of_the_reference_program_is_read_with_nothing_lost(terminal: Any
     for path, text in REFERENCE.items():
         put(terminal.home / path, text)
     before = texts(terminal.home)
-    listed = {each["content"]: each for each in json.loads(terminal.ok("list", "--json", "--limit", "0"))["memories"]}
-    known, boxed = listed["known thing"], listed["boxed thing"]
+    listed = {
+        each["content"]: each
+        for each in json.loads(terminal.ok("list", "--json", "--limit", "0"))["memories"]
+    }
+    known = listed["known thing"]
+    boxed = listed["boxed thing"]
     assert (known["phase"], known["category"]) == ("organized", "knowledge")
     assert (boxed["phase"], boxed["category"]) == ("inbox", "inbox")
     assert (known["tags"], known["source"], known["access_count"]) == (["go", "cli"], "claude", 3)
     assert known["created_at"].startswith("2026-05-07T02:00:00.123456")
     assert {"short thing", "skilled thing"} <= set(listed)
-    assert (listed["short thing"]["phase"], listed["skilled thing"]["phase"]) == ("inbox", "organized")
-    assert (listed["short thing"]["scope"], listed["skilled thing"]["category"]) == ("agent:claude", "skills")
+    assert (listed["short thing"]["phase"], listed["skilled thing"]["phase"]) == (
+        "inbox",
+        "organized",
+    )
+    assert (listed["short thing"]["scope"], listed["skilled thing"]["category"]) == (
+        "agent:claude",
+        "skills",
+    )
     now = notes_below(texts(terminal.home))
     assert {name: data for name, data in now.items() if not name.startswith(".memoranda")} == before
     terminal.ok("tag", "550e8400", "--add", "new")
-    text = (terminal.home / "categories/knowledge/550e8400-e29b-41d4-a716-446655440000.md").read_text()
+    text = (
+        terminal.home / "categories/knowledge/550e8400-e29b-41d4-a716-446655440000.md"
+    ).read_text()
     assert "custom: kept\n" in text
     assert text.endswith("---\nknown thing\n")

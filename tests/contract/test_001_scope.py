@@ -1,6 +1,7 @@
 """Contract 001, 17.13: for agent X a home that holds notes of agent Y answers as one that does not.
 
-Every command and tool is run as X in two homes that differ in nothing but Y's notes; the answers must be equal.
+Every command and tool is run as X in two homes that differ in nothing but Y's notes; the answers
+must be equal.
 """
 
 from __future__ import annotations
@@ -30,10 +31,18 @@ THEIR_REMINDER = "dddd1111-2222-4333-8444-555566667777"
 MY_REMINDER = "dddd2111-2222-4333-8444-555566667777"
 
 
-def memory_text(ref: str, scope: str, content: str, links: tuple[str, ...] = (), **more: str) -> str:
-    listed = "links:\n" + "".join(f"  - {each}\n" for each in links) if links else ""
+def memory_text(
+    ref: str, scope: str, content: str, links: tuple[str, ...] = (), **more: str
+) -> str:
+    if links:
+        listed = "links:\n" + "".join(f"  - {each}\n" for each in links)
+    else:
+        listed = ""
     keys = "".join(f"{key}: {value}\n" for key, value in more.items())
-    category = "reminders" if content.endswith("tea") else "knowledge"
+    if content.endswith("tea"):
+        category = "reminders"
+    else:
+        category = "knowledge"
     return (
         f"---\nid: {ref}\nphase: organized\ncategory: {category}\nscope: {scope}\nsource: manual\n"
         "created_at: 2026-05-07T10:00:00Z\n"
@@ -46,8 +55,12 @@ VISIBLE = {
     "categories/knowledge/mine.md": memory_text(
         MINE, "agent:x", "shared words mine [[their secret]] [[open thing]]", (THEIRS, OPEN)
     ),
-    "categories/knowledge/open.md": memory_text(OPEN, "global", "open thing shared words", (MINE, THEIRS)),
-    "categories/reminders/my tea.md": memory_text(MY_REMINDER, "agent:x", "my tea", due_at="2026-05-09"),
+    "categories/knowledge/open.md": memory_text(
+        OPEN, "global", "open thing shared words", (MINE, THEIRS)
+    ),
+    "categories/reminders/my tea.md": memory_text(
+        MY_REMINDER, "agent:x", "my tea", due_at="2026-05-09"
+    ),
     "notes/Open.md": "# Open\n\n- [fact] shared words #t\n- see [[Secret]]\n- see [[Mine]]\n",
     "notes/Mine.md": "---\nscope: agent:x\n---\nshared words [[Open]] [[secret title]]\n",
     "memories/open.md": "- [fact] shared words [[Open]]\n",
@@ -62,7 +75,9 @@ HIDDEN = {
         due_at="2026-05-09",
         supersedes=OPEN,
     ),
-    "categories/reminders/their tea.md": memory_text(THEIR_REMINDER, "agent:y", "their tea", due_at="2026-05-08"),
+    "categories/reminders/their tea.md": memory_text(
+        THEIR_REMINDER, "agent:y", "their tea", due_at="2026-05-08"
+    ),
     "categories/inbox/theirs too.md": memory_text(THEIRS_TOO, "agent:y", "open thing"),
     "notes/private/Secret.md": "---\nscope: agent:y\ntitle: secret title\naliases: [Secret]\n"
     "status: secretstatus\n---\n"
@@ -88,14 +103,17 @@ def fill(home: Path, *contents: dict[str, str]) -> None:
 @pytest.fixture
 def homes(tmp_path: Path) -> tuple[Path, Path]:
     """A home with the notes of both agents, and one with X's alone."""
-    both, alone = tmp_path / "both/home", tmp_path / "alone/home"
+    both = tmp_path / "both/home"
+    alone = tmp_path / "alone/home"
     fill(both, VISIBLE, HIDDEN)
     fill(alone, VISIBLE)
     return both, alone
 
 
 def masked(text: str, home: Path) -> str:
-    """An answer without what differs between any two homes: its place, new ids, times of writing, hashes, scores."""
+    """An answer without what differs between any two homes: its place, new ids, times of writing,
+    hashes, scores.
+    """
     text = re.sub("space=[a-z0-9]+", "SPACE", text.replace(str(home.parent), "HOME"))
     for pattern, mask in (
         (r'"score": [\d.]+', "SCORE"),
@@ -148,7 +166,9 @@ def test_all_commands_are_among_these() -> None:
 
 
 @pytest.mark.parametrize("watch", [False, True])
-def test_every_tool_answers_as_if_foreign_notes_did_not_exist(homes: tuple[Path, Path], watch: bool) -> None:
+def test_every_tool_answers_as_if_foreign_notes_did_not_exist(
+    homes: tuple[Path, Path], watch: bool
+) -> None:
     opened = {home: open_memory(home, watch=watch) for home in homes}
     faces = {home: Tools(memory.as_caller("x", "mcp")) for home, memory in opened.items()}
 
@@ -174,8 +194,13 @@ def test_prompts_resources_and_completions_are_the_same(homes: tuple[Path, Path]
         with open_memory(home, agent="x", watch=False) as memory:
             tools = Tools(memory)
             said = []
-            for prompt, words in product(tools.registry.prompts.values(), ("secret", "shared words")):
-                names = ("topic", "query") if "query" in [name for name, *_ in prompt.arguments] else ("topic",)
+            for prompt, words in product(
+                tools.registry.prompts.values(), ("secret", "shared words")
+            ):
+                if "query" in [name for name, *_ in prompt.arguments]:
+                    names = ("topic", "query")
+                else:
+                    names = ("topic",)
                 said.append(prompt.render(memory, dict.fromkeys(names, words)))
             (template,) = tools.registry.templates
             for prefix, project in product(("", "pri", "sec"), ("notes", "memories")):
@@ -189,11 +214,23 @@ def test_every_verb_of_the_python_api_is_the_same(homes: tuple[Path, Path]) -> N
     def run(home: Path) -> str:
         with open_memory(home, agent="x", watch=False) as memory:
             infos, total = memory.list(limit=0, order="path")
-            said: list[object] = [[info.path for info in infos], total, memory.stats(), memory.complete("")]
-            said += [memory.context_for("shared secret words"), memory.recent("99y")[1], memory.log()]
+            said: list[object] = [
+                [info.path for info in infos],
+                total,
+                memory.stats(),
+                memory.complete(""),
+            ]
+            said += [
+                memory.context_for("shared secret words"),
+                memory.recent("99y")[1],
+                memory.log(),
+            ]
             said += [hit.note.path for hit in memory.search("shared OR secret", limit=50)]
             for info in infos:
-                said += [(each.target, each.state, each.note and each.note.path) for each in memory.outgoing(info)]
+                said += [
+                    (each.target, each.state, each.note and each.note.path)
+                    for each in memory.outgoing(info)
+                ]
                 said += [info.path, *(each.path for each in memory.backlinks(info))]
                 said += [each.note.path for each in memory.context(info, depth=3).reached]
             return "\n".join(map(repr, said))
@@ -203,13 +240,19 @@ def test_every_verb_of_the_python_api_is_the_same(homes: tuple[Path, Path]) -> N
 
 def test_each_agent_sees_its_own_and_the_owner_all(terminal: Any, homes: tuple[Path, Path]) -> None:
     at = ["--home", str(homes[0]), "--json"]
-    for agent, total, links in (([], 6, [THEIRS, OPEN]), (["--agent", "y"], 4, None), (["--agent", "x"], 3, [OPEN])):
+    for agent, total, links in (
+        ([], 6, [THEIRS, OPEN]),
+        (["--agent", "y"], 4, None),
+        (["--agent", "x"], 3, [OPEN]),
+    ):
         assert terminal(*at, *agent, "list").json["total"] == total
         if links is not None:
             assert terminal(*at, *agent, "read", MINE).json["memory"]["links"] == links
 
 
-def test_what_an_agent_links_keeps_the_links_it_does_not_see(terminal: Any, homes: tuple[Path, Path]) -> None:
+def test_what_an_agent_links_keeps_the_links_it_does_not_see(
+    terminal: Any, homes: tuple[Path, Path]
+) -> None:
     at = ["--home", str(homes[0]), "--json"]
     new = terminal(*at, "--agent", "x", "write", "new").json["memory"]["id"]
     terminal.ok(*at, "--agent", "x", "link", MINE, new)
@@ -217,11 +260,15 @@ def test_what_an_agent_links_keeps_the_links_it_does_not_see(terminal: Any, home
     assert terminal(*at, "read", MINE).json["memory"]["links"] == [THEIRS, OPEN, new]
 
 
-def test_an_agent_can_undo_its_deletion_though_a_foreign_memory_lost_a_link(homes: tuple[Path, Path]) -> None:
+def test_an_agent_can_undo_its_deletion_though_a_foreign_memory_lost_a_link(
+    homes: tuple[Path, Path],
+) -> None:
     before = texts(homes[0] / "categories")
     with open_memory(homes[0], agent="x", watch=False) as memory:
         memory.delete(MINE)
-        assert texts(homes[0] / "categories")["knowledge/theirs.md"] != before["knowledge/theirs.md"]
+        assert (
+            texts(homes[0] / "categories")["knowledge/theirs.md"] != before["knowledge/theirs.md"]
+        )
         (change,) = memory.log()
         assert {each.path for each in change.files} == {"knowledge/mine.md", "knowledge/open.md"}
         assert memory.log("categories/knowledge/theirs.md") == []
@@ -229,7 +276,9 @@ def test_an_agent_can_undo_its_deletion_though_a_foreign_memory_lost_a_link(home
     assert texts(homes[0] / "categories") == before
 
 
-def test_an_agents_doctor_does_not_cut_links_to_notes_it_does_not_see(terminal: Any, homes: tuple[Path, Path]) -> None:
+def test_an_agents_doctor_does_not_cut_links_to_notes_it_does_not_see(
+    terminal: Any, homes: tuple[Path, Path]
+) -> None:
     before = texts(homes[0] / "categories")
     terminal("--home", str(homes[0]), "--agent", "x", "doctor", "--fix")
     assert texts(homes[0] / "categories") == before
@@ -237,7 +286,9 @@ def test_an_agents_doctor_does_not_cut_links_to_notes_it_does_not_see(terminal: 
     assert texts(homes[0] / "categories") == before
     (homes[0] / "categories/knowledge/theirs.md").unlink()
     assert "dangling_link" in terminal("--home", str(homes[0]), "doctor", "--fix").out
-    assert json.loads(terminal.ok("--home", str(homes[0]), "read", MINE, "--json"))["memory"]["links"] == [OPEN]
+    assert json.loads(terminal.ok("--home", str(homes[0]), "read", MINE, "--json"))["memory"][
+        "links"
+    ] == [OPEN]
 
 
 def test_the_history_of_foreign_notes_is_hidden_and_cannot_be_undone(tmp_path: Path) -> None:
@@ -248,12 +299,22 @@ def test_the_history_of_foreign_notes_is_hidden_and_cannot_be_undone(tmp_path: P
         y("edit_note", identifier="Theirs", operation="append", content="more secret")
         y("delete_note", identifier="Theirs")
         y("write_note", title="Was theirs", content="---\nscope: agent:y\n---\nsecret")
-        y("edit_note", identifier="Was theirs", operation="find_replace", find_text="scope: agent:y\n", content="")
+        y(
+            "edit_note",
+            identifier="Was theirs",
+            operation="find_replace",
+            find_text="scope: agent:y\n",
+            content="",
+        )
         before = texts(tmp_path / "home/notes")
         assert [change.path for change in x.memory.log(limit=0)] == ["Mine.md"]
         assert [change.path for change in y.memory.log(limit=0)] == [
-            "Was theirs.md", "Was theirs.md", "Theirs.md", "Theirs.md", "Theirs.md",
-        ]  # fmt: skip
+            "Was theirs.md",
+            "Was theirs.md",
+            "Theirs.md",
+            "Theirs.md",
+            "Theirs.md",
+        ]
         for ref in ("notes/Theirs.md", "notes/Was theirs.md"):
             with pytest.raises(Exception, match=r"Note not found"):
                 x.memory.restore(ref)

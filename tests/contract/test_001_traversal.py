@@ -1,4 +1,6 @@
-"""Contract 001, 17.8: strings that climb, as category, id or scope, are refused; no file lies outside the home."""
+"""Contract 001, 17.8: strings that climb, as category, id or scope, are refused; no file lies
+outside the home.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ STRINGS = TABLES["strings"]
 
 def outside(folder: Path) -> dict[str, Any]:
     """Everything in the user's folder but the home's private part."""
-    return {name: (mode, held) for name, (mode, _, held) in seen(folder).items() if ".memoranda" not in name}
+    return {
+        name: (mode, held)
+        for name, (mode, _, held) in seen(folder).items()
+        if ".memoranda" not in name
+    }
 
 
 def test_a_category_or_scope_there_is_not_is_refused(terminal: Any) -> None:
@@ -29,7 +35,11 @@ def test_a_category_or_scope_there_is_not_is_refused(terminal: Any) -> None:
     ref = terminal.write("kept")
     before = outside(terminal.folder)
     lines = [["write", "text", name] for name in ("category", "scope")]
-    lines += [[*argv, name] for argv in (["list"], ["search", "x"]) for name in ("category", "scope", "phase")]
+    lines += [
+        [*argv, name]
+        for argv in (["list"], ["search", "x"])
+        for name in ("category", "scope", "phase")
+    ]
     for string, (*argv, name) in product(STRINGS, lines):
         ran = terminal(*argv, f"--{name}={string}")
         assert ran.status == 1, (argv, name, string)
@@ -57,7 +67,14 @@ def test_an_id_that_is_none_is_not_found(terminal: Any) -> None:
 
 @pytest.mark.parametrize(
     "string",
-    ["../../x.md", "notes/../../x.md", "/tmp/x.md", "categories/../../x", "notes/%2e%2e/%2e%2e/x.md", "nobody/x"],
+    [
+        "../../x.md",
+        "notes/../../x.md",
+        "/tmp/x.md",
+        "categories/../../x",
+        "notes/%2e%2e/%2e%2e/x.md",
+        "nobody/x",
+    ],
 )
 def test_a_restored_text_stays_in_its_project(terminal: Any, string: str) -> None:
     ref = terminal.write("kept")

@@ -1,4 +1,6 @@
-"""The knowledge graph in a JSON Lines file used in place, over MCP stdio (contract 002, 6, 8, 9 and 14)."""
+"""The knowledge graph in a JSON Lines file used in place, over MCP stdio (contract 002, 6, 8, 9 and
+14).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,13 @@ TABLES = tables("graph_file")
 
 
 def serving(home: Path, file: Path, *arguments: str, **env: str) -> Server:
-    return Server(*(arguments or ("--tools", "graph")), "--graph-file", str(file), MEMORY_HOME=str(home), **env)
+    return Server(
+        *(arguments or ("--tools", "graph")),
+        "--graph-file",
+        str(file),
+        MEMORY_HOME=str(home),
+        **env,
+    )
 
 
 def is_alone(file: Path) -> bool:
@@ -43,27 +51,46 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.21", "002-14.24")
-def test_a_bad_line_is_a_warning_beside_the_answer_and_on_stderr_once(tmp_path: Path, file: Path) -> None:
-    line = json.dumps({"type": "entity", "name": "Ada", "entityType": "p", "observations": [], "createdAt": 1}) + "\n"
+def test_a_bad_line_is_a_warning_beside_the_answer_and_on_stderr_once(
+    tmp_path: Path, file: Path
+) -> None:
+    line = (
+        json.dumps(
+            {"type": "entity", "name": "Ada", "entityType": "p", "observations": [], "createdAt": 1}
+        )
+        + "\n"
+    )
     file.write_text(f"{line}torn\n")
     said = "memory.jsonl line 2: not JSON, kept and ignored"
     with serving(tmp_path, file) as server:
-        for tool, given in (("read_graph", {}), ("search_nodes", {"query": "ada"}), ("open_nodes", {"names": ["Ada"]})):
+        for tool, given in (
+            ("read_graph", {}),
+            ("search_nodes", {"query": "ada"}),
+            ("open_nodes", {"names": ["Ada"]}),
+        ):
             result = server.call(f"memory_{tool}", **given)
             assert result["_meta"] == {"memoranda/warnings": [said]}
             assert result["structuredContent"]["entities"] == [entity("Ada", kind="p")]
         with file.open("a") as other:
-            other.write(json.dumps({"type": "relation", "from": "Ada", "to": "x", "relationType": "y"}) + "\n")
+            other.write(
+                json.dumps({"type": "relation", "from": "Ada", "to": "x", "relationType": "y"})
+                + "\n"
+            )
         assert server.data("memory_open_nodes", names=["Ada"])["relations"] == [relation("Ada y x")]
-        server.data("memory_add_observations", observations=[{"entityName": "Ada", "contents": ["z"]}])
+        server.data(
+            "memory_add_observations", observations=[{"entityName": "Ada", "contents": ["z"]}]
+        )
         assert file.read_text().startswith(line.replace("[]", '["z"]') + "torn\n")
         assert server.close() == 0
-        assert server.errors().splitlines() == [said, said]  # it was loaded twice
+        # It was loaded twice
+        assert server.errors().splitlines() == [said, said]
 
 
 @pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.21")
-def test_an_array_is_refused_and_a_resource_does_not_show_it_as_empty(tmp_path: Path, file: Path) -> None:
+def test_an_array_is_refused_and_a_resource_does_not_show_it_as_empty(
+    tmp_path: Path, file: Path
+) -> None:
     file.write_text("[]")
     with serving(tmp_path, file, "--as", "server-memory") as server:
         assert server.ask("resources/subscribe", {"uri": RESOURCES[1]})["result"] == {}
@@ -79,7 +106,9 @@ def test_an_array_is_refused_and_a_resource_does_not_show_it_as_empty(tmp_path: 
 
 @pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.22", "002-14.12")
-def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_the_file(tmp_path, file):
+def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_the_file(
+    tmp_path, file
+):
     with serving(tmp_path, file) as server:
         server.ask("resources/subscribe", {"uri": RESOURCES[0]})
         assert told(server, "read_graph") == []
@@ -99,38 +128,52 @@ def test_a_subscriber_is_told_of_changes_by_us_and_by_others_and_a_no_op_leaves_
 
 @pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.23")
-def test_we_and_a_server_that_rewrites_the_whole_file_take_turns(tmp_path: Path, file: Path) -> None:
+def test_we_and_a_server_that_rewrites_the_whole_file_take_turns(
+    tmp_path: Path, file: Path
+) -> None:
     def other_adds(name: str) -> None:
         """What the reference server does: read all lines, write all lines, no newline at the end."""
         rows = [json.loads(line) for line in file.read_text("utf-8").split("\n") if line.strip()]
         rows.append({"type": "entity", "name": name, "entityType": "thing", "observations": []})
         entities = [row for row in rows if row["type"] == "entity"]
         relations = [row for row in rows if row["type"] == "relation"]
-        file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in [*entities, *relations]))
+        file.write_text(
+            "\n".join(json.dumps(row, ensure_ascii=False) for row in [*entities, *relations])
+        )
 
     with serving(tmp_path, file) as server:
         for number in range(5):
             server.data("memory_create_entities", entities=[entity(f"ours {number}")])
             server.data("memory_create_relations", relations=[relation(f"a{number} b c")])
             other_adds(f"theirs {number}")
-            server.data("memory_add_observations", observations=[
-                {"entityName": f"theirs {number}", "contents": [str(number)]},
-            ])  # fmt: skip
+            server.data(
+                "memory_add_observations",
+                observations=[
+                    {"entityName": f"theirs {number}", "contents": [str(number)]},
+                ],
+            )
         graph = server.data("memory_read_graph")
     assert graph == parsed(file)
     names = [each["name"] for each in graph["entities"]]
     assert names == [f"{who} {number}" for number in range(5) for who in ("ours", "theirs")]
-    assert [each["observations"] for each in graph["entities"]] == [each for n in range(5) for each in ([], [str(n)])]
+    assert [each["observations"] for each in graph["entities"]] == [
+        each for n in range(5) for each in ([], [str(n)])
+    ]
     assert len(graph["relations"]) == 5
 
 
 @pytest.mark.promise("002-14.13")
 @pytest.mark.parametrize(
     ("arguments", "env", "there", "place"),
-    [pytest.param(*each, marks=() if each[-1] is None else pytest.mark.folder_home(FILE)) for each in TABLES["places"]],
+    [
+        pytest.param(*each, marks=() if each[-1] is None else pytest.mark.folder_home(FILE))
+        for each in TABLES["places"]
+    ],
 )
 def test_where_the_graph_file_is_looked_for(tmp_path, monkeypatch, arguments, env, there, place):
-    home, user, work = tmp_path / "home", tmp_path / "user", tmp_path / "work"
+    home = tmp_path / "home"
+    user = tmp_path / "user"
+    work = tmp_path / "work"
     for folder in (home, user, work):
         folder.mkdir()
     if there == "config":
@@ -148,7 +191,10 @@ def test_where_the_graph_file_is_looked_for(tmp_path, monkeypatch, arguments, en
     if place is None:
         assert (home / "graph" / "Ada.md").exists()
         return
-    file = user / place.removeprefix("HOME/") if place.startswith("HOME/") else work / place
+    if place.startswith("HOME/"):
+        file = user / place.removeprefix("HOME/")
+    else:
+        file = work / place
     assert parsed(file)["entities"] == [entity("Ada")]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert not (home / "graph" / "Ada.md").exists()
@@ -156,10 +202,14 @@ def test_where_the_graph_file_is_looked_for(tmp_path, monkeypatch, arguments, en
 
 @pytest.mark.slow
 @pytest.mark.promise("002-14.25")
-@pytest.mark.parametrize("kind", ["notes", pytest.param("file", marks=pytest.mark.folder_home(FILE))])
+@pytest.mark.parametrize(
+    "kind", ["notes", pytest.param("file", marks=pytest.mark.folder_home(FILE))]
+)
 def test_calls_in_flight_and_two_processes_lose_nothing_and_see_each_other(tmp_path, file, kind):
     def start(home: str) -> Server:
-        return serving(tmp_path / home, file) if kind == "file" else serving_notes(tmp_path / "home")
+        if kind == "file":
+            return serving(tmp_path / home, file)
+        return serving_notes(tmp_path / "home")
 
     def create(server: Server, name: str) -> None:
         server.begin("memory_create_entities", entities=[entity(name)])
@@ -170,30 +220,53 @@ def test_calls_in_flight_and_two_processes_lose_nothing_and_see_each_other(tmp_p
             for letter, server in both:
                 create(server, f"{letter}{number}")
         for _, server in both:
-            assert all(each["structuredContent"]["entities"] for each in answers(server, 100).values())
+            assert all(
+                each["structuredContent"]["entities"] for each in answers(server, 100).values()
+            )
         for _ in range(10):
             for _, server in both:
                 create(server, "one")
-        claims = [each["structuredContent"]["entities"] for _, server in both for each in answers(server, 10).values()]
+        claims = [
+            each["structuredContent"]["entities"]
+            for _, server in both
+            for each in answers(server, 10).values()
+        ]
         assert sorted(map(len, claims)) == [0] * 19 + [1]
         for number in range(50):
             for letter, server in both:
                 server.begin(
-                    "memory_add_observations", observations=[{"entityName": "a0", "contents": [f"{letter}{number}"]}]
+                    "memory_add_observations",
+                    observations=[{"entityName": "a0", "contents": [f"{letter}{number}"]}],
                 )
         for _, server in both:
             answers(server, 50)
         with start("c") as third:
-            totals = [each.data("memory_read_graph", limit=0)["totalEntities"] for each in (first, second, third)]
+            totals = [
+                each.data("memory_read_graph", limit=0)["totalEntities"]
+                for each in (first, second, third)
+            ]
         assert totals == [201] * 3
         (hub,) = second.data("memory_open_nodes", names=["a0"])["entities"]
         for letter, _ in both:
-            assert [each for each in hub["observations"] if each[0] == letter] == [f"{letter}{n}" for n in range(50)]
+            assert [each for each in hub["observations"] if each[0] == letter] == [
+                f"{letter}{n}" for n in range(50)
+            ]
         for number in range(5):
-            first.data("memory_add_observations", observations=[{"entityName": "b1", "contents": [f"x{number}"]}])
-            assert second.data("memory_search_nodes", query=f"X{number}")["entities"][0]["name"] == "b1"
-            second.data("memory_delete_observations", deletions=[{"entityName": "b1", "observations": [f"x{number}"]}])
-            assert first.data("memory_open_nodes", names=["b1"])["entities"][0]["observations"] == []
+            first.data(
+                "memory_add_observations",
+                observations=[{"entityName": "b1", "contents": [f"x{number}"]}],
+            )
+            assert (
+                second.data("memory_search_nodes", query=f"X{number}")["entities"][0]["name"]
+                == "b1"
+            )
+            second.data(
+                "memory_delete_observations",
+                deletions=[{"entityName": "b1", "observations": [f"x{number}"]}],
+            )
+            assert (
+                first.data("memory_open_nodes", names=["b1"])["entities"][0]["observations"] == []
+            )
     if kind == "file":
         assert len(parsed(file)["entities"]) == 201
         assert is_alone(file)
@@ -224,37 +297,48 @@ for line in sys.stdin:
     os.waitpid(child, 0)
     print("dead", 0, flush=True)
 """
-"""For each line read, the number to begin with, forks a process that calls twelve tools and says what was done."""
+"""For each line read, the number to begin with, forks a process that calls twelve tools and says
+what was done.
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.promise("002-14.26")
-@pytest.mark.parametrize("kind", ["notes", pytest.param("file", marks=pytest.mark.folder_home(FILE))])
+@pytest.mark.parametrize(
+    "kind", ["notes", pytest.param("file", marks=pytest.mark.folder_home(FILE))]
+)
 def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_path, file, kind):
     chance = random.Random(11)
-    home, places = tmp_path / "home", [file] if kind == "file" else []
+    home = tmp_path / "home"
+    places = [file] if kind == "file" else []
     with open_memory(home, watch=False) as memory:
         Nodes(memory, **({"open_graph": opener(file)} if places else {})).entity("hub")
     done: dict[str, set[int]] = {"made": set(), "noted": set(), "pid": set(), "dead": set()}
     program = [sys.executable, "-c", WRITER, str(home), *map(str, places)]
     env = environment(PYTHONPATH=os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")]))
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as writer:
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+    ) as writer:
         assert writer.stdin is not None
         assert writer.stdout is not None
         for turn in range(20):
             writer.stdin.write(f"{turn * 6 + 1}\n")
             writer.stdin.flush()
-            pid, left, what = 0, chance.randrange(12), ""
+            pid = 0
+            left = chance.randrange(12)
+            what = ""
             while what != "dead":
                 what, number = writer.stdout.readline().split()
                 done[what].add(int(number))
                 pid, left = (int(number), left) if what == "pid" else (pid, left - 1)
                 if left == 0:
-                    with suppress(ProcessLookupError):  # it was done already
+                    # It was done already
+                    with suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
         writer.stdin.close()
     assert len(done["noted"]) < 20 * 6
-    made, noted = done["made"], {str(number) for number in done["noted"]}
+    made = done["made"]
+    noted = {str(number) for number in done["noted"]}
     with serving(home, file) if places else serving_notes(home) as server:
         first, *others = server.data("memory_read_graph")["entities"]
     names = {each["name"] for each in others}
@@ -266,7 +350,9 @@ def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_
         assert parsed(file)["entities"] == [first, *others]
         assert is_alone(file)
     else:
-        assert {place.name for place in (home / "graph").iterdir()} == {f"{name}.md" for name in {"hub", *names}}
+        assert {place.name for place in (home / "graph").iterdir()} == {
+            f"{name}.md" for name in {"hub", *names}
+        }
 
 
 @pytest.mark.folder_home(FILE)
@@ -293,22 +379,39 @@ def test_a_read_only_file_is_read_and_refuses_changes(tmp_path, file, monkeypatc
 
 @pytest.mark.folder_home(FILE)
 @pytest.mark.promise("002-14.14", "002-14.24")
-def test_the_note_tools_of_the_server_find_read_and_walk_the_entities_of_the_file(tmp_path: Path, file: Path) -> None:
+def test_the_note_tools_of_the_server_find_read_and_walk_the_entities_of_the_file(
+    tmp_path: Path, file: Path
+) -> None:
     with serving(tmp_path, file, "--tools", "graph,notes") as server:
-        server.data("memory_create_entities", entities=[entity("useState", "returns a pair", kind="hook")])
+        server.data(
+            "memory_create_entities", entities=[entity("useState", "returns a pair", kind="hook")]
+        )
         server.data("memory_create_entities", entities=[entity("React")])
         server.data("memory_create_relations", relations=[relation("useState part_of React")])
         (hit,) = server.data("search_notes", query="pair")["results"]
         assert (hit["title"], hit["permalink"]) == ("useState", "memory/use-state")
-        assert "- returns a pair" in server.call("read_note", identifier="memory/use-state")["content"][0]["text"]
-        assert "React" in server.call("build_context", url="memory://memory/use-state")["content"][0]["text"]
+        assert (
+            "- returns a pair"
+            in server.call("read_note", identifier="memory/use-state")["content"][0]["text"]
+        )
+        assert (
+            "React"
+            in server.call("build_context", url="memory://memory/use-state")["content"][0]["text"]
+        )
         assert "useState" in server.call("recent_activity")["content"][0]["text"]
         with file.open("a") as other:
-            other.write('{"type":"entity","name":"Bob","entityType":"","observations":["plays chess"]}\n')
-        assert [each["title"] for each in server.data("search_notes", query="chess")["results"]] == ["Bob"]
+            other.write(
+                '{"type":"entity","name":"Bob","entityType":"","observations":["plays chess"]}\n'
+            )
+        assert [
+            each["title"] for each in server.data("search_notes", query="chess")["results"]
+        ] == ["Bob"]
         before = file.read_bytes()
         for tool, given in (
-            ("edit_note", {"identifier": "memory/use-state", "operation": "append", "content": "x"}),
+            (
+                "edit_note",
+                {"identifier": "memory/use-state", "operation": "append", "content": "x"},
+            ),
             ("write_note", {"title": "New", "content": "x", "project": "memory"}),
             ("delete_note", {"identifier": "memory/use-state"}),
             ("move_note", {"identifier": "memory/use-state", "destination_path": "x.md"}),
@@ -322,6 +425,12 @@ def test_the_note_tools_of_the_server_find_read_and_walk_the_entities_of_the_fil
         server.data("memory_delete_entities", entityNames=["useState"])
         assert server.data("search_notes", query="pair")["total"] == 0
     program = [sys.executable, "-m", "memoranda", "undo"]
-    subprocess.run(program, env=environment(MEMORY_HOME=str(tmp_path)), check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        program,
+        env=environment(MEMORY_HOME=str(tmp_path)),
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     assert file.read_bytes() == before
     assert is_alone(file)

@@ -1,4 +1,6 @@
-"""The knowledge graph: its conformance cases, and what clients see over MCP stdio (contract 002, 13 and 14)."""
+"""The knowledge graph: its conformance cases, and what clients see over MCP stdio (contract 002, 13
+and 14).
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,16 @@ from memoranda.note.markdown import parse_note
 from serve.process import ServerProcess, memory_mcp, run_memory
 
 NAMES = (
-    "create_entities", "create_relations", "add_observations", "delete_entities", "delete_observations",
-    "delete_relations", "read_graph", "search_nodes", "open_nodes",
-)  # fmt: skip
+    "create_entities",
+    "create_relations",
+    "add_observations",
+    "delete_entities",
+    "delete_observations",
+    "delete_relations",
+    "read_graph",
+    "search_nodes",
+    "open_nodes",
+)
 RESOURCES = ("thoughtbox://memory/graph", "memory://knowledge-graph")
 
 
@@ -47,7 +56,8 @@ def answers(server: Server, count: int) -> dict[int, dict[str, Any]]:
 
 def told(server: Server, tool: str, **arguments: Any) -> list[str]:
     """The resources of which subscribers are told before the tool's answer."""
-    number, found = server.begin(f"memory_{tool}", **arguments), []
+    number = server.begin(f"memory_{tool}", **arguments)
+    found = []
     while "id" not in (message := server.receive()):
         assert message["method"] == "notifications/resources/updated"
         found.append(message["params"]["uri"])
@@ -63,12 +73,16 @@ def test_the_nine_tools_are_listed_as_published(tmp_path: Path) -> None:
     assert [tool["title"] for tool in tools] == [name.replace("_", " ").title() for name in NAMES]
     assert len(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) <= 12_000
     for tool in tools:
-        name, hints = tool["name"].removeprefix("memory_"), tool["annotations"]
-        reads, deletes = name in NAMES[6:], name.startswith("delete")
+        name = tool["name"].removeprefix("memory_")
+        hints = tool["annotations"]
+        reads = name in NAMES[6:]
+        deletes = name.startswith("delete")
         assert hints == {
-            "readOnlyHint": reads, "destructiveHint": deletes, "idempotentHint": reads or deletes,
+            "readOnlyHint": reads,
+            "destructiveHint": deletes,
+            "idempotentHint": reads or deletes,
             "openWorldHint": False,
-        }  # fmt: skip
+        }
         assert tool["outputSchema"]["additionalProperties"] is False
         assert "$schema" not in tool["inputSchema"]
         assert "additionalProperties" not in json.dumps(tool["inputSchema"])
@@ -78,27 +92,45 @@ def test_the_nine_tools_are_listed_as_published(tmp_path: Path) -> None:
 def test_the_example_of_the_contract_and_a_restart(tmp_path: Path) -> None:
     ada = entity("Ada", "likes tea", kind="person")
     with serving(tmp_path) as server:
-        made = server.data("memory_create_entities", entities=[
-            entity("Ada", "likes tea", "likes tea", kind="person"), entity("Ada", kind="x"),
-        ])  # fmt: skip
+        made = server.data(
+            "memory_create_entities",
+            entities=[
+                entity("Ada", "likes tea", "likes tea", kind="person"),
+                entity("Ada", kind="x"),
+            ],
+        )
         assert made == {"entities": [ada]}
         assert server.data("memory_create_entities", entities=[ada]) == {"entities": []}
-        triples = [relation(each) for each in ("Ada works_at Acme", "Ada is Ada", "Nobody knows Ada")]
-        assert server.data("memory_create_relations", relations=[*triples, triples[0]]) == {"relations": triples}
+        triples = [
+            relation(each) for each in ("Ada works_at Acme", "Ada is Ada", "Nobody knows Ada")
+        ]
+        assert server.data("memory_create_relations", relations=[*triples, triples[0]]) == {
+            "relations": triples
+        }
         assert server.data("memory_create_relations", relations=triples) == {"relations": []}
         opened = server.data("memory_open_nodes", names=["Acme", "Ada"])
         assert opened["entities"] == [ada]
         assert sorted(map(str, opened["relations"])) == sorted(map(str, triples))
-        failed = server.call("memory_add_observations", observations=[
-            {"entityName": "Ada", "contents": ["x"]}, {"entityName": "Bob", "contents": ["y"]},
-        ])  # fmt: skip
-        assert failed == {"content": [{"type": "text", "text": "Entity with name Bob not found"}], "isError": True}
+        failed = server.call(
+            "memory_add_observations",
+            observations=[
+                {"entityName": "Ada", "contents": ["x"]},
+                {"entityName": "Bob", "contents": ["y"]},
+            ],
+        )
+        assert failed == {
+            "content": [{"type": "text", "text": "Entity with name Bob not found"}],
+            "isError": True,
+        }
         totals = server.data("memory_read_graph", limit=0)
         assert (totals["totalEntities"], totals["totalRelations"]) == (1, 3)
     with serving(tmp_path) as server:
         assert server.data("memory_open_nodes", names=["Ada"]) == opened
         assert server.data("memory_read_graph", limit=0) == totals
-        assert server.data("memory_delete_entities", entityNames=["Acme", "no such"])["success"] is True
+        assert (
+            server.data("memory_delete_entities", entityNames=["Acme", "no such"])["success"]
+            is True
+        )
         assert server.data("memory_read_graph", limit=0)["totalRelations"] == 2
         server.data("memory_delete_entities", entityNames=["Ada"])
         assert server.data("memory_read_graph", limit=0)["totalEntities"] == 0
@@ -110,18 +142,33 @@ def test_each_resource_is_the_whole_graph_and_tells_its_subscribers_once(tmp_pat
     with serving(tmp_path) as server:
         assert server.hello["capabilities"]["resources"]["subscribe"] is True
         listed = server.ask("resources/list")["result"]["resources"]
-        assert [(each["uri"], each["name"], each["title"], each["mimeType"]) for each in listed] == [
+        assert [
+            (each["uri"], each["name"], each["title"], each["mimeType"]) for each in listed
+        ] == [
             (RESOURCES[0], "Knowledge Graph", "Knowledge Graph", "application/json"),
             (RESOURCES[1], "knowledge-graph", "Knowledge Graph", "application/json"),
         ]
         for uri in RESOURCES:
             assert server.ask("resources/subscribe", {"uri": uri})["result"] == {}
-        assert server.ask("resources/subscribe", {"uri": "memory://other"})["error"]["code"] == -32602
-        assert told(server, "create_entities", entities=[entity("Ada", "likes tea")]) == [*RESOURCES]
+        assert (
+            server.ask("resources/subscribe", {"uri": "memory://other"})["error"]["code"] == -32602
+        )
+        assert told(server, "create_entities", entities=[entity("Ada", "likes tea")]) == [
+            *RESOURCES
+        ]
         assert told(server, "create_entities", entities=[entity("Ada")]) == []
         assert told(server, "read_graph") == []
-        assert told(server, "add_observations", observations=[{"entityName": "Nobody", "contents": ["x"]}]) == []
-        assert told(server, "create_relations", relations=[relation("Ada knows Bob")]) == [*RESOURCES]
+        assert (
+            told(
+                server,
+                "add_observations",
+                observations=[{"entityName": "Nobody", "contents": ["x"]}],
+            )
+            == []
+        )
+        assert told(server, "create_relations", relations=[relation("Ada knows Bob")]) == [
+            *RESOURCES
+        ]
         server.ask("resources/unsubscribe", {"uri": RESOURCES[0]})
         assert told(server, "delete_entities", entityNames=["Ada"]) == [RESOURCES[1]]
         assert told(server, "create_entities", entities=[entity("Eve", "é")]) == [RESOURCES[1]]
@@ -129,8 +176,10 @@ def test_each_resource_is_the_whole_graph_and_tells_its_subscribers_once(tmp_pat
         for uri in RESOURCES:
             (content,) = server.ask("resources/read", {"uri": uri})["result"]["contents"]
             assert content == {
-                "uri": uri, "mimeType": "application/json", "text": json.dumps(whole, ensure_ascii=False, indent=2),
-            }  # fmt: skip
+                "uri": uri,
+                "mimeType": "application/json",
+                "text": json.dumps(whole, ensure_ascii=False, indent=2),
+            }
         assert server.close() == 0
 
 
@@ -141,9 +190,13 @@ def test_a_stream_of_the_newest_revision_is_told_and_ends_with_the_client(tmp_pa
         def send(method: str, **params: Any) -> int:
             return server.send(method, params | {"_meta": server.envelope("test")})
 
-        stream = send("subscriptions/listen", notifications={"resourceSubscriptions": [RESOURCES[1]]})
+        stream = send(
+            "subscriptions/listen", notifications={"resourceSubscriptions": [RESOURCES[1]]}
+        )
         assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
-        call = send("tools/call", name="memory_create_entities", arguments={"entities": [entity("Ada")]})
+        call = send(
+            "tools/call", name="memory_create_entities", arguments={"entities": [entity("Ada")]}
+        )
         messages = [server.receive(), server.receive()]
         updates = [each["params"]["uri"] for each in messages if "id" not in each]
         assert updates == [RESOURCES[1]]
@@ -153,7 +206,9 @@ def test_a_stream_of_the_newest_revision_is_told_and_ends_with_the_client(tmp_pa
 
 
 @pytest.mark.promise("002-14.13")
-def test_the_presets_have_their_names_and_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_presets_have_their_names_and_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with serving(tmp_path, "--as", "server-memory") as server:
         tools = server.ask("tools/list")["result"]["tools"]
@@ -165,9 +220,12 @@ def test_the_presets_have_their_names_and_texts(tmp_path: Path, monkeypatch: pyt
         made = result["structuredContent"]["entities"]
         assert result["content"][0]["text"] == json.dumps(made, ensure_ascii=False, indent=2)
     with serving(tmp_path, "--as", "thoughtbox") as server:
-        assert [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]] == [f"memory_{n}" for n in NAMES]
+        assert [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]] == [
+            f"memory_{n}" for n in NAMES
+        ]
         said = server.call("memory_read_graph")["content"][0]["text"]
-        assert said.startswith("Cannot use" if in_database() else '{\n  "entities"')  # it has a file of its own
+        # It has a file of its own
+        assert said.startswith("Cannot use" if in_database() else '{\n  "entities"')
     with serving(tmp_path, "--tools", "memory,notes,graph") as server:
         assert "memory" in [tool["name"] for tool in server.ask("tools/list")["result"]["tools"]]
         assert server.data("search_notes", query="é")["total"] == 1
@@ -176,18 +234,29 @@ def test_the_presets_have_their_names_and_texts(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.promise("002-14.14")
 def test_from_the_first_entity_to_an_undone_deletion(tmp_path: Path) -> None:
     with serving(tmp_path, "--tools", "graph,notes") as server:
-        server.data("memory_create_entities", entities=[
-            entity("useState", "returns a pair", kind="hook"), entity("React Hooks"), entity("React"),
-        ])  # fmt: skip
-        server.data("memory_add_observations", observations=[
-            {"entityName": "React", "contents": ["a library"]},
-            {"entityName": "React Hooks", "contents": ["since 16.8"]},
-        ])  # fmt: skip
-        server.data("memory_create_relations", relations=[
-            {"from": "useState", "to": "React Hooks", "relationType": "is_a"},
-            {"from": "React Hooks", "to": "React", "relationType": "part of"},
-            {"from": "React", "to": "useState", "relationType": "exports"},
-        ])  # fmt: skip
+        server.data(
+            "memory_create_entities",
+            entities=[
+                entity("useState", "returns a pair", kind="hook"),
+                entity("React Hooks"),
+                entity("React"),
+            ],
+        )
+        server.data(
+            "memory_add_observations",
+            observations=[
+                {"entityName": "React", "contents": ["a library"]},
+                {"entityName": "React Hooks", "contents": ["since 16.8"]},
+            ],
+        )
+        server.data(
+            "memory_create_relations",
+            relations=[
+                {"from": "useState", "to": "React Hooks", "relationType": "is_a"},
+                {"from": "React Hooks", "to": "React", "relationType": "part of"},
+                {"from": "React", "to": "useState", "relationType": "exports"},
+            ],
+        )
         walked = server.data("memory_open_nodes", names=["useState"], depth=2, direction="out")
         assert [each["name"] for each in walked["entities"]] == ["useState", "React Hooks", "React"]
         some = server.data("memory_open_nodes", names=["useState"], depth=1, relationTypes=["is_a"])
@@ -196,23 +265,30 @@ def test_from_the_first_entity_to_an_undone_deletion(tmp_path: Path) -> None:
         assert (totals["totalEntities"], totals["totalRelations"]) == (3, 3)
         hits = server.data("search_notes", query="pair")
         assert [hit["title"] for hit in hits["results"]] == ["useState"]
-        context = server.call("build_context", url="memory://graph/react-hooks")["content"][0]["text"]
+        context = server.call("build_context", url="memory://graph/react-hooks")["content"][0][
+            "text"
+        ]
         assert "useState" in context
         assert "React" in context
         server.data("memory_delete_entities", entityNames=["React Hooks"])
         assert server.data("memory_read_graph", limit=0)["totalRelations"] == 1
         run_memory(tmp_path, "undo")
-        assert server.data("memory_open_nodes", names=["useState"], depth=2, direction="out") == walked
+        assert (
+            server.data("memory_open_nodes", names=["useState"], depth=2, direction="out") == walked
+        )
 
 
 @pytest.mark.promise("002-14.27")
-def test_a_full_disk_is_an_error_and_the_store_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_an_error_and_the_store_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import errno
 
     with open_memory(tmp_path, watch=False) as memory:
         nodes = Nodes(memory)
         nodes.entity("Ada", "likes tea")
-        before, files = nodes("read_graph"), nodes.files()
+        before = nodes("read_graph")
+        files = nodes.files()
 
         def full(*_: Any) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -226,14 +302,19 @@ def test_a_full_disk_is_an_error_and_the_store_is_as_it_was(tmp_path: Path, monk
 
 
 @pytest.mark.promise("002-14.28")
-def test_no_reply_of_a_large_graph_exceeds_the_bound_and_its_pages_are_complete(tmp_path: Path) -> None:
+def test_no_reply_of_a_large_graph_exceeds_the_bound_and_its_pages_are_complete(
+    tmp_path: Path,
+) -> None:
     with open_memory(tmp_path, watch=False) as memory:
         nodes = Nodes(memory)
-        nodes("create_entities", entities=[entity(f"n{i}", "fact " * 8, "x", "y") for i in range(799)])
+        nodes(
+            "create_entities", entities=[entity(f"n{i}", "fact " * 8, "x", "y") for i in range(799)]
+        )
         nodes.entity("hub", *(f"observation {i} " + "z" * 20 for i in range(3000)))
         nodes.relate(*(f"n{i} knows hub" for i in range(600)))
         seen: list[str] = []
-        relations, cursor = 0, {}
+        relations = 0
+        cursor = {}
         while True:
             reply = nodes.reply("read_graph", cursor)
             assert len(reply.text) <= 80_000
@@ -256,7 +337,13 @@ def test_no_reply_of_a_large_graph_exceeds_the_bound_and_its_pages_are_complete(
 @pytest.mark.promise("002-14.30")
 def test_a_graph_is_taken_in_once_and_comes_out_the_same(tmp_path: Path, terminal: Any) -> None:
     lines = [
-        {"type": "entity", "name": "React", "entityType": "library", "observations": ["a"], "createdAt": "2024-01-01"},
+        {
+            "type": "entity",
+            "name": "React",
+            "entityType": "library",
+            "observations": ["a"],
+            "createdAt": "2024-01-01",
+        },
         {"type": "entity", "name": "React", "entityType": "other", "observations": ["b", "a"]},
         "not JSON",
         {"type": "relation", "from": "nobody", "to": "React", "relationType": "uses"},
@@ -264,7 +351,9 @@ def test_a_graph_is_taken_in_once_and_comes_out_the_same(tmp_path: Path, termina
         {"type": "entity", "entityType": "nameless", "observations": []},
     ]
     file = tmp_path / "memory.jsonl"
-    file.write_text("".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in lines))
+    file.write_text(
+        "".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in lines)
+    )
     said = "Imported 1 entities, 2 relations (2 lines skipped)\n"
     first = terminal("graph", "import", str(file))
     assert (first.status, first.out) == (0, said)
@@ -282,14 +371,22 @@ def test_a_graph_is_taken_in_once_and_comes_out_the_same(tmp_path: Path, termina
     assert terminal.ok("graph", "export", str(place)) == f"Exported 3 lines to {place}\n"
     assert place.read_text() == exported
     whole = {"entities": [{"name": "Y", "entityType": "t", "observations": []}], "relations": []}
-    assert terminal.ok("graph", "import", "-", stdin=json.dumps(whole)).startswith("Imported 1 entities")
+    assert terminal.ok("graph", "import", "-", stdin=json.dumps(whole)).startswith(
+        "Imported 1 entities"
+    )
     listed = json.dumps([{"type": "entity", "name": "Z"}])
     assert terminal.ok("graph", "import", "-", stdin=listed).startswith("Imported 1 entities")
 
 
-CASES = json.loads(Path(__file__).with_name("data").joinpath("graph_cases.json").read_text("utf-8"))["cases"]
+CASES = json.loads(
+    Path(__file__).with_name("data").joinpath("graph_cases.json").read_text("utf-8")
+)["cases"]
 OVER_STDIO = 2
-TEXT_KEYS = {"create_entities": "entities", "create_relations": "relations", "add_observations": "results"}
+TEXT_KEYS = {
+    "create_entities": "entities",
+    "create_relations": "relations",
+    "add_observations": "results",
+}
 
 
 def comparable(data: dict[str, Any]) -> dict[str, Any]:
@@ -300,7 +397,8 @@ def comparable(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def check(result: dict[str, Any], call: dict[str, Any]) -> None:
-    expect, (content, *_) = call["expect"], result["content"]  # a second text may teach
+    # A second text may teach
+    expect, (content, *_) = call["expect"], result["content"]
     if "structured" not in expect:
         assert result["isError"]
         assert "structuredContent" not in result
@@ -315,7 +413,10 @@ def check(result: dict[str, Any], call: dict[str, Any]) -> None:
     if call["tool"].startswith("delete"):
         assert content["text"] == data["message"]
     else:
-        said = data[TEXT_KEYS[call["tool"]]] if call["tool"] in TEXT_KEYS else data
+        if call["tool"] in TEXT_KEYS:
+            said = data[TEXT_KEYS[call["tool"]]]
+        else:
+            said = data
         assert content["text"] == json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -324,7 +425,12 @@ def decoded(folder: Path) -> dict[str, Any]:
     notes = []
     for place in folder.rglob("*.md"):
         text = place.read_bytes().decode()
-        notes.append((parse_note(text, project="graph", path=place.name, changed=datetime.now(UTC)), EntityText(text)))
+        notes.append(
+            (
+                parse_note(text, project="graph", path=place.name, changed=datetime.now(UTC)),
+                EntityText(text),
+            )
+        )
     notes.sort(key=lambda each: each[0].created)
     entities = [
         {"name": note.title, "entityType": note.type, "observations": text.observations}
@@ -341,7 +447,10 @@ def decoded(folder: Path) -> dict[str, Any]:
 
 def parsed(file: Path) -> dict[str, Any]:
     """The graph a plain parser of JSON Lines finds."""
-    rows = [json.loads(line) for line in file.read_text("utf-8").split("\n") if line] if file.exists() else []
+    if file.exists():
+        rows = [json.loads(line) for line in file.read_text("utf-8").split("\n") if line]
+    else:
+        rows = []
     found: dict[str, list[Any]] = {"entity": [], "relation": []}
     for row in rows:
         found[row.pop("type")].append(row)
@@ -350,13 +459,17 @@ def parsed(file: Path) -> dict[str, Any]:
 
 def stored(home: Path, file: Path | None) -> dict[str, Any]:
     """The graph as the file or the notes tell it themselves."""
-    return parsed(file) if file else decoded(home / "graph")
+    if file:
+        return parsed(file)
+    return decoded(home / "graph")
 
 
 @pytest.fixture(params=["notes", pytest.param("file", marks=pytest.mark.folder_home(FILE))])
 def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
     """The graph file, None for the notes."""
-    return tmp_path / "memory.jsonl" if request.param == "file" else None
+    if request.param == "file":
+        return tmp_path / "memory.jsonl"
+    return None
 
 
 def forget_index(home: Path) -> None:
@@ -367,7 +480,8 @@ def forget_index(home: Path) -> None:
 @pytest.mark.promise("002-14.2", "002-14.21")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_every_case_holds_and_outlives_a_restart_without_the_index(case, tmp_path, file):
-    home, options = tmp_path / "home", {"open_graph": opener(file)} if file else {}
+    home = tmp_path / "home"
+    options = {"open_graph": opener(file)} if file else {}
     with open_memory(home, watch=False) as memory:
         nodes = Nodes(memory, **options)
         for call in case["calls"]:
@@ -376,7 +490,8 @@ def test_every_case_holds_and_outlives_a_restart_without_the_index(case, tmp_pat
             check(result | ({} if reply.data is None else {"structuredContent": reply.data}), call)
         before = nodes("read_graph")
     assert comparable(before) == comparable(case["final"]) == comparable(stored(home, file))
-    assert file is None or before == case["final"] == parsed(file)  # in order
+    # In order
+    assert file is None or before == case["final"] == parsed(file)
     forget_index(home)
     with open_memory(home, watch=False) as memory:
         assert Nodes(memory, **options)("read_graph") == before
@@ -384,7 +499,9 @@ def test_every_case_holds_and_outlives_a_restart_without_the_index(case, tmp_pat
 
 @pytest.mark.promise("002-14.2")
 @pytest.mark.parametrize("case", CASES[:OVER_STDIO], ids=lambda case: case["id"])
-def test_cases_hold_over_stdio_and_after_a_restart(case: dict[str, Any], tmp_path: Path, file: Path | None) -> None:
+def test_cases_hold_over_stdio_and_after_a_restart(
+    case: dict[str, Any], tmp_path: Path, file: Path | None
+) -> None:
     home = tmp_path / "home"
     arguments = ("--tools", "graph", *(("--graph-file", str(file)) if file else ()))
     with Server(*arguments, MEMORY_HOME=str(home)) as server:

@@ -1,4 +1,6 @@
-"""Contract 003, 11: the listed cases, what the bank tools promise beside them, and several servers on one bank."""
+"""Contract 003, 11: the listed cases, what the bank tools promise beside them, and several servers
+on one bank.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,20 @@ from memoranda import faces, open_memory
 from memoranda.faces.bank import parse_response
 
 TRAVERSAL = [
-    "../../x", "/abs", "..", "a/../../b", "x\0y", "~", "n" * 300, ".hidden", " x", "a\\b", "a\nb", "%2e%2e/x",
+    "../../x",
+    "/abs",
+    "..",
+    "a/../../b",
+    "x\0y",
+    "~",
+    "n" * 300,
+    ".hidden",
+    " x",
+    "a\\b",
+    "a\nb",
+    "%2e%2e/x",
     "a..b",
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -31,12 +44,24 @@ def banks(ground: Ground) -> Iterator[Banks]:
 
 
 @pytest.mark.promise("003-11.2")
-def test_the_replies_have_the_keys_of_the_document_in_its_order(banks: Banks, ground: Ground) -> None:
+def test_the_replies_have_the_keys_of_the_document_in_its_order(
+    banks: Banks, ground: Ground
+) -> None:
     root = ground.repository("my-repo")
     data = banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(root))
-    assert list(data) == ["status", "bank_info", "content", "custom_instructions", "previous_errors"]
+    assert list(data) == [
+        "status",
+        "bank_info",
+        "content",
+        "custom_instructions",
+        "previous_errors",
+    ]
     assert list(data["bank_info"]) == ["type", "id", "files", "last_updated", "cache_info"]
-    assert list(data["bank_info"]["cache_info"]) == ["cache_hit", "approximate_tokens", "optimization_recommended"]
+    assert list(data["bank_info"]["cache_info"]) == [
+        "cache_hit",
+        "approximate_tokens",
+        "optimization_recommended",
+    ]
     assert list(data["content"]) == data["bank_info"]["files"]
     assert list(data["custom_instructions"]) == ["directives", "prompts", "examples"]
     assert [list(each) for each in data["custom_instructions"]["directives"]] == [
@@ -48,27 +73,60 @@ def test_the_replies_have_the_keys_of_the_document_in_its_order(banks: Banks, gr
     assert list(listed) == ["global", "projects", "code"]
     assert [list(each) for each in listed["code"]] == [["id", "last_used", "description"]]
     assert TIME.fullmatch(listed["code"][0]["last_used"])
-    keys = ["status", "updated_file", "operation", "cache_updated", "cache_optimized", "verification", "next_actions",
-            "previous_errors"]  # fmt: skip
+    keys = [
+        "status",
+        "updated_file",
+        "operation",
+        "cache_updated",
+        "cache_optimized",
+        "verification",
+        "next_actions",
+        "previous_errors",
+    ]
     assert list(banks.write("x", "readme.md", "code", "my-repo")) == keys
     routed = banks.write("x", kind="code", id="my-repo")
-    assert list(routed) == [*keys[:3], "bank_info", "category", "confidence", "processing_method", *keys[3:]]
+    assert list(routed) == [
+        *keys[:3],
+        "bank_info",
+        "category",
+        "confidence",
+        "processing_method",
+        *keys[3:],
+    ]
 
 
 @pytest.mark.promise("003-11.3")
 @pytest.mark.parametrize("evil", TRAVERSAL)
-def test_a_name_that_leads_elsewhere_is_refused_everywhere(banks: Banks, ground: Ground, evil: str) -> None:
+def test_a_name_that_leads_elsewhere_is_refused_everywhere(
+    banks: Banks, ground: Ground, evil: str
+) -> None:
     banks.ok("activate", bank_type="project", bank_id="p")
-    before, outside = banks.state(), ground.outside()
+    before = banks.state()
+    outside = ground.outside()
     data = banks.refused("activate", "activation_failed", bank_type="project", bank_id=evil)
     assert data["error"] == f"Failed to activate memory bank: Invalid bank id: {evil}"
-    if evil not in ("a\nb", " x"):  # blanks of a project's name become _
-        banks.refused("activate", "activation_failed", bank_type="project", bank_id="auto", project_name=evil)
-    data = banks.refused("update", "update_failed", bank_type="project", bank_id=evil, target_file="a.md", content="x")
+    # Blanks of a project's name become _
+    if evil not in ("a\nb", " x"):
+        banks.refused(
+            "activate", "activation_failed", bank_type="project", bank_id="auto", project_name=evil
+        )
+    data = banks.refused(
+        "update",
+        "update_failed",
+        bank_type="project",
+        bank_id=evil,
+        target_file="a.md",
+        content="x",
+    )
     assert data["error"] == f"Failed to update memory bank: Invalid bank id: {evil}"
     for target in (evil, f"{evil}.md", f"{evil}/a.md", f"doc/{evil}/a.md"):
         data = banks.refused(
-            "update", "update_failed", bank_type="project", bank_id="p", target_file=target, content="x"
+            "update",
+            "update_failed",
+            bank_type="project",
+            bank_id="p",
+            target_file=target,
+            content="x",
         )
         assert data["error"] == f"Failed to update memory bank: Invalid target file: {target}"
     assert banks.state() == before
@@ -85,16 +143,30 @@ def test_a_symlink_in_a_bank_is_no_target_and_no_bank(banks: Banks, ground: Grou
     os.symlink(elsewhere / "secret.md", banks.file("projects/p/linked.md"))
     os.symlink("readme.md", banks.file("projects/p/inside.md"))
     os.symlink(elsewhere, banks.file("projects/away"))
-    before, outside = banks.state(), ground.outside()
+    before = banks.state()
+    outside = ground.outside()
     for target in ("link/new.md", "link/secret.md", "linked.md", "inside.md"):
         for operation in ("append", "replace", "insert"):
             data = banks.refused(
-                "update", "update_failed", bank_type="project", bank_id="p", target_file=target, operation=operation,
-                content="x", position="A",
-            )  # fmt: skip
+                "update",
+                "update_failed",
+                bank_type="project",
+                bank_id="p",
+                target_file=target,
+                operation=operation,
+                content="x",
+                position="A",
+            )
             assert data["error"] == f"Failed to update memory bank: Invalid target file: {target}"
     banks.refused("activate", "activation_failed", bank_type="project", bank_id="away")
-    banks.refused("update", "update_failed", bank_type="project", bank_id="away", target_file="new.md", content="x")
+    banks.refused(
+        "update",
+        "update_failed",
+        bank_type="project",
+        bank_id="away",
+        target_file="new.md",
+        content="x",
+    )
     shown = banks.ok("activate", bank_type="project", bank_id="p")
     assert "the secret" not in json.dumps(shown)
     assert [each["id"] for each in banks.ok("list")["projects"]] == ["p"]
@@ -128,14 +200,19 @@ def test_the_level_of_a_position_chooses_among_headings(banks: Banks) -> None:
 
 @pytest.mark.promise("003-11.5")
 def test_an_insert_makes_a_missing_file_from_its_template_or_a_title(banks: Banks) -> None:
-    banks.ok("activate", bank_type="project", bank_id="p", project_name="P", project_description="Mine.")
+    banks.ok(
+        "activate", bank_type="project", bank_id="p", project_name="P", project_description="Mine."
+    )
     readme = banks.file("projects/p/readme.md")
     template = readme.read_text()
     readme.unlink()
     banks.write("x", "readme.md", operation="insert", position="Project Overview")
     assert readme.read_text() == template.replace("Mine.\n", "Mine.\n\nx\n", 1)
     banks.write("x", "doc/release_plan-2.md", operation="insert", position="Dates")
-    assert banks.file("projects/p/doc/release_plan-2.md").read_text() == "# Release Plan 2\n\n## Dates\n\nx\n"
+    assert (
+        banks.file("projects/p/doc/release_plan-2.md").read_text()
+        == "# Release Plan 2\n\n## Dates\n\nx\n"
+    )
 
 
 def git(root: Path, **files: str) -> None:
@@ -159,12 +236,16 @@ def test_the_branch_is_read_anew_at_each_activation(banks: Banks, ground: Ground
     assert "\nThis repository is currently on branch: no/commit-yet\n" in told()
     (root / ".git" / "HEAD").write_text("0123456789abcdef0123456789abcdef01234567\n")
     assert "\nThis repository is currently at commit 0123456 (detached HEAD)\n" in told()
-    assert "This repository is currently" not in told(bank_id="lib", current_path=str(ground.scratch))
+    assert "This repository is currently" not in told(
+        bank_id="lib", current_path=str(ground.scratch)
+    )
     assert '"app"' in told()
 
 
 @pytest.mark.promise("003-11.6")
-def test_a_worktree_shares_the_bank_of_its_repository_but_has_its_own_branch(banks: Banks, ground: Ground) -> None:
+def test_a_worktree_shares_the_bank_of_its_repository_but_has_its_own_branch(
+    banks: Banks, ground: Ground
+) -> None:
     main = ground.repository("Main Repo", "ref: refs/heads/main")
     first = banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(main))
     tree = ground.scratch / "trees" / "topic"
@@ -179,11 +260,16 @@ def test_a_worktree_shares_the_bank_of_its_repository_but_has_its_own_branch(ban
 
 
 @pytest.mark.promise("003-11.6")
-def test_two_repositories_of_one_name_get_two_banks_and_keep_them(banks: Banks, ground: Ground) -> None:
+def test_two_repositories_of_one_name_get_two_banks_and_keep_them(
+    banks: Banks, ground: Ground
+) -> None:
     def id_at(path: Path) -> str:
-        return banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(path))["bank_info"]["id"]
+        return banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(path))[
+            "bank_info"
+        ]["id"]
 
-    one, two = ground.repository("a/app"), ground.repository("b/app")
+    one = ground.repository("a/app")
+    two = ground.repository("b/app")
     assert id_at(one) == "app"
     other = id_at(two)
     assert other.startswith("app-")
@@ -209,21 +295,35 @@ def test_listing_and_a_second_activation_change_no_file(banks: Banks, ground: Gr
     for each in given:
         banks.ok("activate", **each)
     banks.file("code/app/doc/design.md").unlink()
-    before, changes = banks.state(), len(banks.memory.log(limit=0))
+    before = banks.state()
+    changes = len(banks.memory.log(limit=0))
     for each in given:
         banks.ok("activate", **each)
         banks.ok("list")
     assert banks.state() == before
     assert len(banks.memory.log(limit=0)) == changes
     shown = banks.ok("activate", **given[2])["bank_info"]["files"]
-    assert shown == ["readme.md", "doc/architecture.md", "doc/api.md", "structure.md", "snippets.md"]
+    assert shown == [
+        "readme.md",
+        "doc/architecture.md",
+        "doc/api.md",
+        "structure.md",
+        "snippets.md",
+    ]
 
 
 @pytest.mark.promise("003-11.8")
 def test_what_was_edited_by_hand_is_shown_and_kept(banks: Banks) -> None:
-    hit = banks.ok("activate", bank_type="global", bank_id="auto")["bank_info"]["cache_info"]["cache_hit"]
+    hit = banks.ok("activate", bank_type="global", bank_id="auto")["bank_info"]["cache_info"][
+        "cache_hit"
+    ]
     assert hit is False
-    assert banks.ok("activate", bank_type="global", bank_id="auto")["bank_info"]["cache_info"]["cache_hit"] is True
+    assert (
+        banks.ok("activate", bank_type="global", bank_id="auto")["bank_info"]["cache_info"][
+            "cache_hit"
+        ]
+        is True
+    )
     place = banks.file("global/default/preferences.md")
     place.write_text("# Mine\n\nby hand")
     banks.file("global/default/extra").mkdir()
@@ -235,19 +335,32 @@ def test_what_was_edited_by_hand_is_shown_and_kept(banks: Banks) -> None:
     place.write_text("# Mine\n\nby hand again")
     banks.write("kept", "preferences.md", "global", "default")
     assert place.read_text() == "# Mine\n\nby hand again\n\nkept\n"
-    assert banks.ok("activate", bank_type="global", bank_id="auto")["bank_info"]["cache_info"]["cache_hit"] is True
+    assert (
+        banks.ok("activate", bank_type="global", bank_id="auto")["bank_info"]["cache_info"][
+            "cache_hit"
+        ]
+        is True
+    )
 
 
 @pytest.mark.promise("003-11.11")
 def test_the_dump_is_there_in_debug_mode_only(ground: Ground) -> None:
     with open_memory(ground.home, watch=False) as memory:
-        quiet, loud = Banks(memory), Banks(memory, bank_debug=True)
+        quiet = Banks(memory)
+        loud = Banks(memory, bank_debug=True)
         dump = quiet.file("projects/p/cache_memory_dump.json")
         quiet.ok("activate", bank_type="project", bank_id="p")
         quiet.file("projects/p/cache.json").write_text("{}")
         quiet.write("x", "readme.md")
         assert not dump.exists()
-        loud.refused("update", "update_failed", bank_type="project", bank_id="p", target_file="/x", content="y")
+        loud.refused(
+            "update",
+            "update_failed",
+            bank_type="project",
+            bank_id="p",
+            target_file="/x",
+            content="y",
+        )
         loud.write("We decided to use 数据库")
         data = json.loads(dump.read_text())
         assert list(data) == ["cache", "metrics", "processing_path", "error_history"]
@@ -255,15 +368,23 @@ def test_the_dump_is_there_in_debug_mode_only(ground: Ground) -> None:
         assert data["cache"] == shown["content"]
         assert list(data["cache"]) == shown["bank_info"]["files"]
         assert list(data["metrics"]) == ["total_tokens", "bank_tokens", "timestamp"]
-        assert data["metrics"]["total_tokens"] == shown["bank_info"]["cache_info"]["approximate_tokens"]
+        assert (
+            data["metrics"]["total_tokens"]
+            == shown["bank_info"]["cache_info"]["approximate_tokens"]
+        )
         assert list(data["metrics"]["bank_tokens"]) == list(data["cache"])
         assert TIME.fullmatch(data["metrics"]["timestamp"])
         assert data["processing_path"] == {"llm": 0, "rule-based": 1}
-        assert [list(each) for each in data["error_history"]] == [["timestamp", "description", "severity"]]
+        assert [list(each) for each in data["error_history"]] == [
+            ["timestamp", "description", "severity"]
+        ]
         loud.write("y", "readme.md")
         assert json.loads(dump.read_text())["cache"]["readme.md"].endswith("\n\ny\n")
         assert quiet.file("projects/p/cache.json").read_text() == "{}"
-        assert "cache_memory_dump.json" not in loud.ok("activate", bank_type="project", bank_id="p")["content"]
+        assert (
+            "cache_memory_dump.json"
+            not in loud.ok("activate", bank_type="project", bank_id="p")["content"]
+        )
 
 
 @pytest.mark.promise("003-11.12")
@@ -272,7 +393,15 @@ def test_parse_response_reads_all_five_forms() -> None:
     text = json.dumps(reply)
     items: list[Any] = [SimpleNamespace(type="text", text=text)]
     rows = [{"type": "text", "text": text}]
-    for form in (items, rows, SimpleNamespace(content=items), (items, reply), (items, None), text, reply):
+    for form in (
+        items,
+        rows,
+        SimpleNamespace(content=items),
+        (items, reply),
+        (items, None),
+        text,
+        reply,
+    ):
         assert parse_response(form) == reply
     assert parse_response({"content": rows, "isError": False}) == reply
 
@@ -306,17 +435,22 @@ APPENDS = 40
 
 
 def append(server: Server, text: str) -> None:
-    server.begin("update", bank_type="project", bank_id="p", target_file="notes/ideas.md", content=text)
+    server.begin(
+        "update", bank_type="project", bank_id="p", target_file="notes/ideas.md", content=text
+    )
 
 
 @pytest.mark.folder_home(BANK)
 @pytest.mark.promise("003-11.4")
 @pytest.mark.parametrize("homes", [("one", "one"), ("one", "two")])
-def test_two_servers_with_forty_appends_each_leave_eighty_blocks(tmp_path: Path, homes: tuple[str, str]) -> None:
+def test_two_servers_with_forty_appends_each_leave_eighty_blocks(
+    tmp_path: Path, homes: tuple[str, str]
+) -> None:
     root = tmp_path / "root"
     root.mkdir()
     one, two = (
-        Server("--as", "memory-bank", "--home", str(tmp_path / home), MEMORY_BANK_ROOT=str(root)) for home in homes
+        Server("--as", "memory-bank", "--home", str(tmp_path / home), MEMORY_BANK_ROOT=str(root))
+        for home in homes
     )
     with one, two:
         for number in range(APPENDS):
@@ -326,7 +460,9 @@ def test_two_servers_with_forty_appends_each_leave_eighty_blocks(tmp_path: Path,
             assert not any(server.receive()["result"]["isError"] for _ in range(APPENDS))
     text = (root / "projects/p/notes/ideas.md").read_text()
     for name in ("one", "two"):
-        assert re.findall(rf"(?<=\n\n){name} (\d+)\n", text) == [str(number) for number in range(APPENDS)]
+        assert re.findall(rf"(?<=\n\n){name} (\d+)\n", text) == [
+            str(number) for number in range(APPENDS)
+        ]
     assert text.count("# Project Ideas\n") == 1
     assert len(json.loads((root / "projects/p/.bank.json").read_text())) == 4
 

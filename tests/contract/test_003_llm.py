@@ -33,8 +33,14 @@ def banks(tmp_path: Path, model: LanguageModel) -> Iterator[Banks]:
 
 def answer(**changes: Any) -> dict[str, Any]:
     """A good answer with some values changed."""
-    good = {"target_file": "notes/ideas.md", "operation": "append", "position": None, "content": f"# Idea\n\n{TEXT}",
-            "category": "ideas", "confidence": 0.8}  # fmt: skip
+    good = {
+        "target_file": "notes/ideas.md",
+        "operation": "append",
+        "position": None,
+        "content": f"# Idea\n\n{TEXT}",
+        "category": "ideas",
+        "confidence": 0.8,
+    }
     return good | changes
 
 
@@ -43,7 +49,11 @@ def test_a_good_answer_is_followed(banks: Banks, model: LanguageModel) -> None:
     model.says(**answer())
     data = banks.write(TEXT)
     assert data["updated_file"] == "notes/ideas.md"
-    assert (data["category"], data["confidence"], data["processing_method"]) == ("ideas", 0.8, "llm")
+    assert (data["category"], data["confidence"], data["processing_method"]) == (
+        "ideas",
+        0.8,
+        "llm",
+    )
     assert data["previous_errors"] == []
     assert banks.file("projects/p/notes/ideas.md").read_text().endswith(f"\n\n# Idea\n\n{TEXT}\n")
     ((path, headers, asked),) = model.asked
@@ -51,11 +61,16 @@ def test_a_good_answer_is_followed(banks: Banks, model: LanguageModel) -> None:
     assert headers["Authorization"] == "Bearer the-key"
     assert (asked["model"], asked["temperature"]) == ("small", 0)
     assert asked["messages"][1] == {"role": "user", "content": TEXT}
-    assert "- notes/ideas.md: Brainstorming, Future Possibilities, Innovations" in asked["messages"][0]["content"]
+    assert (
+        "- notes/ideas.md: Brainstorming, Future Possibilities, Innovations"
+        in asked["messages"][0]["content"]
+    )
 
 
 @pytest.mark.promise("003-11.10")
-def test_the_model_may_choose_a_section_and_a_file_of_its_own(banks: Banks, model: LanguageModel) -> None:
+def test_the_model_may_choose_a_section_and_a_file_of_its_own(
+    banks: Banks, model: LanguageModel
+) -> None:
     model.says(**answer(operation="insert", position="Innovations", content=TEXT))
     assert banks.write(TEXT)["operation"] == "insert"
     assert f"be new.\n\n{TEXT}\n" in banks.file("projects/p/notes/ideas.md").read_text()
@@ -67,7 +82,9 @@ def test_the_model_may_choose_a_section_and_a_file_of_its_own(banks: Banks, mode
 
 
 @pytest.mark.promise("003-11.10")
-def test_the_model_replaces_a_file_only_with_all_that_it_holds(banks: Banks, model: LanguageModel) -> None:
+def test_the_model_replaces_a_file_only_with_all_that_it_holds(
+    banks: Banks, model: LanguageModel
+) -> None:
     place = banks.file("projects/p/notes/ideas.md")
     model.says(**answer(operation="replace"))
     assert banks.write(TEXT)["operation"] == "append"
@@ -98,7 +115,9 @@ BAD = {
     "no object": {"content": "[1]"},
     "too deep": {"content": "[" * 100_000},
     "too long": {"body": b" " * (2 << 20)},
-    "a field missing": {"content": '{"target_file": "readme.md", "operation": "append", "content": "x"}'},
+    "a field missing": {
+        "content": '{"target_file": "readme.md", "operation": "append", "content": "x"}'
+    },
     "traversal": answer(target_file="../../etc/passwd.md"),
     "a file in no folder for it": answer(target_file="secrets.md"),
     "no Markdown": answer(target_file="doc/x.json"),
@@ -148,7 +167,9 @@ def test_a_model_that_does_not_answer_in_time_leaves_it_to_the_rules(tmp_path, m
 
 
 @pytest.mark.promise("003-11.10")
-def test_three_failures_of_whatever_kind_turn_the_model_off(banks: Banks, model: LanguageModel) -> None:
+def test_three_failures_of_whatever_kind_turn_the_model_off(
+    banks: Banks, model: LanguageModel
+) -> None:
     for number, name in enumerate(("500", "lost text", "traversal"), 1):
         model.status = 200
         set_up(model, BAD[name])
@@ -159,8 +180,12 @@ def test_three_failures_of_whatever_kind_turn_the_model_off(banks: Banks, model:
 
 
 @pytest.mark.promise("003-11.10")
-@pytest.mark.parametrize(("settings", "failures"), [({}, 0), ({"llm_base_url": NOBODY, "llm_model": "small"}, 1)])
-def test_without_a_model_or_with_one_nobody_listens_at_the_rules_choose(tmp_path, settings, failures):
+@pytest.mark.parametrize(
+    ("settings", "failures"), [({}, 0), ({"llm_base_url": NOBODY, "llm_model": "small"}, 1)]
+)
+def test_without_a_model_or_with_one_nobody_listens_at_the_rules_choose(
+    tmp_path, settings, failures
+):
     with open_memory(tmp_path / "home", watch=False) as memory:
         banks = Banks(memory, **settings)
         check_rules(banks, banks.write(TEXT), failures)

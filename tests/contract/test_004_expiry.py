@@ -32,7 +32,11 @@ def entries(request, tmp_path: Path, clock: Clock) -> Iterator[KeyValue]:
 
 def left_in(folder: Path) -> list[str]:
     """Files below `folder` that hold the secret."""
-    return [str(each) for each in folder.rglob("*") if each.is_file() and SECRET.encode() in each.read_bytes()]
+    return [
+        str(each)
+        for each in folder.rglob("*")
+        if each.is_file() and SECRET.encode() in each.read_bytes()
+    ]
 
 
 def history_of(entries: KeyValue) -> Path:
@@ -46,11 +50,17 @@ def test_an_entry_lives_until_its_moment_and_not_longer(entries, clock):
     assert entries.ok("recall", key="k")["expires_at"] == "2026-05-07T10:00:01.250Z"
     clock.later(0.001)
     assert entries.found("v") == []
-    stats, listed = entries.ok("stats"), entries.ok("list_namespaces")
+    stats = entries.ok("stats")
+    listed = entries.ok("list_namespaces")
     assert (stats["total_entries"], stats["namespace_count"]) == (0, 1)
     assert (listed["namespace_count"], listed["namespaces"][0]["expired_entries"]) == (1, 1)
     (listed,) = entries.ok("list_namespaces")["namespaces"]
-    assert listed == {"namespace": "default", "total_entries": 1, "active_entries": 0, "expired_entries": 1}
+    assert listed == {
+        "namespace": "default",
+        "total_entries": 1,
+        "active_entries": 0,
+        "expired_entries": 1,
+    }
     assert entries.refused("recall", key="k") == "Key 'k' has expired"
     assert entries.files() == {}
     assert entries.refused("recall", key="k") == "Key 'k' not found in namespace 'default'"
@@ -71,11 +81,14 @@ def test_an_expired_entry_is_out_of_every_other_face(entries, clock):
     permalink = memory.find("k", "kv").permalink
 
     def seen() -> list[bool]:
-        listed = tools.call(memory, "list_directory", {"project": "kv", "dir_name": "/", "depth": 5}).text
+        listed = tools.call(
+            memory, "list_directory", {"project": "kv", "dir_name": "/", "depth": 5}
+        ).text
         return [
             memory.search(SECRET).total == 1,
             bool(memory.context_for(f"what is {SECRET}?")),
-            "k.md" in [info.path.rpartition("/")[2] for info in memory.list(Query(projects=("kv",)))[0]],
+            "k.md"
+            in [info.path.rpartition("/")[2] for info in memory.list(Query(projects=("kv",)))[0]],
             bool(memory.matching("kv/default/k*")[1]),
             "k.md" in listed,
             permalink in memory.complete("kv/"),
@@ -83,7 +96,9 @@ def test_an_expired_entry_is_out_of_every_other_face(entries, clock):
             len(memory.recent("1d", projects=("kv",))[0]) == 2,
             bool(memory.backlinks(("kv", "default/other.md"))),
             memory.outgoing(("kv", "default/other.md"))[0].note is not None,
-            not tools.call(memory, "read_note", {"identifier": permalink, "project": "kv"}).is_error,
+            not tools.call(
+                memory, "read_note", {"identifier": permalink, "project": "kv"}
+            ).is_error,
         ]
 
     assert all(seen())
@@ -96,7 +111,9 @@ def test_an_expired_entry_is_out_of_every_other_face(entries, clock):
     assert entries.refused("recall", key="k") == "Key 'k' has expired"
 
 
-@pytest.mark.parametrize("end", ["recalled", "forgotten", "cleared", "purged", "overwritten", "edited", "deleted"])
+@pytest.mark.parametrize(
+    "end", ["recalled", "forgotten", "cleared", "purged", "overwritten", "edited", "deleted"]
+)
 def test_nothing_of_it_stays_in_the_history(entries, clock, end):
     entries.remember("k", SECRET, "n", ttl=60)
     if end == "recalled":
@@ -114,7 +131,13 @@ def test_nothing_of_it_stays_in_the_history(entries, clock, end):
         entries.remember("k", "v2", "n")
     elif end == "edited":
         tools = faces.registry(["notes"], entries.memory.settings)
-        edit = {"identifier": "n/k", "operation": "find_replace", "find_text": SECRET, "content": "x", "project": "kv"}
+        edit = {
+            "identifier": "n/k",
+            "operation": "find_replace",
+            "find_text": SECRET,
+            "content": "x",
+            "project": "kv",
+        }
         assert not tools.call(entries.memory, "edit_note", edit).is_error
     else:
         entries.memory.delete(("kv", "n/k.md"))
@@ -122,7 +145,10 @@ def test_nothing_of_it_stays_in_the_history(entries, clock, end):
     number = entries.memory.log("kv/n/k.md" if end != "cleared" else None)[0].number
     with pytest.raises(CannotUndo) as refused:
         entries.memory.undo(number)
-    assert str(refused.value) == f"cannot undo #{number}: the text of an entry with a time to live is not kept"
+    assert (
+        str(refused.value)
+        == f"cannot undo #{number}: the text of an entry with a time to live is not kept"
+    )
     assert entries.file("n/k.md").exists() == (end in ("overwritten", "edited"))
 
 
@@ -160,7 +186,9 @@ def test_an_expired_entry_is_overwritten_forgotten_and_counted_like_any_other(en
 
 def test_every_changing_call_removes_up_to_a_hundred_expired_ones(entries, clock):
     for number in range(230):
-        entries.put(f"n{number % 2}/k{number}.md", "---\nexpires_at: 2026-05-07T10:00:01Z\n---\nold\n")
+        entries.put(
+            f"n{number % 2}/k{number}.md", "---\nexpires_at: 2026-05-07T10:00:01Z\n---\nold\n"
+        )
     entries.put("n0/stays.md", "stays")
     clock.later(60)
 
@@ -191,7 +219,9 @@ def test_an_undo_without_a_number_passes_over_what_expired(entries, clock):
 def test_an_expiry_written_or_taken_back_by_hand_counts(entries, clock):
     entries.remember("k", "v")
     file = entries.file("default/k.md")
-    file.write_text(file.read_text().replace("expires_at: null", "expires_at: 2026-05-07T09:00:00Z"))
+    file.write_text(
+        file.read_text().replace("expires_at: null", "expires_at: 2026-05-07T09:00:00Z")
+    )
     assert entries.found("v") == []
     file.write_text(file.read_text().replace("T09:00:00Z", "T11:00:00Z"))
     assert entries.found("v") == [("default", "k")]
@@ -214,4 +244,8 @@ def test_with_a_real_clock_a_second_is_a_second(tmp_path):
             time.sleep(0.05)
         result = server.call("memory_recall", {"key": "k"})
         assert result["content"][0]["text"] == "## ❌ Error\n**Key 'k' has expired**"
-    assert left_in(tmp_path / "home" / "kv") == left_in(tmp_path / "home" / ".memoranda" / "history") == []
+    assert (
+        left_in(tmp_path / "home" / "kv")
+        == left_in(tmp_path / "home" / ".memoranda" / "history")
+        == []
+    )

@@ -23,9 +23,13 @@ from serve.process import ServerProcess, connected
 pytestmark = pytest.mark.promise("004-9.9")
 
 ALICE = {
-    "key": "name", "value": "Zoë", "created_at": "2026-05-01T08:00:00Z", "accessed_at": "2026-05-02T08:00:00Z",
-    "expires_at": None, "access_count": 7,
-}  # fmt: skip
+    "key": "name",
+    "value": "Zoë",
+    "created_at": "2026-05-01T08:00:00Z",
+    "accessed_at": "2026-05-02T08:00:00Z",
+    "expires_at": None,
+    "access_count": 7,
+}
 
 
 class Folder(KeyValue):
@@ -59,7 +63,11 @@ def entries(tmp_path: Path, clock: Clock) -> Iterator[Folder]:
 def test_every_case_of_the_tools_holds_for_json_files_too(case, tmp_path, clock):
     with open_memory(tmp_path / "home", clock=clock, watch=False) as memory:
         entries = Folder(memory, tmp_path / "kept")
-        play(case, lambda tool, given: entries.call(tool.removeprefix("memory_"), **given), clock.later)
+        play(
+            case,
+            lambda tool, given: entries.call(tool.removeprefix("memory_"), **given),
+            clock.later,
+        )
 
 
 def test_a_new_entry_has_the_form_of_that_server(entries):
@@ -72,7 +80,10 @@ def test_a_new_entry_has_the_form_of_that_server(entries):
         {"key": "token", "value": "t", **times, "expires_at": 1778148060.25, "access_count": 0},
     ]
     assert list(entries.rows("default.json")[0]) == list(ALICE)
-    assert json.loads(entries.file("_meta.json").read_text()) == {"total_entries": 2, "namespace_count": 1}
+    assert json.loads(entries.file("_meta.json").read_text()) == {
+        "total_entries": 2,
+        "namespace_count": 1,
+    }
     assert {oct(each.stat().st_mode & 0o777) for each in entries.root.iterdir()} == {"0o600"}
     assert entries.root.stat().st_mode & 0o777 == 0o700
 
@@ -82,14 +93,23 @@ def test_entries_of_that_server_are_read_and_its_fields_survive(entries):
     other = {**ALICE, "key": "later", "expires_at": 1893456000.5}
     entries.put("default.json", json.dumps([told, other], indent=2) + "\n").chmod(0o640)
     fields = entries.ok("recall", key="name")
-    assert (fields["value"], fields["created_at"], fields["access_count"]) == ("Zoë", ALICE["created_at"], 8)
+    assert (fields["value"], fields["created_at"], fields["access_count"]) == (
+        "Zoë",
+        ALICE["created_at"],
+        8,
+    )
     assert entries.ok("recall", key="later")["expires_at"] == "2030-01-01T00:00:00.500Z"
     entries.remember("new", "n")
     assert entries.rows("default.json")[:2] == [told, other]
     entries.remember("name", "Ann")
     moved = entries.rows("default.json")
     assert [row["key"] for row in moved] == ["later", "new", "name"]
-    assert moved[2] == {**moved[2], "value": "Ann", "access_count": 0, "importance": told["importance"]}
+    assert moved[2] == {
+        **moved[2],
+        "value": "Ann",
+        "access_count": 0,
+        "importance": told["importance"],
+    }
     assert entries.file("default.json").read_bytes().endswith(b"]\n")
     assert entries.file("default.json").stat().st_mode & 0o777 == 0o640
 
@@ -111,32 +131,49 @@ NAMES_APART = ("a/b", "a b", "a_b", "A_B", "..", "_meta", "_meta_", "é" * 300, 
 def test_namespaces_that_share_a_file_stay_apart(entries):
     for name in NAMES_APART:
         entries.remember("k", f"in {name}", name)
-    assert [entries.value("k", name) for name in NAMES_APART] == [f"in {name}" for name in NAMES_APART]
+    assert [entries.value("k", name) for name in NAMES_APART] == [
+        f"in {name}" for name in NAMES_APART
+    ]
     shown = [each["namespace"] for each in entries.ok("list_namespaces")["namespaces"]]
     assert shown == sorted(NAMES_APART)
     assert [row.get("namespace") for row in entries.rows("a_b.json")] == ["a/b", "a b", None]
     assert [row.get("namespace") for row in entries.rows("_meta_.json")] == ["_meta", None]
-    assert json.loads(entries.file("_meta.json").read_text()) == {"total_entries": 9, "namespace_count": 9}
+    assert json.loads(entries.file("_meta.json").read_text()) == {
+        "total_entries": 9,
+        "namespace_count": 9,
+    }
     assert entries.ok("clear_namespace", namespace="a/b")["deleted_count"] == 1
-    assert entries.refused("recall", key="k", namespace="a/b") == "Key 'k' not found in namespace 'a/b'"
+    assert (
+        entries.refused("recall", key="k", namespace="a/b")
+        == "Key 'k' not found in namespace 'a/b'"
+    )
     assert entries.value("k", "a_b") == "in a_b"
 
 
 def test_a_namespace_field_that_means_another_file_is_only_a_field(entries):
     entries.put("default.json", json.dumps([{**ALICE, "namespace": "elsewhere"}]))
     assert entries.value("name") == "Zoë"
-    assert [each["namespace"] for each in entries.ok("list_namespaces")["namespaces"]] == ["default"]
+    assert [each["namespace"] for each in entries.ok("list_namespaces")["namespaces"]] == [
+        "default"
+    ]
 
 
 BROKEN = {
-    "torn": b'[{"key": "a", "val', "an object": b'{"key": "a"}', "a text inside": b'["a"]',
-    "no key": b'[{"value": "a"}]', "a number as key": b'[{"key": 1, "value": "a"}]',
-    "no UTF-8": b'[{"key": "\xff"}]', "no number": b'[{"key": "a", "n": NaN}]',
-}  # fmt: skip
+    "torn": b'[{"key": "a", "val',
+    "an object": b'{"key": "a"}',
+    "a text inside": b'["a"]',
+    "no key": b'[{"value": "a"}]',
+    "a number as key": b'[{"key": 1, "value": "a"}]',
+    "no UTF-8": b'[{"key": "\xff"}]',
+    "no number": b'[{"key": "a", "n": NaN}]',
+}
 CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("remember", {"key": "a", "value": "v"}), ("recall", {"key": "a"}), ("forget", {"key": "a"}),
-    ("search", {"query": "a", "namespace": "default"}), ("clear_namespace", {"namespace": "default"}),
-]  # fmt: skip
+    ("remember", {"key": "a", "value": "v"}),
+    ("recall", {"key": "a"}),
+    ("forget", {"key": "a"}),
+    ("search", {"query": "a", "namespace": "default"}),
+    ("clear_namespace", {"namespace": "default"}),
+]
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
@@ -144,7 +181,10 @@ def test_a_file_that_is_no_array_of_entries_is_never_written(entries, data):
     file = entries.put("default.json", "")
     file.write_bytes(data)
     for tool, given in CALLS:
-        assert entries.refused(tool, **given) == "Namespace 'default' cannot be read; run memory doctor"
+        assert (
+            entries.refused(tool, **given)
+            == "Namespace 'default' cannot be read; run memory doctor"
+        )
     for tool, given in (("search", {"query": "a"}), ("list_namespaces", {}), ("stats", {})):
         assert entries.ok(tool, **given)["unreadable"] == "default"
     entries.remember("k", "v", "sound")
@@ -161,7 +201,10 @@ def test_what_is_no_file_is_not_touched(entries, kind):
     place = entries.file("default.json")
     place.mkdir() if kind == "folder" else os.mkfifo(place)
     for tool, given in CALLS:
-        assert entries.refused(tool, **given) == "Namespace 'default' cannot be read; run memory doctor"
+        assert (
+            entries.refused(tool, **given)
+            == "Namespace 'default' cannot be read; run memory doctor"
+        )
     assert [each.name for each in entries.root.iterdir()] == ["default.json"]
 
 
@@ -199,7 +242,9 @@ def test_recalls_are_added_to_the_files_at_the_end_only(entries, clock):
     assert entries.ok("search", query="Zo")["results"][0]["access_count"] == 10
     assert entries.file("default.json").read_bytes() == before
     entries.place.close()
-    assert entries.rows("default.json") == [{**ALICE, "access_count": 10, "accessed_at": "2026-05-07T10:01:00Z"}]
+    assert entries.rows("default.json") == [
+        {**ALICE, "access_count": 10, "accessed_at": "2026-05-07T10:01:00Z"}
+    ]
     after = entries.file("default.json").read_bytes()
     entries.place.close()
     assert entries.file("default.json").read_bytes() == after
@@ -230,11 +275,15 @@ def test_expired_entries_of_all_files_end_with_the_next_change(entries, clock):
     clock.later(6)
     entries.remember("k", "v", "two")
     assert b"hush" not in b"".join(entries.files().values())
-    assert not [each for each in (entries.memory.home / ".memoranda").rglob("*") if b"hush" in _bytes(each)]
+    assert not [
+        each for each in (entries.memory.home / ".memoranda").rglob("*") if b"hush" in _bytes(each)
+    ]
 
 
 def _bytes(file: Path) -> bytes:
-    return file.read_bytes() if file.is_file() else b""
+    if file.is_file():
+        return file.read_bytes()
+    return b""
 
 
 def test_a_link_to_a_file_stays_a_link(entries, tmp_path):
@@ -258,7 +307,9 @@ def test_a_full_disk_is_said_and_leaves_everything_as_it_was(entries, monkeypatc
     for namespace in ("default", "new"):
         problem = f"Could not write {namespace}.json: the disk is full. Nothing was changed."
         given = {"key": "k", "value": "w", "namespace": namespace}
-        assert entries.refused("remember", **given) == f"Internal error in memory_remember: {problem}"
+        assert (
+            entries.refused("remember", **given) == f"Internal error in memory_remember: {problem}"
+        )
     assert entries.files() == before
 
 
@@ -274,7 +325,9 @@ def test_hard_values_and_keys_come_back_exactly(entries):
 
 
 @pytest.fixture
-def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ServerProcess]]:
+def serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., ServerProcess]]:
     """Starts servers `--as agent-memory` over the folder, each on a home of its own if asked to."""
     monkeypatch.setenv("AGENT_MEMORY_PATH", str(tmp_path / "kept"))
     started: list[ServerProcess] = []
@@ -309,9 +362,15 @@ def test_the_server_serves_the_folder_and_adds_the_recalls_when_it_ends(serve, t
 
 @pytest.mark.parametrize(
     ("variable", "arguments"),
-    [("", ["--as", "agent-memory"]), ("~/.agent-memory", ["--tools", "kv"]), ("~/.agent-memory", ["--tools", "all"])],
+    [
+        ("", ["--as", "agent-memory"]),
+        ("~/.agent-memory", ["--tools", "kv"]),
+        ("~/.agent-memory", ["--tools", "all"]),
+    ],
 )
-def test_the_folder_in_the_users_home_or_the_one_the_variable_names_is_used(tmp_path, monkeypatch, variable, arguments):
+def test_the_folder_in_the_users_home_or_the_one_the_variable_names_is_used(
+    tmp_path, monkeypatch, variable, arguments
+):
     monkeypatch.setenv("AGENT_MEMORY_PATH", variable)
     if not variable:
         monkeypatch.delenv("AGENT_MEMORY_PATH")
@@ -337,7 +396,10 @@ def test_two_servers_on_one_folder_lose_nothing(serve, tmp_path, homes):
     servers = [serve(home) for home in homes]
     for n in range(40):
         for m, server in enumerate(servers):
-            server.send("tools/call", {"name": "memory_remember", "arguments": {"key": f"k{m}-{n}", "value": "v"}})
+            server.send(
+                "tools/call",
+                {"name": "memory_remember", "arguments": {"key": f"k{m}-{n}", "value": "v"}},
+            )
     for server in servers:
         assert not any(server.receive()["result"]["isError"] for _ in range(40))
     for server in servers:
@@ -351,15 +413,24 @@ def test_two_servers_on_one_folder_lose_nothing(serve, tmp_path, homes):
     assert rows["k0-0"]["access_count"] == 40
     meta = json.loads((tmp_path / "kept" / "_meta.json").read_text())
     assert meta == {"total_entries": 80, "namespace_count": 1}
-    assert sorted(each.name for each in (tmp_path / "kept").iterdir()) == ["_meta.json", "default.json"]
+    assert sorted(each.name for each in (tmp_path / "kept").iterdir()) == [
+        "_meta.json",
+        "default.json",
+    ]
 
 
-def test_servers_killed_while_they_write_leave_whole_files_with_every_acknowledged_value(serve, tmp_path):
-    chance, acknowledged = random.Random(4), 0
+def test_servers_killed_while_they_write_leave_whole_files_with_every_acknowledged_value(
+    serve, tmp_path
+):
+    chance = random.Random(4)
+    acknowledged = 0
     for n in range(5):
         server = serve()
         for m in range(30):
-            server.send("tools/call", {"name": "memory_remember", "arguments": {"key": f"{n}-{m}", "value": "v" * 999}})
+            server.send(
+                "tools/call",
+                {"name": "memory_remember", "arguments": {"key": f"{n}-{m}", "value": "v" * 999}},
+            )
         for _ in range(chance.randrange(1, 25)):
             server.receive()
             acknowledged += 1
@@ -370,4 +441,7 @@ def test_servers_killed_while_they_write_leave_whole_files_with_every_acknowledg
     assert last.close() == 0
     rows = json.loads((tmp_path / "kept" / "default.json").read_text())
     assert len(rows) >= acknowledged + 1
-    assert sorted(each.name for each in (tmp_path / "kept").iterdir()) == ["_meta.json", "default.json"]
+    assert sorted(each.name for each in (tmp_path / "kept").iterdir()) == [
+        "_meta.json",
+        "default.json",
+    ]

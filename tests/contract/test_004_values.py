@@ -1,4 +1,6 @@
-"""Contract 004, 9: the listed cases; what is kept comes back exactly, from several servers and after kills too."""
+"""Contract 004, 9: the listed cases; what is kept comes back exactly, from several servers and
+after kills too.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +24,68 @@ from movable_clock import Clock
 from serve.process import ServerProcess, connected, memory_mcp
 
 VALUES = {
-    "blanks": "  \t ", "line breaks": "\n\nx\n\n\n", "one line break": "\n", "crlf": "a\r\nb\r\n", "cr": "\r",
-    "nul": "a\0b", "fence": "---", "frontmatter": "---\nkey: other\nexpires_at: 2001-01-01\n---\n", "dots": "...\n",
-    "emoji": "👩‍👩‍👧 🏳️‍🌈", "right to left": "\u202eabc\u202c ‏שלום", "bom": "\ufeffx", "separators": "a\u2028b\x85c",
-    "markup": "- [fact] likes [[tea]] #drink\n```\nx\n", "replacement": "\ufffd", "last plane": "\U0010ffff\uffff",
+    "blanks": "  \t ",
+    "line breaks": "\n\nx\n\n\n",
+    "one line break": "\n",
+    "crlf": "a\r\nb\r\n",
+    "cr": "\r",
+    "nul": "a\0b",
+    "fence": "---",
+    "frontmatter": "---\nkey: other\nexpires_at: 2001-01-01\n---\n",
+    "dots": "...\n",
+    "emoji": "👩‍👩‍👧 🏳️‍🌈",
+    "right to left": "\u202eabc\u202c ‏שלום",
+    "bom": "\ufeffx",
+    "separators": "a\u2028b\x85c",
+    "markup": "- [fact] likes [[tea]] #drink\n```\nx\n",
+    "replacement": "\ufffd",
+    "last plane": "\U0010ffff\uffff",
     "a megabyte": "0123456789abcdef" * 65536,
-}  # fmt: skip
+}
 KEYS = (
-    " a ", "a", "../../x", "..", ".", "/etc/passwd", "~", "con", "nul.md", "a\nb", "a\0b", "A", "a/b", "a b", "a_b",
-    "A_B", "a-b", "a.b", "node_modules", "true", "null", "1.10", "2026-05-07", "- x", "key: value", "#tag", '"q"',
-    "é", "e\u0301", "键", "k" * 80, "k" * 81, "k" * 900, "键" * 1000, ".hidden", "-", "_meta", "%2e%2e", "a\\b",
-    "[[x]]", "a\u2028b", "~a~",
-)  # fmt: skip
+    " a ",
+    "a",
+    "../../x",
+    "..",
+    ".",
+    "/etc/passwd",
+    "~",
+    "con",
+    "nul.md",
+    "a\nb",
+    "a\0b",
+    "A",
+    "a/b",
+    "a b",
+    "a_b",
+    "A_B",
+    "a-b",
+    "a.b",
+    "node_modules",
+    "true",
+    "null",
+    "1.10",
+    "2026-05-07",
+    "- x",
+    "key: value",
+    "#tag",
+    '"q"',
+    "é",
+    "e\u0301",
+    "键",
+    "k" * 80,
+    "k" * 81,
+    "k" * 900,
+    "键" * 1000,
+    ".hidden",
+    "-",
+    "_meta",
+    "%2e%2e",
+    "a\\b",
+    "[[x]]",
+    "a\u2028b",
+    "~a~",
+)
 
 
 @pytest.fixture
@@ -59,11 +111,16 @@ def test_hard_keys_and_namespaces_are_all_different(entries, tmp_path):
     for name in KEYS:
         assert entries.value(name) == f"key {name}"
         assert entries.value("x", namespace=name) == f"namespace {name}"
-    assert set(entries.found("key ", limit=1000, namespace="default")) == {("default", name) for name in KEYS}
+    assert set(entries.found("key ", limit=1000, namespace="default")) == {
+        ("default", name) for name in KEYS
+    }
     listed = [each["namespace"] for each in entries.ok("list_namespaces")["namespaces"]]
     assert listed == sorted([*KEYS, "default"])[: len(listed)]
     assert sorted(each.name for each in tmp_path.iterdir()) == ["home"]
-    assert all(each.stat().st_mode & 0o777 == (0o700 if each.is_dir() else 0o600) for each in entries.root.rglob("*"))
+    assert all(
+        each.stat().st_mode & 0o777 == (0o700 if each.is_dir() else 0o600)
+        for each in entries.root.rglob("*")
+    )
     for name in KEYS:
         entries.ok("forget", key=name)
         assert entries.ok("clear_namespace", namespace=name)["deleted_count"] == 1
@@ -77,7 +134,9 @@ def test_any_text_is_a_value_a_key_and_a_namespace(tmp_path):
     with open_memory(tmp_path / "home", clock=Clock(), watch=False) as memory:
         entries = KeyValue(memory)
 
-        @given(key=texts.filter(str.strip), namespace=texts.filter(str.strip), value=texts.filter(bool))
+        @given(
+            key=texts.filter(str.strip), namespace=texts.filter(str.strip), value=texts.filter(bool)
+        )
         def round_trip(key: str, namespace: str, value: str) -> None:
             entries.remember(key, value, namespace)
             assert entries.value(key, namespace) == value
@@ -96,15 +155,19 @@ def test_any_text_is_a_value_a_key_and_a_namespace(tmp_path):
 def test_a_long_value_comes_in_pieces_that_join_to_it(entries, sign):
     value = "".join(f"{number:04d}{sign}" * 6 for number in range(1250))
     entries.remember("long", value)
-    joined, offset, count = "", 0, 0
+    joined = ""
+    offset = 0
+    count = 0
     while offset is not None:
         text, _ = entries.call("recall", key="long", offset=offset, format="json")
         fields = json.loads(text)
         assert (fields["offset"], fields["value_length"]) == (offset, len(value))
         joined += fields["value"]
-        offset, count = fields["next_offset"], fields["access_count"]
+        offset = fields["next_offset"]
+        count = fields["access_count"]
         assert fields["truncated"] == (offset is not None)
-        if offset is not None:  # no longer beginning would have fitted
+        # No longer beginning would have fitted
+        if offset is not None:
             assert LIMIT - 12 < len(text) <= LIMIT
     assert joined == value
     assert count >= 2
@@ -117,16 +180,21 @@ def test_in_markdown_a_mark_follows_the_piece_shown(entries):
     assert len(text) == LIMIT
     assert "世... [TRUNCATED at 25000 chars]\n**created_at:** " in text
     shown = text.count("世")
-    assert text.endswith(f"**truncated:** True\n**value_length:** 30000\n**offset:** 0\n**next_offset:** {shown}")
+    assert text.endswith(
+        f"**truncated:** True\n**value_length:** 30000\n**offset:** 0\n**next_offset:** {shown}"
+    )
     rest, _ = entries.call("recall", key="long", offset=shown)
     assert rest.count("世") == 30_000 - shown
     assert "TRUNCATED" not in rest
-    assert rest.endswith(f"**truncated:** False\n**value_length:** 30000\n**offset:** {shown}\n**next_offset:** None")
+    assert rest.endswith(
+        f"**truncated:** False\n**value_length:** 30000\n**offset:** {shown}\n**next_offset:** None"
+    )
 
 
 @pytest.mark.promise("004-9.4")
 def test_names_that_fill_a_reply_leave_room_for_the_value(entries):
-    key, namespace = "🔑" * 1000, "📦" * 1000
+    key = "🔑" * 1000
+    namespace = "📦" * 1000
     stored = entries.ok("remember", key=key, value="🎉" * 200, namespace=namespace)
     assert stored["key"] == "🔑" * 470 + "... [TRUNCATED at 500 chars]"
     assert entries.value(key, namespace) == "🎉" * 200
@@ -139,7 +207,10 @@ def test_names_that_fill_a_reply_leave_room_for_the_value(entries):
 def state(root: Path) -> dict[Path, tuple[bytes, int, int]]:
     """Bytes, time and inode of every file."""
     files = {each: each.stat() for each in root.rglob("*.md")}
-    return {each: (each.read_bytes(), status.st_mtime_ns, status.st_ino) for each, status in files.items()}
+    return {
+        each: (each.read_bytes(), status.st_mtime_ns, status.st_ino)
+        for each, status in files.items()
+    }
 
 
 @pytest.mark.promise("004-9.8")
@@ -148,7 +219,9 @@ def test_recall_and_search_leave_every_file_as_it_was(entries):
         entries.remember(f"k{number}", f"value {number}", namespace=f"n{number % 3}")
     before = state(entries.root)
     for number in range(20):
-        assert entries.ok("recall", key=f"k{number}", namespace=f"n{number % 3}")["access_count"] == 1
+        assert (
+            entries.ok("recall", key=f"k{number}", namespace=f"n{number % 3}")["access_count"] == 1
+        )
     assert len(entries.found("value", limit=50)) == 20
     assert state(entries.root) == before
 
@@ -158,13 +231,21 @@ def test_no_reply_tells_a_path_but_where_the_entries_lie(entries, tmp_path):
     entries.remember("k", "v")
     entries.file("default/broken.md").mkdir()
     replies = [
-        entries.call("recall", key="broken"), entries.call("remember", key="broken", value="v"),
-        entries.call("forget", key="../../etc"), entries.call("clear_namespace", namespace="/"),
-        entries.call("recall", key="k", namespace="n" * 300), entries.call("search", query="k", namespace=".."),
-        entries.call("remember", key="k", value="v", namespace="n" * 300), entries.call("list_namespaces"),
-    ]  # fmt: skip
+        entries.call("recall", key="broken"),
+        entries.call("remember", key="broken", value="v"),
+        entries.call("forget", key="../../etc"),
+        entries.call("clear_namespace", namespace="/"),
+        entries.call("recall", key="k", namespace="n" * 300),
+        entries.call("search", query="k", namespace=".."),
+        entries.call("remember", key="k", value="v", namespace="n" * 300),
+        entries.call("list_namespaces"),
+    ]
     assert not [text for text, _ in replies if str(tmp_path) in text or "Traceback" in text]
-    assert replies[0] == replies[1] == ("## ❌ Error\n**Namespace 'default' cannot be read; run memory doctor**", True)
+    assert (
+        replies[0]
+        == replies[1]
+        == ("## ❌ Error\n**Namespace 'default' cannot be read; run memory doctor**", True)
+    )
     assert entries.ok("stats")["storage_path"] == str(tmp_path / "home" / "kv")
 
 
@@ -204,7 +285,11 @@ def test_every_case_through_the_registry(case, tmp_path):
     clock = Clock()
     with open_memory(tmp_path / "home", clock=clock, watch=False) as memory:
         entries = KeyValue(memory)
-        play(case, lambda tool, given: entries.call(tool.removeprefix("memory_"), **given), clock.later)
+        play(
+            case,
+            lambda tool, given: entries.call(tool.removeprefix("memory_"), **given),
+            clock.later,
+        )
 
 
 def at_the_start_of_a_second() -> None:
@@ -242,10 +327,16 @@ def test_every_case_over_mcp_stdio(case, server):
 
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 TOOLS = {
-    "memory_remember": ("key*,value*,namespace,ttl_seconds:integer,format", (False, False, True, False)),
+    "memory_remember": (
+        "key*,value*,namespace,ttl_seconds:integer,format",
+        (False, False, True, False),
+    ),
     "memory_recall": ("key*,namespace,format,offset:integer", (True, False, True, False)),
     "memory_forget": ("key*,namespace,format", (False, True, True, False)),
-    "memory_search": ("query*,namespace,limit:integer,format,offset:integer", (True, False, True, True)),
+    "memory_search": (
+        "query*,namespace,limit:integer,format,offset:integer",
+        (True, False, True, True),
+    ),
     "memory_list_namespaces": ("format,offset:integer", (True, False, True, True)),
     "memory_clear_namespace": ("namespace*,format", (False, True, True, False)),
     "memory_stats": ("format", (True, False, True, True)),
@@ -265,7 +356,9 @@ def test_agent_memory_is_a_server_of_that_name_with_exactly_these_tools(tmp_path
         assert schema["additionalProperties"] is False
         required = schema.get("required", [])
         shown = [
-            each + ("*" if each in required else "") + (":integer" if inner["type"] == "integer" else "")
+            each
+            + ("*" if each in required else "")
+            + (":integer" if inner["type"] == "integer" else "")
             for each, inner in schema["properties"].items()
         ]
         assert ",".join(shown) == arguments
@@ -299,7 +392,9 @@ def servers(home: Path) -> Iterator[list[ServerProcess]]:
         server.__exit__()
 
 
-def at_once(server: ServerProcess, tool: str, calls: list[dict[str, Any]]) -> Callable[[], list[bool]]:
+def at_once(
+    server: ServerProcess, tool: str, calls: list[dict[str, Any]]
+) -> Callable[[], list[bool]]:
     """Send all calls without waiting; the function waits and tells which failed."""
     for arguments in calls:
         server.send("tools/call", {"name": tool, "arguments": arguments})
@@ -309,9 +404,14 @@ def at_once(server: ServerProcess, tool: str, calls: list[dict[str, Any]]) -> Ca
 @pytest.mark.promise("004-9.6")
 def test_four_servers_with_fifty_keys_each_keep_all_two_hundred(servers, home):
     keys = {
-        (n, m): {"key": f"k{n}-{m}", "value": f"value {n} {m}", "namespace": "n"} for n in range(4) for m in range(50)
+        (n, m): {"key": f"k{n}-{m}", "value": f"value {n} {m}", "namespace": "n"}
+        for n in range(4)
+        for m in range(50)
     }
-    waiting = [at_once(server, "memory_remember", [keys[n, m] for m in range(50)]) for n, server in enumerate(servers)]
+    waiting = [
+        at_once(server, "memory_remember", [keys[n, m] for m in range(50)])
+        for n, server in enumerate(servers)
+    ]
     assert not any(failed for answers in waiting for failed in answers())
     assert len(list((home / "kv" / "n").iterdir())) == 200
     with open_memory(home) as memory:
@@ -322,13 +422,17 @@ def test_four_servers_with_fifty_keys_each_keep_all_two_hundred(servers, home):
 
 
 @pytest.mark.promise("004-9.6")
-def test_two_servers_with_forty_values_each_for_one_key_leave_one_and_seventy_nine_in_the_history(servers, home):
+def test_two_servers_with_forty_values_each_for_one_key_leave_one_and_seventy_nine_in_the_history(
+    servers, home
+):
     waiting = [
-        at_once(server, "memory_remember", [
-            {"key": "k", "value": f"value {n} {m}", "namespace": "one"} for m in range(40)
-        ])
+        at_once(
+            server,
+            "memory_remember",
+            [{"key": "k", "value": f"value {n} {m}", "namespace": "one"} for m in range(40)],
+        )
         for n, server in enumerate(servers[:2])
-    ]  # fmt: skip
+    ]
     assert not any(failed for answers in waiting for failed in answers())
     with open_memory(home) as memory:
         entries = KeyValue(memory)
@@ -349,7 +453,8 @@ def test_two_hundred_recalls_at_once_count_two_hundred(servers, home):
     waiting = [at_once(server, "memory_recall", [entry] * 50) for server in servers]
     assert not any(failed for answers in waiting for failed in answers())
     count = servers[0].text("memory_recall", entry)
-    assert "**access_count:** 201" in count or in_database()  # there a server asks for others' every ten seconds
+    # There a server asks for others' every ten seconds
+    assert "**access_count:** 201" in count or in_database()
     with open_memory(home, watch=False) as memory:
         assert memory.find("counted", "kv").access_count == 201
 
@@ -358,7 +463,8 @@ def test_two_hundred_recalls_at_once_count_two_hundred(servers, home):
 @pytest.mark.promise("004-9.7")
 def test_servers_killed_at_random_moments_keep_every_acknowledged_value(tmp_path):
     """Two servers live at a time, so that one starts while the other does."""
-    moment, acknowledged = random.Random(4), dict[str, str]()
+    moment = random.Random(4)
+    acknowledged = dict[str, str]()
     for life in range((KILLS + 1) // 2):
         servers = started(tmp_path / "home", tmp_path, 2)
         sent = {
@@ -369,7 +475,10 @@ def test_servers_killed_at_random_moments_keep_every_acknowledged_value(tmp_path
             server.text("memory_remember", {"key": "first", "value": "x"})
         for server in servers:
             for key, value in sent[server]:
-                server.send("tools/call", {"name": "memory_remember", "arguments": {"key": key, "value": value}})
+                server.send(
+                    "tools/call",
+                    {"name": "memory_remember", "arguments": {"key": key, "value": value}},
+                )
             threading.Timer(moment.uniform(0.0, 0.25), server.process.kill).start()
         possible: dict[str, list[str]] = {}
         for server, pairs in sent.items():

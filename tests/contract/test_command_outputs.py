@@ -1,4 +1,6 @@
-"""Every step of the contract's recorded cases (contract 001, 17.1). The data's `about` says how to read it."""
+"""Every step of the contract's recorded cases (contract 001, 17.1). The data's `about` says how to
+read it.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,21 @@ from contract.tables import assert_has, pattern
 
 pytestmark = pytest.mark.promise("001-17.1")
 
-DATA = json.loads(Path(__file__).with_name("data").joinpath("command_outputs.json").read_text("utf-8"))
+DATA = json.loads(
+    Path(__file__).with_name("data").joinpath("command_outputs.json").read_text("utf-8")
+)
 CASES = {case["name"]: case["steps"] for case in DATA["cases"]}
 
 ID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 MASKS = {
-    "<ID>": ID, "<ID8>": r"[0-9a-f]{8}", "<TIME>": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
-    "<MIN>": r"\d{4}-\d\d-\d\d \d\d:\d\d", "<STAMP>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z",
-    "<HASH>": r"[0-9a-f]{64}", "<ANY>": r"[^\n]*",
-}  # fmt: skip
+    "<ID>": ID,
+    "<ID8>": r"[0-9a-f]{8}",
+    "<TIME>": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
+    "<MIN>": r"\d{4}-\d\d-\d\d \d\d:\d\d",
+    "<STAMP>": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z",
+    "<HASH>": r"[0-9a-f]{64}",
+    "<ANY>": r"[^\n]*",
+}
 
 
 def matches(expected: str, actual: str, prefix: bool = False) -> bool:
@@ -72,7 +80,10 @@ class Case:
             if key in step:
                 path, expected = step[key]
                 text = (self.terminal.home / path).read_bytes().decode()
-                found = matches(expected, text) if key == "home_file" else expected in text
+                if key == "home_file":
+                    found = matches(expected, text)
+                else:
+                    found = expected in text
                 assert found != (key == "home_file_lacks"), text
 
     def command(self, step: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """What one face writes every other finds, and the shell takes back; no face leads out of the home.
 
-Over MCP stdio with the official client, all faces in one server: contract 002 (14.14), 003 (11.3), 004 (9.3), and the
-promise of the design's first page.
+Over MCP stdio with the official client, all faces in one server: contract 002 (14.14), 003 (11.3),
+004 (9.3), and the promise of the design's first page.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ class Faces:
     """All faces of one server on `home`, and the shell beside it."""
 
     def __init__(self, client: OfficialClient, user: Path, home: Path):
-        self._client, self.user, self.home = client, user, home
+        self._client = client
+        self.user = user
+        self.home = home
 
     def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
         return self._client.call(tool, arguments)
@@ -59,11 +61,15 @@ def faces(tmp_path: Path) -> Iterator[Faces]:
 def answers(faces: Faces) -> dict[str, Any]:
     """What each face says of the four things, and what all of them find."""
     return {
-        "kv": faces("memory_recall", key="boat_colour", format="json")["text"].partition('"accessed_at"')[0],
+        "kv": faces("memory_recall", key="boat_colour", format="json")["text"].partition(
+            '"accessed_at"'
+        )[0],
         "graph": faces.data("memory_read_graph"),
         "bank": faces.data("activate", **BANK)["content"],
         "memory": faces("memory", command="view", path="/memories/logbook.md")["text"],
-        "found": {each["permalink"] for each in faces.data("search_notes", query="heron")["results"]},
+        "found": {
+            each["permalink"] for each in faces.data("search_notes", query="heron")["results"]
+        },
     }
 
 
@@ -72,7 +78,9 @@ CHAIN = ["kv/default/boat-colour", "graph/ada", "banks/global/default/context", 
 
 
 @pytest.mark.promise("002-14.14")
-def test_four_faces_write_one_search_finds_a_walk_passes_and_the_shell_takes_back_each(faces: Faces) -> None:
+def test_four_faces_write_one_search_finds_a_walk_passes_and_the_shell_takes_back_each(
+    faces: Faces,
+) -> None:
     faces.data("write_note", title="Harbour plan", content="Opens in May.", directory="plans")
     faces.data("activate", **BANK)
     states = [answers(faces)]
@@ -89,13 +97,19 @@ def test_four_faces_write_one_search_finds_a_walk_passes_and_the_shell_takes_bac
     relations = [{"from": "Ada", "to": to, "relationType": kind} for kind, to in ends]
     faces.data("memory_create_relations", relations=relations)
     kept()
-    faces.data("update", **BANK, target_file="context.md", content="The heron nests; seen in [[logbook]]")
+    faces.data(
+        "update", **BANK, target_file="context.md", content="The heron nests; seen in [[logbook]]"
+    )
     kept()
-    faces.text("memory", command="create", path="/memories/logbook.md", file_text="4 May: one heron\n")
+    faces.text(
+        "memory", command="create", path="/memories/logbook.md", file_text="4 May: one heron\n"
+    )
     kept()
 
     found = faces.data("search_notes", query="heron")["results"]
-    assert {each["permalink"]: (each["project"], each["file_path"], each["title"]) for each in found} == {
+    assert {
+        each["permalink"]: (each["project"], each["file_path"], each["title"]) for each in found
+    } == {
         "kv/default/boat-colour": ("kv", "default/boat_colour.md", "boat_colour"),
         "graph/ada": ("graph", "Ada.md", "Ada"),
         "banks/global/default/context": ("banks", "global/default/context.md", "context"),
@@ -117,41 +131,96 @@ def test_four_faces_write_one_search_finds_a_walk_passes_and_the_shell_takes_bac
     for before in reversed(states[:-1]):
         undone.append(faces.shell("undo").split(": ", 1)[1].strip())
         assert answers(faces) == before
-    places = ["memories/logbook.md", "banks/global/default/context.md", "graph/Ada.md", "graph/Ada.md",
-              "kv/default/boat_colour.md"]  # fmt: skip
+    places = [
+        "memories/logbook.md",
+        "banks/global/default/context.md",
+        "graph/Ada.md",
+        "graph/Ada.md",
+        "kv/default/boat_colour.md",
+    ]
     assert [each.rpartition(" ")[2] for each in undone] == places
     assert faces.data("search_notes", query="heron")["total"] == 0
     assert faces.data("read_note", identifier="Harbour plan")["title"] == "Harbour plan"
 
 
 STRINGS = [
-    "../../x", "..", "/etc/passwd", "..%2f..%2f", "%2e%2e/%2e%2e/x", "a/../../b", "..\\..\\x", "x\0y", "~/.ssh/id",
-    "C:\\x", "CON", "\u202ex", "x" * 300, "y" * 5000, "a/" * 200 + "b", ".memoranda/index.db", "memories/../../x",
-]  # fmt: skip
+    "../../x",
+    "..",
+    "/etc/passwd",
+    "..%2f..%2f",
+    "%2e%2e/%2e%2e/x",
+    "a/../../b",
+    "..\\..\\x",
+    "x\0y",
+    "~/.ssh/id",
+    "C:\\x",
+    "CON",
+    "\u202ex",
+    "x" * 300,
+    "y" * 5000,
+    "a/" * 200 + "b",
+    ".memoranda/index.db",
+    "memories/../../x",
+]
 PLACES: dict[str, Any] = {
     "bank_id": lambda text: ("activate", {"bank_type": "global", "bank_id": text}),
-    "bank_id of update": lambda text: ("update", {"bank_type": "code", "bank_id": text, "content": "heron"}),
-    "project_name": lambda text: ("activate", {"bank_type": "project", "bank_id": "auto", "project_name": text}),
-    "target_file": lambda text: ("update", {**BANK, "target_file": f"{text}.md", "content": "heron"}),
-    "namespace": lambda text: ("memory_remember", {"key": "k", "value": "heron", "namespace": text}),
+    "bank_id of update": lambda text: (
+        "update",
+        {"bank_type": "code", "bank_id": text, "content": "heron"},
+    ),
+    "project_name": lambda text: (
+        "activate",
+        {"bank_type": "project", "bank_id": "auto", "project_name": text},
+    ),
+    "target_file": lambda text: (
+        "update",
+        {**BANK, "target_file": f"{text}.md", "content": "heron"},
+    ),
+    "namespace": lambda text: (
+        "memory_remember",
+        {"key": "k", "value": "heron", "namespace": text},
+    ),
     "key": lambda text: ("memory_remember", {"key": text, "value": "heron"}),
-    "entity": lambda text: ("memory_create_entities", {
-        "entities": [{"name": text, "entityType": text, "observations": ["heron", text]}]}),
-    "relation": lambda text: ("memory_create_relations", {
-        "relations": [{"from": f"{text} of nobody", "to": text, "relationType": text}]}),
-    "graph project": lambda text: ("memory_create_entities", {
-        "project": text, "entities": [{"name": "x", "entityType": "x", "observations": []}]}),
-    "memory path": lambda text: ("memory", {
-        "command": "create", "path": f"/memories/{text}", "file_text": "heron"}),
-    "whole memory path": lambda text: ("memory", {"command": "create", "path": text, "file_text": "heron"}),
-    "memory goal": lambda text: ("memory", {
-        "command": "rename", "old_path": f"/memories/start{STRINGS.index(text)}", "new_path": f"/memories/g/{text}"}),
+    "entity": lambda text: (
+        "memory_create_entities",
+        {"entities": [{"name": text, "entityType": text, "observations": ["heron", text]}]},
+    ),
+    "relation": lambda text: (
+        "memory_create_relations",
+        {"relations": [{"from": f"{text} of nobody", "to": text, "relationType": text}]},
+    ),
+    "graph project": lambda text: (
+        "memory_create_entities",
+        {"project": text, "entities": [{"name": "x", "entityType": "x", "observations": []}]},
+    ),
+    "memory path": lambda text: (
+        "memory",
+        {"command": "create", "path": f"/memories/{text}", "file_text": "heron"},
+    ),
+    "whole memory path": lambda text: (
+        "memory",
+        {"command": "create", "path": text, "file_text": "heron"},
+    ),
+    "memory goal": lambda text: (
+        "memory",
+        {
+            "command": "rename",
+            "old_path": f"/memories/start{STRINGS.index(text)}",
+            "new_path": f"/memories/g/{text}",
+        },
+    ),
     "title": lambda text: ("write_note", {"title": text, "content": "heron", "directory": "d"}),
     "directory": lambda text: ("write_note", {"title": "t", "content": "heron", "directory": text}),
-    "note project": lambda text: ("write_note", {"title": "t", "content": "heron", "directory": "d", "project": text}),
-    "destination": lambda text: ("move_note", {"identifier": "notes/start", "destination_path": text}),
+    "note project": lambda text: (
+        "write_note",
+        {"title": "t", "content": "heron", "directory": "d", "project": text},
+    ),
+    "destination": lambda text: (
+        "move_note",
+        {"identifier": "notes/start", "destination_path": text},
+    ),
     "identifier": lambda text: ("read_note", {"identifier": text}),
-}  # fmt: skip
+}
 """Where a string of a caller may come near a path: the call that takes it there."""
 
 
@@ -159,14 +228,28 @@ def outside(faces: Faces) -> dict[str, Any]:
     """All there is beside the home, up to the folder above the user's, with modes, times and bytes."""
     whole = seen(faces.user.parent)
     inside = f"user/{faces.home.name}"
-    changing = {"user", "."}  # their times are those of the home's making
-    return {name: held for name, held in whole.items() if not name.startswith(inside) and name not in changing}
+    # Their times are those of the home's making
+    changing = {"user", "."}
+    return {
+        name: held
+        for name, held in whole.items()
+        if not name.startswith(inside) and name not in changing
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.promise("003-11.3", "004-9.3")
 def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Faces) -> None:
-    for name in ("x", "x.md", "b", "user/x", "user/x.md", "user/b.md", "user/.ssh/id", "user/.ssh/id.md"):
+    for name in (
+        "x",
+        "x.md",
+        "b",
+        "user/x",
+        "user/x.md",
+        "user/b.md",
+        "user/.ssh/id",
+        "user/.ssh/id.md",
+    ):
         put(faces.user.parent / name, "outside heron\n")
     faces.data("write_note", title="start", content="start", directory="")
     for number in range(len(STRINGS)):
@@ -187,17 +270,39 @@ def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Fac
     assert links == []
     folders = {"notes", "graph", "banks", "kv", "memories", ".memoranda"}
     assert set(notes_below({each.name: each for each in faces.home.iterdir()})) == folders
-    assert {each.name for each in (faces.home / "banks").iterdir()} == {"global", "projects", "code"}
+    assert {each.name for each in (faces.home / "banks").iterdir()} == {
+        "global",
+        "projects",
+        "code",
+    }
     assert (faces.home / ".memoranda" / "index.db").read_bytes().startswith(b"SQLite format 3")
     found = faces.data("search_notes", query="outside heron", page_size=50)["results"]
     assert not any("outside" in each["snippet"] for each in found)
 
-    climbing = {"../../x", "..", "..%2f..%2f", "%2e%2e/%2e%2e/x", "a/../../b", "..\\..\\x", "memories/../../x", "x\0y"}
-    absolute = {"/etc/passwd", "~/.ssh/id"}  # below /memories these are names like others
+    climbing = {
+        "../../x",
+        "..",
+        "..%2f..%2f",
+        "%2e%2e/%2e%2e/x",
+        "a/../../b",
+        "..\\..\\x",
+        "memories/../../x",
+        "x\0y",
+    }
+    # Below /memories these are names like others
+    absolute = {"/etc/passwd", "~/.ssh/id"}
     for what in ("memory path", "memory goal"):
         assert accepted[what].isdisjoint(climbing), what
-    for what in ("bank_id", "bank_id of update", "target_file", "graph project", "note project", "whole memory path",
-                 "directory", "destination"):  # fmt: skip
+    for what in (
+        "bank_id",
+        "bank_id of update",
+        "target_file",
+        "graph project",
+        "note project",
+        "whole memory path",
+        "directory",
+        "destination",
+    ):
         assert accepted.get(what, set()).isdisjoint(climbing | absolute), what
     for text in accepted["key"]:
         assert faces("memory_recall", key=text)["is_error"] is False

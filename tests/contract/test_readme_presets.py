@@ -1,4 +1,6 @@
-"""The README's line for each preset is a server that starts, with the tools of the one it stands in for."""
+"""The README's line for each preset is a server that starts, with the tools of the one it stands in
+for.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,13 @@ pytestmark = pytest.mark.promise("issue-drop-in")
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 FIRST = {
-    "server-memory": "create_entities", "thoughtbox": "memory_create_entities", "memory-bank": "activate",
-    "agent-memory": "memory_remember", "basic-memory": "write_note", "anthropic": "memory",
-}  # fmt: skip
+    "server-memory": "create_entities",
+    "thoughtbox": "memory_create_entities",
+    "memory-bank": "activate",
+    "agent-memory": "memory_remember",
+    "basic-memory": "write_note",
+    "anthropic": "memory",
+}
 
 
 def entries() -> dict[str, dict[str, Any]]:
@@ -38,7 +44,12 @@ IN_PLACE = {"server-memory": FILE, "thoughtbox": FILE, "memory-bank": BANK}
 
 @pytest.mark.parametrize(
     "preset",
-    [pytest.param(each, marks=pytest.mark.folder_home(IN_PLACE[each]) if each in IN_PLACE else ()) for each in FIRST],
+    [
+        pytest.param(
+            each, marks=pytest.mark.folder_home(IN_PLACE[each]) if each in IN_PLACE else ()
+        )
+        for each in FIRST
+    ],
 )
 def test_the_line_starts_a_server_that_looks_where_it_says(terminal: Any, preset: str) -> None:
     entry = entries()[preset]
@@ -46,7 +57,9 @@ def test_the_line_starts_a_server_that_looks_where_it_says(terminal: Any, preset
     command, *arguments = entry["args"]
     assert command == "mcp"
     with Server(*arguments, "--home", str(terminal.home), **entry.get("env", {})) as server:
-        assert FIRST[preset] in {each["name"] for each in server.ask("tools/list")["result"]["tools"]}
+        assert FIRST[preset] in {
+            each["name"] for each in server.ask("tools/list")["result"]["tools"]
+        }
         if preset == "memory-bank":
             server.call("activate", bank_type="global", bank_id="auto")
         elif preset == "agent-memory":

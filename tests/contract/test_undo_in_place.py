@@ -1,4 +1,6 @@
-"""What a server changed in a folder only it knew (a preset's) can be taken back from the shell once it has ended."""
+"""What a server changed in a folder only it knew (a preset's) can be taken back from the shell once
+it has ended.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,22 @@ CONTEXT = "global/default/context.md"
 
 @pytest.fixture
 def bank(terminal: Any) -> Path:
-    """A bank root elsewhere, changed by two calls of a server that has ended: a bank made, a text appended."""
+    """A bank root elsewhere, changed by two calls of a server that has ended: a bank made, a text
+    appended.
+    """
     root = terminal.folder / "elsewhere" / "banks"
     root.mkdir(parents=True)
-    with Server("--as", "memory-bank", "--home", str(terminal.home), MEMORY_BANK_ROOT=str(root)) as server:
+    with Server(
+        "--as", "memory-bank", "--home", str(terminal.home), MEMORY_BANK_ROOT=str(root)
+    ) as server:
         server.data("activate", bank_type="global", bank_id="auto")
-        server.data("update", bank_type="global", bank_id="auto", target_file="context.md", content="walks on Sundays")
+        server.data(
+            "update",
+            bank_type="global",
+            bank_id="auto",
+            target_file="context.md",
+            content="walks on Sundays",
+        )
         assert server.close() == 0
     assert "walks on Sundays" in (root / CONTEXT).read_text()
     return root
@@ -45,7 +57,9 @@ def test_the_shell_takes_back_what_a_bank_server_wrote(terminal: Any, bank: Path
     assert texts(bank) == written
 
 
-def test_the_shell_takes_back_what_a_server_wrote_into_another_programs_vault(terminal: Any) -> None:
+def test_the_shell_takes_back_what_a_server_wrote_into_another_programs_vault(
+    terminal: Any,
+) -> None:
     vault = terminal.folder / "vault"
     (vault / "ideas").mkdir(parents=True)
     (vault / "ideas" / "Tea.md").write_text("# Tea\n\nGreen.\n")
@@ -71,7 +85,12 @@ def test_the_shell_takes_back_what_a_server_wrote_into_another_programs_vault(te
 
 
 def test_two_files_of_one_name_are_not_taken_for_each_other(terminal: Any, bank: Path) -> None:
-    update = {"bank_type": "global", "bank_id": "auto", "target_file": "context.md", "content": "at home"}
+    update = {
+        "bank_type": "global",
+        "bank_id": "auto",
+        "target_file": "context.md",
+        "content": "at home",
+    }
     terminal.ok("call", "activate", json.dumps({"bank_type": "global", "bank_id": "auto"}))
     terminal.ok("call", "update", json.dumps(update | {"bank_id": "default"}))
     own = terminal.home / "banks" / CONTEXT
@@ -84,14 +103,19 @@ def test_two_files_of_one_name_are_not_taken_for_each_other(terminal: Any, bank:
     terminal.ok("undo", "2")
     assert "walks" not in (bank / CONTEXT).read_text()
     assert "at home" in own.read_text()
-    assert terminal.ok("restore", str(bank / CONTEXT), "--change", "5") == f"Restored {bank / CONTEXT} from #5\n"
+    assert (
+        terminal.ok("restore", str(bank / CONTEXT), "--change", "5")
+        == f"Restored {bank / CONTEXT} from #5\n"
+    )
     assert "walks" in (bank / CONTEXT).read_text()
     assert "at home" in own.read_text()
     first = terminal("log", "--json").json["entries"]
     assert [each.get("root") for each in first] == [str(bank)] * 2 + [None] * 2 + [str(bank)] * 2
 
 
-def test_a_folder_that_is_gone_or_a_link_by_now_is_not_written_to(terminal: Any, bank: Path) -> None:
+def test_a_folder_that_is_gone_or_a_link_by_now_is_not_written_to(
+    terminal: Any, bank: Path
+) -> None:
     moved = bank.with_name("moved")
     bank.rename(moved)
     ran = terminal("undo")
@@ -99,14 +123,18 @@ def test_a_folder_that_is_gone_or_a_link_by_now_is_not_written_to(terminal: Any,
     bank.symlink_to(moved)
     before = texts(moved)
     ran = terminal("undo", "2")
-    assert ran.error == f"cannot undo #2: {bank}, the folder of project banks, is reached through a symlink now"
+    assert (
+        ran.error
+        == f"cannot undo #2: {bank}, the folder of project banks, is reached through a symlink now"
+    )
     assert terminal("restore", str(bank / CONTEXT)).status == 1
     assert texts(moved) == before
     assert not (terminal.home / "banks").exists()
 
 
 def test_a_root_that_was_a_link_all_along_is_found_where_it_really_is(terminal: Any) -> None:
-    real, link = terminal.folder / "real", terminal.folder / "link"
+    real = terminal.folder / "real"
+    link = terminal.folder / "link"
     real.mkdir()
     link.symlink_to(real)
     with open_memory(terminal.home, projects={"vault": link}) as memory:
@@ -119,7 +147,9 @@ def test_an_agent_takes_back_only_what_it_sees(terminal: Any) -> None:
     vault = terminal.folder / "vault"
     vault.mkdir()
     with open_memory(terminal.home, agent="claude", projects={"vault": vault}) as memory:
-        memory.write(Draft("text\n", project="vault", folder="box", title="A", scope="agent:claude"))
+        memory.write(
+            Draft("text\n", project="vault", folder="box", title="A", scope="agent:claude")
+        )
     with open_memory(terminal.home, projects={"vault": vault}) as memory:
         memory.move_folder("vault", "box", "crate")
     assert terminal("--agent", "copilot", "undo", "1").error == "There is no change #1."
@@ -130,20 +160,27 @@ def test_an_agent_takes_back_only_what_it_sees(terminal: Any) -> None:
     assert (vault / "box/A.md").exists()
 
 
-def test_a_journal_from_before_there_were_roots_means_the_projects_of_this_home(terminal: Any, bank: Path) -> None:
+def test_a_journal_from_before_there_were_roots_means_the_projects_of_this_home(
+    terminal: Any, bank: Path
+) -> None:
     journal = terminal.home / ".memoranda/history/journal.jsonl"
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     for step in (step for line in lines for step in line["files"]):
         del step["root"]
     journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
     before = texts(bank)
-    assert terminal("undo").error == f"cannot undo #2: banks/{CONTEXT} changed later (outside memoranda)"
+    assert (
+        terminal("undo").error
+        == f"cannot undo #2: banks/{CONTEXT} changed later (outside memoranda)"
+    )
     shutil.copytree(bank, terminal.home / "banks")
     terminal.ok("undo")
     assert texts(bank) == before
 
 
-def test_the_process_that_has_the_project_takes_back_changes_of_the_home_too(terminal: Any, bank: Path) -> None:
+def test_the_process_that_has_the_project_takes_back_changes_of_the_home_too(
+    terminal: Any, bank: Path
+) -> None:
     with open_memory(terminal.home) as memory:
         memory.write(Draft("at home\n", project="banks", folder="global/default", title="Own"))
         own = terminal.home / "banks/global/default/Own.md"

@@ -1,5 +1,5 @@
-"""Several threads write at once, as one batch. As a program of `mortals` it prints the name of each call that was
-acknowledged."""
+"""Several threads write at once, as one batch. As a program of `mortals` it prints the name of each
+call that was acknowledged."""
 
 from __future__ import annotations
 
@@ -17,10 +17,19 @@ from memoranda.faces.tool import Registry
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "new": ("write_note", {"title": "New", "content": "new " * 200, "directory": ""}),
-    "overwritten": ("write_note", {"title": "Old", "content": "after " * 200, "directory": "", "overwrite": True}),
-    "edited": ("edit_note", {"identifier": "notes/edited", "operation": "append", "content": "added"}),
+    "overwritten": (
+        "write_note",
+        {"title": "Old", "content": "after " * 200, "directory": "", "overwrite": True},
+    ),
+    "edited": (
+        "edit_note",
+        {"identifier": "notes/edited", "operation": "append", "content": "added"},
+    ),
     "entry": ("memory_remember", {"key": "colour", "value": "red"}),
-    "superseding": ("write_note", {"title": "Now", "content": "now", "directory": "", "supersedes": ["then"]}),
+    "superseding": (
+        "write_note",
+        {"title": "Now", "content": "now", "directory": "", "supersedes": ["then"]},
+    ),
 }
 """What is written at once: each a change of its own, the last of two files."""
 
@@ -35,9 +44,11 @@ def begin(memory: Memory) -> None:
 
 
 @contextmanager
-def at_once(memory: Memory, calls: dict[str, tuple[str, dict[str, Any]]]) -> Iterator[dict[str, Reply | None]]:
-    """All `calls` by a thread each: they wait inside the block, and at its end come in as one batch. Yields the dict
-    that has their replies then, by name; None while there is none."""
+def at_once(
+    memory: Memory, calls: dict[str, tuple[str, dict[str, Any]]]
+) -> Iterator[dict[str, Reply | None]]:
+    """All `calls` by a thread each: they wait inside the block, and at its end come in as one
+    batch. Yields the dict that has their replies then, by name; None while there is none."""
     tools: Registry = faces.registry(["notes", "kv"], memory.settings)
     replies: dict[str, Reply | None] = dict.fromkeys(calls)
 

@@ -1,6 +1,8 @@
-"""A process that works on each home it is given in a fork, which kills itself at the n-th durable operation.
+"""A process that works on each home it is given in a fork, which kills itself at the n-th durable
+operation.
 
-Every rename, link, unlink, mkdir, fsync, write and SQLite commit below the home counts as an operation.
+Every rename, link, unlink, mkdir, fsync, write and SQLite commit below the home counts as an
+operation.
 """
 
 from __future__ import annotations
@@ -19,9 +21,19 @@ ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
 
 COUNTED = (
-    "rename", "replace", "link", "unlink", "mkdir", "rmdir", "fsync", "fdatasync", "write", "pwrite", "ftruncate",
+    "rename",
+    "replace",
+    "link",
+    "unlink",
+    "mkdir",
+    "rmdir",
+    "fsync",
+    "fdatasync",
+    "write",
+    "pwrite",
+    "ftruncate",
     "symlink",
-)  # fmt: skip
+)
 
 
 class Countdown:
@@ -59,9 +71,9 @@ def say(text: str) -> None:
 
 
 def at_each(work: Callable[[str, Countdown], None]) -> None:
-    """Do `work` for each line of stdin, the number of an operation and a home, in a fork that dies at that operation.
-    0 is work done here, that later forks need not import what it needs. Prints a line `end` after each, with how many
-    operations there were."""
+    """Do `work` for each line of stdin, the number of an operation and a home, in a fork that dies
+    at that operation. 0 is work done here, that later forks need not import what it needs. Prints a
+    line `end` after each, with how many operations there were."""
     for line in sys.stdin:
         die_at, home = line.rstrip("\n").split(" ", 1)
         countdown = Countdown(int(die_at))
@@ -87,12 +99,13 @@ def run(work: Callable[[str, Countdown], None], home: str, countdown: Countdown)
 
 @contextmanager
 def mortals(*program: str) -> Iterator[Callable[..., tuple[list[str], int]]]:
-    """Starts a program that works `at_each`. Yields what has it work on a home until the operation of a number (0:
-    undisturbed), and returns the lines it printed and how many operations there were."""
+    """Starts a program that works `at_each`. Yields what has it work on a home until the operation
+    of a number (0: undisturbed), and returns the lines it printed and how many operations there
+    were."""
     command = [sys.executable, *program]
     with subprocess.Popen(
         command, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:  # fmt: skip
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
 
@@ -111,7 +124,12 @@ def mortals(*program: str) -> Iterator[Callable[..., tuple[list[str], int]]]:
 
 SCRIPTS = {
     "edits": [
-        {"command": "str_replace", "path": "/memories/a.md", "old_str": "count 0", "new_str": "count 1"},
+        {
+            "command": "str_replace",
+            "path": "/memories/a.md",
+            "old_str": "count 0",
+            "new_str": "count 1",
+        },
         {"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": "top"},
         {"command": "create", "path": "/memories/new/deep/b.md", "file_text": "- [fact] b\n"},
         {"command": "create", "path": "/memories/a.md", "file_text": "- [fact] rewritten\n"},

@@ -1,8 +1,10 @@
-"""kill -9 at random moments over all verbs, jobs and faces: nothing acknowledged is lost, nothing is left behind.
+"""kill -9 at random moments over all verbs, jobs and faces: nothing acknowledged is lost, nothing
+is left behind.
 
-Usage: random_kills.py FOLDER KILLS [SEED]. A fork works on a home; every piece of work sets one of its cells (a file,
-an entry, a tag, a name) to a new value, or adds one to a list, and says so before and after. It is killed, the home is
-opened again, and each cell must hold the last acknowledged value or the one that was under way.
+Usage: random_kills.py FOLDER KILLS [SEED]. A fork works on a home; every piece of work sets one of
+its cells (a file, an entry, a tag, a name) to a new value, or adds one to a list, and says so
+before and after. It is killed, the home is opened again, and each cell must hold the last
+acknowledged value or the one that was under way.
 """
 
 from __future__ import annotations
@@ -47,7 +49,10 @@ class Work:
         self.jobs = Scheduler(self.memory.as_caller(None, FACE))
 
     def tool(self, name: str, **arguments: Any) -> str:
-        registry = self.agent if name in ("memory_write", "memory_tag") else self.tools
+        if name in ("memory_write", "memory_tag"):
+            registry = self.agent
+        else:
+            registry = self.tools
         reply = registry.call(self.memory, name, arguments)
         assert not reply.is_error, (name, reply.text)
         return reply.text
@@ -66,7 +71,13 @@ class Work:
 
     def set_replaced(self, value: str) -> None:
         old = self.text("memories/replaced.md")
-        self.tool("memory", command="str_replace", path="/memories/replaced.md", old_str=old, new_str=value)
+        self.tool(
+            "memory",
+            command="str_replace",
+            path="/memories/replaced.md",
+            old_str=old,
+            new_str=value,
+        )
 
     def set_renamed(self, value: str) -> None:
         (old,) = self.home.glob("memories/deep/*/r.md")
@@ -82,11 +93,19 @@ class Work:
 
     def set_edited(self, value: str) -> None:
         old = self.memory.read("notes/edited", count=False).content.strip()
-        self.tool("edit_note", identifier="notes/edited", operation="find_replace", find_text=old, content=value)
+        self.tool(
+            "edit_note",
+            identifier="notes/edited",
+            operation="find_replace",
+            find_text=old,
+            content=value,
+        )
 
     def set_moved(self, value: str) -> None:
         (old,) = self.home.glob("notes/moved/*/m.md")
-        self.memory.move(("notes", str(old.relative_to(self.home / "notes"))), f"moved/{value}/m.md")
+        self.memory.move(
+            ("notes", str(old.relative_to(self.home / "notes"))), f"moved/{value}/m.md"
+        )
 
     def set_tag(self, value: str) -> None:
         note = self.memory.read("notes/tagged", count=False)
@@ -96,17 +115,32 @@ class Work:
         self.tool("memory_remember", key="entry", value=value)
 
     def set_bank(self, value: str) -> None:
-        self.tool("update", bank_type="project", bank_id="p", target_file="f.md", operation="replace", content=value)
+        self.tool(
+            "update",
+            bank_type="project",
+            bank_id="p",
+            target_file="f.md",
+            operation="replace",
+            content=value,
+        )
 
     def set_pair(self, value: str) -> None:
-        self.memory.write_many([Draft(value, project="notes", folder=f"pair/{value}", title=each) for each in "ab"])
+        self.memory.write_many(
+            [Draft(value, project="notes", folder=f"pair/{value}", title=each) for each in "ab"]
+        )
         for old in self.home.glob("notes/pair/*"):
             if old.name != value:
                 self.tool("delete_note", identifier=f"pair/{old.name}", is_directory=True)
 
     # Lists: what was added stays.
     def add_inserted(self, value: str) -> None:
-        self.tool("memory", command="insert", path="/memories/inserted.md", insert_line=0, insert_text=value)
+        self.tool(
+            "memory",
+            command="insert",
+            path="/memories/inserted.md",
+            insert_line=0,
+            insert_text=value,
+        )
 
     def add_memory(self, value: str) -> None:
         self.command("write", f"the {value} was seen")
@@ -116,11 +150,14 @@ class Work:
 
     def add_entity(self, value: str) -> None:
         self.tool(
-            "memory_create_entities", entities=[{"name": value, "entityType": "t", "observations": [f"o{value}"]}]
+            "memory_create_entities",
+            entities=[{"name": value, "entityType": "t", "observations": [f"o{value}"]}],
         )
 
     def add_observation(self, value: str) -> None:
-        self.tool("memory_add_observations", observations=[{"entityName": "Ada", "contents": [value]}])
+        self.tool(
+            "memory_add_observations", observations=[{"entityName": "Ada", "contents": [value]}]
+        )
 
     def add_undone(self, value: str) -> None:
         """A note deleted and taken back: never gone once both are acknowledged."""
@@ -145,7 +182,11 @@ class Work:
         self.command("dream", "--level", "3")
 
     def add_imported(self, value: str) -> None:
-        line = {"id": str(uuid4()), "content": f"imported {value}", "created_at": "2026-01-02T03:04:05Z"}
+        line = {
+            "id": str(uuid4()),
+            "content": f"imported {value}",
+            "created_at": "2026-01-02T03:04:05Z",
+        }
         self.beside("import.jsonl").write_text(json.dumps(line) + "\n")
         self.command("import", "--input", str(self.beside("import.jsonl")))
 
@@ -156,7 +197,9 @@ class Work:
         self.command("ingest", "--source", "obsidian", "--path", str(folder))
 
     def add_erased(self, value: str) -> None:
-        """What was written, edited, archived or superseded, and then erased: the one list whose values are gone."""
+        """What was written, edited, archived or superseded, and then erased: the one list whose
+        values are gone.
+        """
         note = self.memory.write(Draft(f"erased {value}", project="categories"))
         self.memory.edit(note.id, Append(f"again erased {value}"))
         if value.endswith(("1", "4")):
@@ -171,7 +214,11 @@ class Work:
     def run_export(self, value: str) -> None:
         self.command("export", "--output", str(self.beside("export.jsonl")))
         written = self.beside("export.jsonl")
-        lines = written.read_text().splitlines() if written.exists() else ()  # no memory yet: nothing is written
+        # No memory yet: nothing is written
+        if written.exists():
+            lines = written.read_text().splitlines()
+        else:
+            lines = ()
         assert all(json.loads(line) for line in lines)
 
     def run_jobs(self, value: str) -> None:
@@ -196,7 +243,10 @@ class Work:
             self.tool("memory", command="create", path=f"/memories/{name}.md", file_text="v0")
         for title, folder in (("edited", ""), ("tagged", ""), ("m", "moved/v0")):
             self.memory.write(Draft("v0", title=title, folder=folder))
-        self.tool("memory_create_entities", entities=[{"name": "Ada", "entityType": "t", "observations": []}])
+        self.tool(
+            "memory_create_entities",
+            entities=[{"name": "Ada", "entityType": "t", "observations": []}],
+        )
         self.tool("activate", bank_type="project", bank_id="p", project_name="p")
         for name in sorted(PIECES):
             if name.startswith("set_"):
@@ -208,8 +258,13 @@ class Work:
     def cells(self) -> dict[str, set[str]]:
         """What each cell holds, and each list."""
         find = self.home.glob
-        graph = self.file.read_text() if self.file.exists() else "".join(p.read_text() for p in find("graph/**/*.md"))
-        memories = "".join(p.read_text() for top in ("categories", "archive") for p in find(f"{top}/**/*.md"))
+        if self.file.exists():
+            graph = self.file.read_text()
+        else:
+            graph = "".join(p.read_text() for p in find("graph/**/*.md"))
+        memories = "".join(
+            p.read_text() for top in ("categories", "archive") for p in find(f"{top}/**/*.md")
+        )
         return {
             "created": {self.text("memories/created.md")},
             "replaced": {self.text("memories/replaced.md")},
@@ -218,7 +273,9 @@ class Work:
             "edited": {self.memory.read("notes/edited").content.strip()},
             "moved": {p.parent.name for p in find("notes/moved/*/m.md")},
             "tag": set(self.memory.read("notes/tagged").tags),
-            "entry": {self.tool("memory_recall", key="entry").split("**value:** ")[1].split("\n")[0]},
+            "entry": {
+                self.tool("memory_recall", key="entry").split("**value:** ")[1].split("\n")[0]
+            },
             "bank": {next(iter(find("banks/projects/p/**/f.md"))).read_text().strip()},
             "pair": {p.name for p in find("notes/pair/*") if len(list(p.glob("*.md"))) == 2},
             "inserted": set(_values(self.text("memories/inserted.md"))),
@@ -229,7 +286,9 @@ class Work:
 
 
 def _values(text: str) -> list[str]:
-    return [word for word in text.replace('"', " ").replace("[", " ").split() if word.startswith("x")]
+    return [
+        word for word in text.replace('"', " ").replace("[", " ").split() if word.startswith("x")
+    ]
 
 
 PIECES = [name for name in vars(Work) if name.startswith(("set_", "add_", "run_"))]
@@ -237,29 +296,41 @@ PIECES = [name for name in vars(Work) if name.startswith(("set_", "add_", "run_"
 
 def work(home: Path, in_place: bool, seed: int, out: int) -> None:
     """Pieces of work until it is killed: `+ piece value` before, `= piece value` after each."""
-    chance, number = random.Random(seed), 0
+    chance = random.Random(seed)
+    number = 0
     this = Work(home, in_place)
     while True:
-        piece, number = chance.choice(PIECES), number + 1
-        value = f"x{seed:x}n{number}" if piece.startswith("add_") else f"v{seed:x}n{number}"
+        piece = chance.choice(PIECES)
+        number = number + 1
+        if piece.startswith("add_"):
+            value = f"x{seed:x}n{number}"
+        else:
+            value = f"v{seed:x}n{number}"
         os.write(out, f"+ {piece} {value}\n".encode())
         getattr(this, piece)(value)
         os.write(out, f"= {piece} {value}\n".encode())
 
 
 class Home:
-    """A home and what it must hold: for each cell the values it may have, for each list what must be in it."""
+    """A home and what it must hold: for each cell the values it may have, for each list what must
+    be in it.
+    """
 
     def __init__(self, folder: Path, number: int):
-        self.path, self.in_place = folder / f"home-{number}", number % 2 == 1
+        self.path = folder / f"home-{number}"
+        self.in_place = number % 2 == 1
         one = Work(self.path, self.in_place)
         one.begin()
         one.memory.close()
         self.may = {name[4:]: {"v1"} for name in PIECES if name.startswith("set_")}
-        self.must: dict[str, set[str]] = {name[4:]: set() for name in PIECES if name.startswith("add_")}
+        self.must: dict[str, set[str]] = {
+            name[4:]: set() for name in PIECES if name.startswith("add_")
+        }
 
     def kill_one(self, seed: int, chance: random.Random) -> int:
-        """Start a fork, kill it at a random moment, and take down what it said. Returns how many it acknowledged."""
+        """Start a fork, kill it at a random moment, and take down what it said. Returns how many it
+        acknowledged.
+        """
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -272,11 +343,15 @@ class Home:
                 traceback.print_exc()
                 os._exit(1)
         os.close(writer)
-        said, end = b"", None
+        said = b""
+        end = None
         while end is None or time.monotonic() < end:
-            ready, _, _ = select.select([reader], [], [], 60 if end is None else max(0.0, end - time.monotonic()))
+            ready, _, _ = select.select(
+                [reader], [], [], 60 if end is None else max(0.0, end - time.monotonic())
+            )
             if ready:
-                if not (block := os.read(reader, 1 << 16)):
+                block = os.read(reader, 1 << 16)
+                if not block:
                     break
                 said += block
                 end = end or time.monotonic() + chance.uniform(0, 0.3)
@@ -301,11 +376,14 @@ class Home:
         return done
 
     def check(self) -> None:
-        """Open it as the next process does: everything acknowledged is there, and nothing is left behind."""
+        """Open it as the next process does: everything acknowledged is there, and nothing is left
+        behind.
+        """
         one = Work(self.path, self.in_place)
         try:
             one.memory.sync()
-            one.tool("memory_read_graph")  # a file used in place is looked after when it is used
+            # A file used in place is looked after when it is used
+            one.tool("memory_read_graph")
             with one.memory.exclusive():
                 assert not one.memory.engine.home.unfinished()
             held = one.cells()
@@ -319,14 +397,20 @@ class Home:
             erased = [value.encode() for value in self.must["erased"]]
             for path in filter(Path.is_file, self.path.rglob("*")) if erased else ():
                 data = path.read_bytes()
-                assert not [value for value in erased if re.search(value + rb"(?![0-9])", data)], path
+                assert not [value for value in erased if re.search(value + rb"(?![0-9])", data)], (
+                    path
+                )
             for name, wanted in self.must.items():
                 if name == "erased":
                     continue
                 assert wanted <= held[name], (name, wanted - held[name])
             numbers = [change.number for change in one.memory.log(limit=0)]
             assert numbers == list(range(len(numbers), 0, -1)) or len(numbers) == len(set(numbers))
-            left = [path for pattern in LEFT for path in [*self.path.rglob(pattern), *self.path.parent.glob(pattern)]]
+            left = [
+                path
+                for pattern in LEFT
+                for path in [*self.path.rglob(pattern), *self.path.parent.glob(pattern)]
+            ]
             assert not left, left
             assert list(Layout(self.path).private.glob("redo-*")) == []
         finally:
@@ -350,7 +434,9 @@ class Home:
 
 
 def main(folder: Path, kills: int, seed: int) -> None:
-    chance, done, home = random.Random(seed), 0, None
+    chance = random.Random(seed)
+    done = 0
+    home = None
     for number in range(kills):
         if number % KILLS_A_HOME == 0:
             if home is not None:
@@ -361,10 +447,14 @@ def main(folder: Path, kills: int, seed: int) -> None:
         done += home.kill_one(seed * 1_000_000 + number, chance)
         home.check()
         if number % 100 == 99:
-            print(f"{number + 1} kills, {done} acknowledged pieces of work, nothing lost", flush=True)
+            print(
+                f"{number + 1} kills, {done} acknowledged pieces of work, nothing lost", flush=True
+            )
     assert home is not None
     home.check_index()
-    print(f"done: {kills} kills, {done} acknowledged pieces of work, nothing lost, nothing left behind")
+    print(
+        f"done: {kills} kills, {done} acknowledged pieces of work, nothing lost, nothing left behind"
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""kill -9 of a server of the socket at random moments while many clients write: nothing acknowledged is lost.
+"""kill -9 of a server of the socket at random moments while many clients write: nothing
+acknowledged is lost.
 
-Usage: socket_kills.py FOLDER KILLS [SEED]. A fork serves a home; each client sets a note of its own to a new value, and
-writes a new note, again and again. The server is killed, the home is opened again, and each note must be whole and hold
-the last acknowledged value or one sent after it.
+Usage: socket_kills.py FOLDER KILLS [SEED]. A fork serves a home; each client sets a note of its own
+to a new value, and writes a new note, again and again. The server is killed, the home is opened
+again, and each note must be whole and hold the last acknowledged value or one sent after it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def serve(home: Path) -> None:
 
 
 class Writer:
-    """A client: the value it sent last, what its note has to hold at least, and the new notes acknowledged."""
+    """A client: the value it sent last, what its note has to hold at least, and the new notes
+    acknowledged.
+    """
 
     def __init__(self, number: int):
         self.number = number
@@ -62,8 +65,16 @@ class Writer:
                 while True:
                     self.sent += 1
                     for title in (f"cell {self.number}", f"new {self.number}x{self.sent}"):
-                        params = {"title": title, "content": text_of(self.sent), "directory": "", "overwrite": True}
-                        call = {"method": "tools/call", "params": {"name": "write_note", "params": params}}
+                        params = {
+                            "title": title,
+                            "content": text_of(self.sent),
+                            "directory": "",
+                            "overwrite": True,
+                        }
+                        call = {
+                            "method": "tools/call",
+                            "params": {"name": "write_note", "params": params},
+                        }
                         connection.sendall(json.dumps({"id": 1, **call}).encode() + b"\n")
                         answer = answers.readline()
                         if not answer.endswith(b"\n"):
@@ -108,7 +119,9 @@ def kill_one(home: Path, writers: list[Writer], chance: random.Random) -> None:
 
 
 def check(home: Path, writers: list[Writer]) -> None:
-    """Every acknowledged value is there, each note is whole, indexed and in the journal, and nothing is left behind."""
+    """Every acknowledged value is there, each note is whole, indexed and in the journal, and
+    nothing is left behind.
+    """
     with next_process(home) as memory:
         texts = {path.stem: path.read_text() for path in (home / "notes").glob("*.md")}
         for each in writers:
@@ -120,11 +133,16 @@ def check(home: Path, writers: list[Writer]) -> None:
         for title, text in texts.items():
             assert title.endswith(f"x{value(text)}"), title
         indexed = {each.path: each.etag for each in memory.list(limit=0)[0]}
-        assert indexed == {path.name: sha256(path.read_bytes()).hexdigest() for path in (home / "notes").glob("*.md")}
+        assert indexed == {
+            path.name: sha256(path.read_bytes()).hexdigest()
+            for path in (home / "notes").glob("*.md")
+        }
         log = memory.log(limit=0)
         numbers = [change.number for change in log]
         assert numbers == sorted(set(numbers), reverse=True)
-        assert set(indexed) == {each.path for change in log for each in change.files if each.do == "put"}
+        assert set(indexed) == {
+            each.path for change in log for each in change.files if each.do == "put"
+        }
 
 
 def value(text: str | None) -> int:
@@ -138,8 +156,10 @@ def value(text: str | None) -> int:
 
 
 def main(folder: Path, kills: int, seed: int) -> None:
-    chance, acknowledged = random.Random(seed), 0
-    home, writers = folder, [Writer(0)]
+    chance = random.Random(seed)
+    acknowledged = 0
+    home = folder
+    writers = [Writer(0)]
     for number in range(kills):
         if number % KILLS_A_HOME == 0:
             home = folder / f"h{number // KILLS_A_HOME}"
@@ -149,7 +169,9 @@ def main(folder: Path, kills: int, seed: int) -> None:
         kill_one(home, writers, chance)
         acknowledged += 2 * (sum(len(each.made) for each in writers) - before)
         check(home, writers)
-    print(f"done: {kills} kills, {acknowledged} acknowledged writes, nothing lost, nothing left behind")
+    print(
+        f"done: {kills} kills, {acknowledged} acknowledged writes, nothing lost, nothing left behind"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Full disk, read-only places, damaged and deleted indexes, odd files: a clear answer, nothing changed unasked."""
+"""Full disk, read-only places, damaged and deleted indexes, odd files: a clear answer, nothing
+changed unasked.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ class Refusal:
     """Lets the n-th durable operation fail as a full disk does; 0 = none."""
 
     def __init__(self, at: int, code: int):
-        self.at, self.code, self.seen, self.awake = at, code, 0, False
+        self.at = at
+        self.code = code
+        self.seen = 0
+        self.awake = False
 
     def counted(self, function):
         def call(*args, **kwargs):
@@ -46,7 +51,8 @@ class Refusal:
 
 def run_refused(home: Path, script: str, refusal: Refusal, monkeypatch) -> tuple[int, list[str]]:
     """(how many calls succeeded, the texts of the others)."""
-    done, failed = 0, []
+    done = 0
+    failed = []
     with monkeypatch.context() as patch:
         for name in COUNTED:
             patch.setattr(os, name, refusal.counted(getattr(os, name)))
@@ -116,7 +122,9 @@ def test_the_index_may_be_deleted_or_damaged_between_any_two_calls(tmp_path):
         def answers():
             hits = memory.search("knows")
             found = [(hit.note.permalink, hit.passage) for hit in hits]
-            edges = [(edge.type, edge.note.path) for edge in memory.outgoing(("memories", "folder/b.md"))]
+            edges = [
+                (edge.type, edge.note.path) for edge in memory.outgoing(("memories", "folder/b.md"))
+            ]
             return found, edges, [info.path for info in memory.list(limit=0, order="path")[0]]
 
         wanted = answers()
@@ -158,13 +166,21 @@ def test_odd_files_are_answered_or_left_alone(tmp_path, vault):
         (vault / name).write_bytes(data)
     os.symlink(vault / "empty.md", vault / "link.md")
     os.symlink(tmp_path, vault / "way-out")
-    before = {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in vault.iterdir() if p.is_file()}
+    before = {
+        p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in vault.iterdir() if p.is_file()
+    }
     with open_memory(tmp_path / "home", projects={"odd": vault}) as memory:
         _, total = memory.list(Query(projects=("odd",)), limit=0)
         assert total == len(odd)
-        for word, name in [("broken body", "broken.md"), ("nulword", "nul.md"), ("bommed", "bom.md"),
-                           ("crlfword", "crlf.md"), ("RTLword", "עברית.md"), ("composedword", "e\u0301.md"),
-                           ("longname", "n" * 252 + ".md")]:  # fmt: skip
+        for word, name in [
+            ("broken body", "broken.md"),
+            ("nulword", "nul.md"),
+            ("bommed", "bom.md"),
+            ("crlfword", "crlf.md"),
+            ("RTLword", "עברית.md"),
+            ("composedword", "e\u0301.md"),
+            ("longname", "n" * 252 + ".md"),
+        ]:
             assert [hit.note.path for hit in memory.search(word)] == [name]
         with pytest.raises(errors.NotText):
             memory.edit(("odd", "not-utf8.md"), Append("x"))
@@ -199,7 +215,8 @@ def test_a_read_only_project_is_read_and_searched_and_refuses_edits(tmp_path, va
         with open_memory(tmp_path / "home", projects={"ro": vault}) as memory:
             assert memory.search("readable").total == 1
             if os.access(vault, os.W_OK):
-                return  # the superuser may write anywhere; the refusals above cover EROFS
+                # The superuser may write anywhere; the refusals above cover EROFS
+                return
             with pytest.raises(errors.StorageError, match="permission denied"):
                 memory.edit(("ro", "a.md"), Append("x"))
             assert (vault / "a.md").read_text() == "- [fact] readable\n"

@@ -1,4 +1,6 @@
-"""Writers that wait for the disk together: killed, refused by the disk, read and undone, all is as for each alone."""
+"""Writers that wait for the disk together: killed, refused by the disk, read and undone, all is as
+for each alone.
+"""
 
 from __future__ import annotations
 
@@ -48,18 +50,25 @@ def made(home: Path) -> set[str]:
     """The calls whose change is there as a whole. Fails when one is there in part."""
     found = set()
     for name, files in MADE.items():
-        there = {(home / path).exists() and text in (home / path).read_text() for path, text in files.items()}
+        there = {
+            (home / path).exists() and text in (home / path).read_text()
+            for path, text in files.items()
+        }
         assert len(there) == 1, name
         found |= {name} if there == {True} else set()
     for path in (*home.glob("notes/*.md"), *home.glob("kv/**/*.md")):
         text = path.read_text()
         assert text.endswith("\n")
-        assert ("new" in text or "after" in text) <= ("new " * 199 in text or "after " * 199 in text), path
+        assert ("new" in text or "after" in text) <= (
+            "new " * 199 in text or "after " * 199 in text
+        ), path
     return found
 
 
 def check(home: Path, acknowledged: set[str]) -> set[str]:
-    """What the next process finds: every acknowledged change, each whole and in the journal, nothing left behind."""
+    """What the next process finds: every acknowledged change, each whole and in the journal,
+    nothing left behind.
+    """
     with next_process(home) as memory:
         found = made(home)
         assert acknowledged <= found, acknowledged - found
@@ -67,7 +76,11 @@ def check(home: Path, acknowledged: set[str]) -> set[str]:
         assert [change.number for change in log] == list(range(len(log), 0, -1))
         assert len(log) == 4 + len(found)
         infos, _ = memory.list(limit=0)
-        on_disk = {str(path.relative_to(home)) for top in ("notes", "kv") for path in (home / top).rglob("*.md")}
+        on_disk = {
+            str(path.relative_to(home))
+            for top in ("notes", "kv")
+            for path in (home / top).rglob("*.md")
+        }
         assert {f"{each.project}/{each.path}" for each in infos} == on_disk
     return found
 
@@ -78,7 +91,9 @@ def succeed_at_once(memory: Memory, calls: dict[str, tuple[str, dict[str, Any]]]
     assert not any(reply is None or reply.is_error for reply in replies.values())
 
 
-def in_turn_before(memory: Memory, work: Callable[[], Any], other: Callable[[], Any] = lambda: None) -> None:
+def in_turn_before(
+    memory: Memory, work: Callable[[], Any], other: Callable[[], Any] = lambda: None
+) -> None:
     """`work` as a call that may stage its changes, since `other` waits to come in after it."""
     waiting = threading.Thread(target=lambda: memory.as_caller("a", "mcp").in_turn(other))
 
@@ -95,7 +110,9 @@ def in_turn_before(memory: Memory, work: Callable[[], Any], other: Callable[[], 
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-batches", "issue-kill-9-at-every-step")
-def test_a_batch_killed_at_each_write_rename_and_sync_leaves_each_change_whole_or_not_at_all(tmp_path):
+def test_a_batch_killed_at_each_write_rename_and_sync_leaves_each_change_whole_or_not_at_all(
+    tmp_path,
+):
     found = []
     with mortals(batches.__file__) as work:
         lines, total = work(prepared(tmp_path / "count"))
@@ -111,9 +128,18 @@ def test_a_batch_killed_at_each_write_rename_and_sync_leaves_each_change_whole_o
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-batches", "issue-kill-9-random")
-def test_a_server_killed_again_and_again_under_many_clients_of_its_socket_loses_nothing_acknowledged(tmp_path):
-    program = [sys.executable, str(Path(batches.__file__).with_name("socket_kills.py")), str(tmp_path), str(KILLS)]
-    ran = subprocess.run(program, env=ENVIRONMENT, capture_output=True, text=True, timeout=10 * KILLS)
+def test_a_server_killed_again_and_again_under_many_clients_of_its_socket_loses_nothing_acknowledged(
+    tmp_path,
+):
+    program = [
+        sys.executable,
+        str(Path(batches.__file__).with_name("socket_kills.py")),
+        str(tmp_path),
+        str(KILLS),
+    ]
+    ran = subprocess.run(
+        program, env=ENVIRONMENT, capture_output=True, text=True, timeout=10 * KILLS
+    )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith(f"done: {KILLS} kills"), ran.stdout
 
@@ -125,8 +151,12 @@ def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_w
 ):
     with open_memory(prepared(tmp_path / "home"), watch=watch) as memory:
         memory.sync()
-        layout, done = memory.engine.layout, []
-        names = {os.stat(path).st_ino: path.name for path in (layout.journal, layout.redo, layout.objects)}
+        layout = memory.engine.layout
+        done = []
+        names = {
+            os.stat(path).st_ino: path.name
+            for path in (layout.journal, layout.redo, layout.objects)
+        }
 
         def noted(call, word):
             def noting(*args, **more):
@@ -140,8 +170,14 @@ def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_w
 
             return noting
 
-        monkeypatch.setattr("memoranda.engine.guard._SECONDS", SECONDS)  # one batch, however slow the machine
-        for name, word in {"rename": "rename", "fsync": "sync", "fdatasync": "sync", "pwrite": "write"}.items():
+        # One batch, however slow the machine
+        monkeypatch.setattr("memoranda.engine.guard._SECONDS", SECONDS)
+        for name, word in {
+            "rename": "rename",
+            "fsync": "sync",
+            "fdatasync": "sync",
+            "pwrite": "write",
+        }.items():
             monkeypatch.setattr(os, name, noted(getattr(os, name), word))
         with at_once(memory, CALLS) as replies:
             done.clear()
@@ -154,7 +190,9 @@ def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_w
     last = {each: len(done) - 1 - done[::-1].index(each) for each in count}
     assert last["sync temp"] < done.index("sync redo") < done.index("rename")
     assert last["rename"] < done.index("sync folder")
-    assert last["sync folder"] < done.index("write journal.jsonl") < done.index("sync journal.jsonl")
+    assert (
+        last["sync folder"] < done.index("write journal.jsonl") < done.index("sync journal.jsonl")
+    )
 
 
 @pytest.mark.promise("issue-batches")
@@ -168,8 +206,13 @@ def test_when_the_disk_refuses_a_batch_once_each_change_is_made_alone(tmp_path, 
             with at_once(memory, CALLS) as replies:
                 refusal.awake = True
             refusal.awake = False
-            failed = {name: reply.text for name, reply in replies.items() if reply is None or reply.is_error}
-        assert len(failed) <= 1, failed  # the one that was alone when the disk refused
+            failed = {
+                name: reply.text
+                for name, reply in replies.items()
+                if reply is None or reply.is_error
+            }
+        # The one that was alone when the disk refused
+        assert len(failed) <= 1, failed
         assert not any("Errno" in text for text in failed.values())
         assert check(home, set(CALLS) - set(failed)) == set(CALLS) - set(failed)
 
@@ -194,7 +237,9 @@ def test_on_a_full_disk_every_call_of_a_batch_says_so_and_no_file_changes(tmp_pa
             patch.setattr(os, "fsync", full)
             with at_once(memory, CALLS) as replies:
                 pass
-        assert all("the disk is full" in reply.text for reply in replies.values() if reply is not None)
+        assert all(
+            "the disk is full" in reply.text for reply in replies.values() if reply is not None
+        )
         assert {path: path.read_bytes() for path in home.rglob("*.md")} == before
         succeed_at_once(memory, CALLS)
     assert check(home, set(CALLS)) == set(CALLS)
@@ -219,13 +264,18 @@ with open_memory(home) as memory:
 @pytest.mark.promise("issue-batches")
 def test_a_journal_that_cannot_grow_takes_the_changes_that_fit_and_refuses_the_others(tmp_path):
     home = prepared(tmp_path / "home")
-    with open_memory(home) as memory:  # so that the journal, not a note or the index, is the file that is full
+    # So that the journal, not a note or the index, is the file that is full
+    with open_memory(home) as memory:
         for number in range(30):
             memory.write(Draft("x", title=f"Filling {number}", folder="f"))
     ran = subprocess.run(
-        [sys.executable, "-c", FILLING, str(home)], env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS,
+        [sys.executable, "-c", FILLING, str(home)],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
         preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
-    )  # fmt: skip
+    )
     assert ran.returncode == 0, ran.stderr
     acknowledged = {name for name, is_error in json.loads(ran.stdout).items() if not is_error}
     assert len(acknowledged) < len(CALLS)
@@ -262,16 +312,23 @@ def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
 
 
 @pytest.mark.promise("issue-batches")
-def test_a_call_that_waited_sees_what_was_on_disk_before_it_and_does_not_look_again(tmp_path, monkeypatch):
+def test_a_call_that_waited_sees_what_was_on_disk_before_it_and_does_not_look_again(
+    tmp_path, monkeypatch
+):
     with open_memory(tmp_path / "home") as memory:
         memory.write(Draft("first", title="First"))
         (tmp_path / "home" / "notes" / "By hand.md").write_text("# By hand\n")
-        looks, titles = [], []
+        looks = []
+        titles = []
         look = memory.engine.freshness._update
-        monkeypatch.setattr(memory.engine.freshness, "_update", lambda *args: (looks.append(1), look(*args))[1])
+        monkeypatch.setattr(
+            memory.engine.freshness, "_update", lambda *args: (looks.append(1), look(*args))[1]
+        )
 
         def late() -> None:
-            titles.append(memory.as_caller("a", "mcp").edit("notes/by-hand", Append("added")).note.title)
+            titles.append(
+                memory.as_caller("a", "mcp").edit("notes/by-hand", Append("added")).note.title
+            )
 
         in_turn_before(memory, lambda: memory.write(Draft("one", title="One")), late)
         assert (titles, len(looks)) == (["By hand"], 1)
@@ -292,14 +349,21 @@ def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
                 memory.read("notes/old")
 
         in_turn_before(memory, write)
-        assert [change.verb for change in memory.log(limit=4)] == ["delete", "edit", "write", "write"]
+        assert [change.verb for change in memory.log(limit=4)] == [
+            "delete",
+            "edit",
+            "write",
+            "write",
+        ]
 
 
 @pytest.mark.promise("issue-batches")
 def test_a_call_that_needs_what_cannot_be_put_on_disk_is_repeated_as_a_whole(tmp_path, monkeypatch):
     with open_memory(tmp_path / "home") as memory:
         memory.write(Draft("old", title="Old"))
-        fsync, refused, runs = os.fsync, [], []
+        fsync = os.fsync
+        refused = []
+        runs = []
 
         def refuse_once(fd: int) -> None:
             if not refused:
@@ -329,7 +393,13 @@ def test_each_change_of_a_batch_is_in_the_log_and_is_undone_alone(tmp_path):
         succeed_at_once(memory, CALLS)
         log = memory.log(limit=5)
         assert [change.number for change in log] == [9, 8, 7, 6, 5]
-        assert sorted(change.verb for change in log) == ["edit", "overwrite", "overwrite", "supersede", "write"]
+        assert sorted(change.verb for change in log) == [
+            "edit",
+            "overwrite",
+            "overwrite",
+            "supersede",
+            "write",
+        ]
         overwritten = next(change for change in log if change.path == "Old.md")
         memory.undo(overwritten.number)
         assert memory.read("notes/old").content.strip() == "before Old"
@@ -381,8 +451,18 @@ def test_two_processes_with_batches_keep_each_other_s_changes(tmp_path):
     home = tmp_path / "home"
     open_memory(home, watch=False).close()
     with ThreadPoolExecutor(2) as threads:
-        ran = list(threads.map(lambda name: subprocess.run([sys.executable, "-c", WRITING, str(home), name],
-                               env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS), "ab"))  # fmt: skip
+        ran = list(
+            threads.map(
+                lambda name: subprocess.run(
+                    [sys.executable, "-c", WRITING, str(home), name],
+                    env=ENVIRONMENT,
+                    capture_output=True,
+                    text=True,
+                    timeout=SECONDS,
+                ),
+                "ab",
+            )
+        )
     assert [each.returncode for each in ran] == [0, 0], [each.stderr for each in ran]
     with open_memory(home, watch=False) as memory:
         said = [title for each in ran for title in each.stdout.splitlines()]
@@ -405,7 +485,9 @@ def test_a_server_told_to_end_while_many_write_has_kept_what_it_acknowledged(tmp
                 for each in range(1000):
                     params = {"title": f"{number}x{each}", "content": "text", "directory": ""}
                     try:
-                        answer = client.ask("tools/call", params={"name": "write_note", "arguments": params})
+                        answer = client.ask(
+                            "tools/call", params={"name": "write_note", "arguments": params}
+                        )
                     except (OSError, ValueError):
                         return
                     if answer["result"]["is_error"]:
@@ -429,12 +511,17 @@ def test_a_server_told_to_end_while_many_write_has_kept_what_it_acknowledged(tmp
 def test_what_others_write_while_a_call_waits_for_the_lock_is_seen_by_it(tmp_path):
     with open_memory(tmp_path) as holder:
         holder.write(Draft("there", project="notes", title="There"))
-    with open_memory(tmp_path) as holder, open_memory(tmp_path) as memory, ThreadPoolExecutor(1) as pool:
+    with (
+        open_memory(tmp_path) as holder,
+        open_memory(tmp_path) as memory,
+        ThreadPoolExecutor(1) as pool,
+    ):
         registry = faces.registry(["notes"], memory.settings)
         given = {"title": "Foo", "content": "after", "directory": "", "overwrite": True}
         with holder.exclusive():
             call = pool.submit(registry.call, memory, "write_note", given)
-            assert wait_for(lambda: memory.engine.freshness.is_swept)  # its first look, without the lock
+            # Its first look, without the lock
+            assert wait_for(lambda: memory.engine.freshness.is_swept)
             (tmp_path / "notes/By Hand.md").write_text("---\npermalink: notes/foo\n---\nbefore\n")
         assert not call.result().is_error
         assert "after" in (tmp_path / "notes/By Hand.md").read_text()

@@ -1,4 +1,6 @@
-"""kill -9 at every durable operation of `erase`: the next open completes it, or it is as if not begun."""
+"""kill -9 at every durable operation of `erase`: the next open completes it, or it is as if not
+begun.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def make(home: Path) -> None:
 
     home.mkdir(mode=0o700)
     graph = home.with_name(f"{home.name}.jsonl")
-    graph.write_text('{"type":"entity","name":"Zq4711vault","entityType":"t","observations":["zq4711vault"]}\n')
+    graph.write_text(
+        '{"type":"entity","name":"Zq4711vault","entityType":"t","observations":["zq4711vault"]}\n'
+    )
     (home / "config.yaml").write_text(f"projects:\n  lines: {graph}\n")
     with open_memory(home, watch=False) as memory:
         memory.write(Draft("stays", title="bystander"))
@@ -44,19 +48,27 @@ def make(home: Path) -> None:
         memory.move("notes/draft.md", "plan.md")
         session = Session(memory, tools=("kv", "graph"))
         assert not session.call("memory_remember", {"key": "key", "value": SECRET}).is_error
-        assert not session.call("memory_remember", {"key": "key", "value": f"{SECRET} again"}).is_error
+        assert not session.call(
+            "memory_remember", {"key": "key", "value": f"{SECRET} again"}
+        ).is_error
         memory.read("notes/plan.md")
         memory.sync()
 
 
 def holding(home: Path) -> list[str]:
     every = [*home.rglob("*"), home.with_name(f"{home.name}.jsonl")]
-    return [str(each) for each in every if each.is_file() and SECRET in each.read_text("utf-8", "replace").lower()]
+    return [
+        str(each)
+        for each in every
+        if each.is_file() and SECRET in each.read_text("utf-8", "replace").lower()
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-erase-crash")
-def test_erase_killed_at_every_step_is_completed_by_the_next_open_or_never_began(tmp_path: Path) -> None:
+def test_erase_killed_at_every_step_is_completed_by_the_next_open_or_never_began(
+    tmp_path: Path,
+) -> None:
     make(tmp_path / "home")
     whole = tmp_path / "0"
 
@@ -90,5 +102,6 @@ def test_erase_killed_at_every_step_is_completed_by_the_next_open_or_never_began
                 begun.append(len(paths) == 1)
             assert holding(home) == [], home
             assert [*home.rglob(".tmp-*"), *(home / ".memoranda").glob("erasing*")] == []
-    assert begun == sorted(begun)  # before a moment it had not begun, after it is completed
+    # Before a moment it had not begun, after it is completed
+    assert begun == sorted(begun)
     assert set(begun) == {False, True}

@@ -1,4 +1,6 @@
-"""kill -9 at every durable operation, and at random moments: all or nothing, nothing acknowledged is lost."""
+"""kill -9 at every durable operation, and at random moments: all or nothing, nothing acknowledged
+is lost.
+"""
 
 from __future__ import annotations
 
@@ -65,12 +67,16 @@ def next_process(home: Path) -> Iterator[Memory]:
 
 
 def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None:
-    """What the next process finds: one of the states from the acknowledged one on, whole, indexed and clean."""
+    """What the next process finds: one of the states from the acknowledged one on, whole, indexed
+    and clean.
+    """
     with next_process(home) as memory:
         found = tree(home)
         assert found in possible[acknowledged : acknowledged + 2]
         infos, total = memory.list(limit=0, order="path")
-        visible = [path for path in found if not any(part.startswith(".") for part in path.split("/"))]
+        visible = [
+            path for path in found if not any(part.startswith(".") for part in path.split("/"))
+        ]
         assert sorted(info.path for info in infos) == sorted(visible)
         assert total == len(visible)
         numbers = [change.number for change in memory.log(limit=0)]
@@ -95,9 +101,18 @@ def test_killed_at_every_rename_sync_write_and_commit(tmp_path, script):
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-kill-9-random", "000a-12.5")
-def test_killed_at_random_over_all_verbs_jobs_and_faces_nothing_is_lost_and_nothing_left_behind(tmp_path):
+def test_killed_at_random_over_all_verbs_jobs_and_faces_nothing_is_lost_and_nothing_left_behind(
+    tmp_path,
+):
     """MEMORANDA_KILLS=2000 for the whole of it."""
-    command = [sys.executable, str(Path(__file__).with_name("random_kills.py")), str(tmp_path), str(KILLS)]
-    ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS + KILLS)
+    command = [
+        sys.executable,
+        str(Path(__file__).with_name("random_kills.py")),
+        str(tmp_path),
+        str(KILLS),
+    ]
+    ran = subprocess.run(
+        command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS + KILLS
+    )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines()[-1].endswith("nothing lost, nothing left behind")

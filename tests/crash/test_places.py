@@ -59,7 +59,9 @@ print(refused(home))
 
 
 def filled(home: Path, *, indexed: bool) -> Path:
-    """A home of three notes; the last one came after the index was closed, or there is no index at all."""
+    """A home of three notes; the last one came after the index was closed, or there is no index at
+    all.
+    """
     with open_memory(home, watch=False) as memory:
         memory.write_many([Draft("one word", title="a"), Draft("another word", title="c")])
     (home / "notes" / "b.md").write_text("a new word")
@@ -74,12 +76,14 @@ def filled(home: Path, *, indexed: bool) -> Path:
 @pytest.mark.parametrize("indexed", [True, False])
 @pytest.mark.parametrize("what", ["full", "read-only"])
 def test_a_home_that_cannot_be_written_is_read_searched_and_listed(what, indexed):
-    with TemporaryDirectory(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")) as folder:  # others may not enter pytest's own
+    # Others may not enter pytest's own
+    with TemporaryDirectory(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")) as folder:
         _read_searched_and_listed(Path(folder), what, indexed)
 
 
 def _read_searched_and_listed(folder: Path, what: str, indexed: bool) -> None:
-    home, scratch = filled(folder / "home", indexed=indexed), filled(folder / "scratch", indexed=False)
+    home = filled(folder / "home", indexed=indexed)
+    scratch = filled(folder / "scratch", indexed=False)
     folder.chmod(0o755)
     if what == "read-only":
         for path in [home, *home.rglob("*")]:
@@ -87,7 +91,9 @@ def _read_searched_and_listed(folder: Path, what: str, indexed: bool) -> None:
     before = {path: path.read_bytes() for path in home.rglob("*.md")}
     try:
         command = [sys.executable, "-c", READS, str(home), str(scratch), what]
-        ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS)
+        ran = subprocess.run(
+            command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS
+        )
     finally:
         for path in [home, *home.rglob("*")]:
             path.chmod(0o755 if path.is_dir() else 0o644)
@@ -138,10 +144,28 @@ def test_what_is_no_file_but_has_the_name_of_one_of_ours_holds_up_no_command(tmp
             (tmp_path / "zeros").open("rb").close()
         except PermissionError:
             pytest.skip("only root may make a device")
-    ours = ["config.yaml", "memory.md", "pending.md", "memory.sock", ".daemon.lock", "notes/a.md", "kv/default/k.md"]
-    ours += [f".memoranda/{name}" for name in (
-        "lock", "redo", "lines", "access.log", "index.db", "index.db-wal", "history/journal.jsonl", "dream-report.json",
-    )]  # fmt: skip
+    ours = [
+        "config.yaml",
+        "memory.md",
+        "pending.md",
+        "memory.sock",
+        ".daemon.lock",
+        "notes/a.md",
+        "kv/default/k.md",
+    ]
+    ours += [
+        f".memoranda/{name}"
+        for name in (
+            "lock",
+            "redo",
+            "lines",
+            "access.log",
+            "index.db",
+            "index.db-wal",
+            "history/journal.jsonl",
+            "dream-report.json",
+        )
+    ]
     command = [sys.executable, "-c", ODD_FILES, str(tmp_path), kind, *ours]
     ran = run(command, env=ENVIRONMENT, timeout=4 * SECONDS)
     assert ran.returncode == 0, ran.stderr
@@ -154,8 +178,15 @@ def test_temp_files_of_dead_processes_go_with_the_next_start_and_no_others(tmp_p
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         dead = process.pid
     home = filled(tmp_path / "home", indexed=True)
-    left = [f".memory.md-{dead}-0123abcd", f".pending.bob.md-{dead}-0123abcd", f".config.yaml-{dead}"]
-    left += [f".memoranda/.dream-report.json-{dead}-0123abcd", ".memoranda/history/journal.jsonl.new"]
+    left = [
+        f".memory.md-{dead}-0123abcd",
+        f".pending.bob.md-{dead}-0123abcd",
+        f".config.yaml-{dead}",
+    ]
+    left += [
+        f".memoranda/.dream-report.json-{dead}-0123abcd",
+        ".memoranda/history/journal.jsonl.new",
+    ]
     stays = [f".memory.md-{os.getpid()}-0123abcd", f".backup-{dead}", "notes/.memory.md-mine"]
     for name in (*left, *stays):
         (home / name).write_text("x")
@@ -167,7 +198,9 @@ def test_temp_files_of_dead_processes_go_with_the_next_start_and_no_others(tmp_p
 
 @pytest.mark.promise("issue-long-texts")
 @pytest.mark.parametrize("place", ["categories/knowledge", "notes"])
-@pytest.mark.parametrize("text", ["word " * 200_000, "---\ntags: [" + "a, " * 400_000 + "]\n---\nbody\n"])
+@pytest.mark.parametrize(
+    "text", ["word " * 200_000, "---\ntags: [" + "a, " * 400_000 + "]\n---\nbody\n"]
+)
 def test_a_long_note_is_read_once_and_not_again_by_later_calls(tmp_path, monkeypatch, place, text):
     home = filled(tmp_path / "home", indexed=True)
     (home / place).mkdir(parents=True, exist_ok=True)
@@ -178,7 +211,9 @@ def test_a_long_note_is_read_once_and_not_again_by_later_calls(tmp_path, monkeyp
         assert max(len(info.title) for info in infos) <= 2_000
     parsed = []
     parse = Engine.parse
-    monkeypatch.setattr(Engine, "parse", lambda self, *given: parsed.append(given[1]) or parse(self, *given))
+    monkeypatch.setattr(
+        Engine, "parse", lambda self, *given: parsed.append(given[1]) or parse(self, *given)
+    )
     for _ in range(2):
         with open_memory(home, watch=False) as memory:
             memory.list()
@@ -207,14 +242,25 @@ def test_an_endless_address_or_pattern_is_refused_with_a_sentence_about_it(tmp_p
 @pytest.mark.promise("issue-long-texts")
 @pytest.mark.parametrize(
     ("line", "size"),
-    [("# h\n", 6e5), ("- [fact] x #t%d\n", 6e5), ("see [[Note %d]]\n", 6e5), ("- knows [[N %d]]\n", 6e5),
-     ("> [[q %d]]\n", 6e5), ("only words in this line\n", 4.5e6)],
-)  # fmt: skip
+    [
+        ("# h\n", 6e5),
+        ("- [fact] x #t%d\n", 6e5),
+        ("see [[Note %d]]\n", 6e5),
+        ("- knows [[N %d]]\n", 6e5),
+        ("> [[q %d]]\n", 6e5),
+        ("only words in this line\n", 4.5e6),
+    ],
+)
 def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(
     tmp_path: Path, line: str, size: float
 ) -> None:
-    text = "".join(line % number if "%" in line else line for number in range(int(size) // len(line)))
-    _put(tmp_path / "home/notes/big.md", f"[[first]]\n- [fact] first #one\n{text}\n- [fact] lastword\n")
+    text = "".join(
+        line % number if "%" in line else line for number in range(int(size) // len(line))
+    )
+    _put(
+        tmp_path / "home/notes/big.md",
+        f"[[first]]\n- [fact] first #one\n{text}\n- [fact] lastword\n",
+    )
     begin = process_time()
     with open_memory(tmp_path / "home", watch=False) as memory:
         memory.sync()
@@ -235,8 +281,11 @@ def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(
 def test_a_note_of_too_many_different_words_is_searched_up_to_them_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chance, home = Random(5), tmp_path / "home"
-    words, pairs = writer.WORDS // 3, writer.PAIRS // 3  # with the bounds as they are it takes 7 s
+    chance = Random(5)
+    home = tmp_path / "home"
+    # With the bounds as they are it takes 7 s
+    words = writer.WORDS // 3
+    pairs = writer.PAIRS // 3
     monkeypatch.setattr(writer, "WORDS", words)
     monkeypatch.setattr(writer, "PAIRS", pairs)
     for name, text in (
@@ -264,7 +313,10 @@ def test_a_note_of_too_many_different_words_is_searched_up_to_them_and_says_so(
 @pytest.mark.promise("issue-long-texts")
 def test_a_graph_note_is_read_whole(tmp_path: Path) -> None:
     said = "".join(f"- said {number}\n" for number in range(12_000))
-    _put(tmp_path / "home/graph/Ada.md", f"---\ntitle: Ada\ntype: person\n---\n## Observations\n{said}")
+    _put(
+        tmp_path / "home/graph/Ada.md",
+        f"---\ntitle: Ada\ntype: person\n---\n## Observations\n{said}",
+    )
     with open_memory(tmp_path / "home", watch=False) as memory:
         assert len(memory.read("graph/Ada", count=False).observations) == 12_000
         assert "partly_read" not in [finding.code for finding in doctor(memory)]

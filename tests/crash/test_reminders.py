@@ -1,4 +1,6 @@
-"""kill -9 at every durable operation of `notify`: no reminder is lost, none fires twice (contract 001, 8)."""
+"""kill -9 at every durable operation of `notify`: no reminder is lost, none fires twice (contract
+001, 8).
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,17 @@ def fresh(home: Path) -> Path:
     (home / "config.yaml").write_text("timezone: UTC\n")
     with open_memory(home, watch=False, clock=lambda: NOW) as memory:
         records = [
-            Record(f"{number:08}-1111-4111-8111-111111111111", text, "reminders", NOW, NOW, further=further)
-            for number, (text, further) in enumerate([("once", DUE), ("also", DUE), ("daily", DAILY)])
+            Record(
+                f"{number:08}-1111-4111-8111-111111111111",
+                text,
+                "reminders",
+                NOW,
+                NOW,
+                further=further,
+            )
+            for number, (text, further) in enumerate(
+                [("once", DUE), ("also", DUE), ("daily", DAILY)]
+            )
         ]
         Upkeep(memory).put(records, "import")
     return home
@@ -74,12 +85,19 @@ def test_killed_anywhere_and_run_again_it_comes_to_the_same_end(
         for die_at in range(1, total + 1):
             home = Path(shutil.copytree(start, tmp_path / f"die-{die_at}"))
             work(home, die_at)
-            pushed = (home / "pushed").read_text().split() if (home / "pushed").exists() else []
-            monkeypatch.setattr(reminders, "show", lambda settings, texts, to=pushed: to.extend(texts))
+            if (home / "pushed").exists():
+                pushed = (home / "pushed").read_text().split()
+            else:
+                pushed = []
+            monkeypatch.setattr(
+                reminders, "show", lambda settings, texts, to=pushed: to.extend(texts)
+            )
             with open_memory(home, watch=False, clock=lambda: NOW) as memory:
                 reminders.notify(memory)
                 assert memories(home) == wanted
-                fired = [change.path for change in memory.log(limit=0) if change.verb == reminders.FIRE]
+                fired = [
+                    change.path for change in memory.log(limit=0) if change.verb == reminders.FIRE
+                ]
                 assert len(fired) == len(set(fired)) == 3
                 assert reminders.notify(memory).notified == ()
             assert len(pushed) == len(set(pushed))

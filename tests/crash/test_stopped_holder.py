@@ -45,15 +45,25 @@ CALLS = [
     ("build_context", {"url": "memory://notes/note-3"}, "Note 3"),
     ("memory", {"command": "view", "path": "/memories/a.md"}, "first line"),
     ("memory", {"command": "create", "path": "/memories/b.md", "file_text": "x"}, None),
-    ("memory", {"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": "x"}, None),
+    (
+        "memory",
+        {"command": "insert", "path": "/memories/a.md", "insert_line": 0, "insert_text": "x"},
+        None,
+    ),
     ("memory_search_nodes", {"query": "Ada"}, "Ada"),
     ("memory_open_nodes", {"names": ["Ada"]}, "Ada"),
-    ("memory_create_entities", {"entities": [{"name": "Bob", "entityType": "p", "observations": []}]}, None),
+    (
+        "memory_create_entities",
+        {"entities": [{"name": "Bob", "entityType": "p", "observations": []}]},
+        None,
+    ),
     ("memory_recall", {"key": "colour"}, "blue"),
     ("memory_list_namespaces", {}, "default"),
     ("memory_remember", {"key": "colour", "value": "red"}, None),
 ]
-"""Calls of the faces, and what they answer beside a stopped holder; None: that the memory is in use."""
+"""Calls of the faces, and what they answer beside a stopped holder; None: that the memory is in
+use.
+"""
 
 
 def on_this_machine(seconds: float) -> float:
@@ -65,7 +75,9 @@ def on_this_machine(seconds: float) -> float:
 def stopped(home: Path, *what: str) -> Iterator[int]:
     """A process that holds the lock of `home` and is stopped."""
     command = [sys.executable, "-c", HOLDER, str(home), *what]
-    with subprocess.Popen(command, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
         process.send_signal(signal.SIGSTOP)
@@ -83,8 +95,14 @@ def home(tmp_path: Path) -> Path:
         memory.write_many([Draft(f"text {n}, dark", title=f"Note {n}") for n in range(10)])
         tools = faces.registry(["all"], memory.settings)
         for name, arguments in (
-            ("memory", {"command": "create", "path": "/memories/a.md", "file_text": "first line\n"}),
-            ("memory_create_entities", {"entities": [{"name": "Ada", "entityType": "p", "observations": ["o"]}]}),
+            (
+                "memory",
+                {"command": "create", "path": "/memories/a.md", "file_text": "first line\n"},
+            ),
+            (
+                "memory_create_entities",
+                {"entities": [{"name": "Ada", "entityType": "p", "observations": ["o"]}]},
+            ),
             ("memory_remember", {"key": "colour", "value": "blue"}),
         ):
             assert not tools.call(memory, name, arguments).is_error
@@ -112,7 +130,8 @@ def calls_in_process(home: Path, count: int, pid: int) -> list[float]:
             begun = time.monotonic()
             reply = tools.call(memory, name, arguments)
             took = time.monotonic() - begun
-            if "another call of this process" not in reply.text:  # the threads of one process wait for each other, too
+            # The threads of one process wait for each other, too
+            if "another call of this process" not in reply.text:
                 check(reply.text, reply.is_error, wanted, pid)
             return took
 
@@ -123,10 +142,14 @@ def calls_in_process(home: Path, count: int, pid: int) -> list[float]:
 def calls_of_server(home: Path, count: int, pid: int) -> list[float]:
     """`count` calls sent at once to one `memory mcp`; how long after that each was answered."""
     own = home.parent / "own.yaml"
-    own.write_text("gate:\n  secrets: allow\n")  # a daemon serves no client that is configured otherwise
-    with ServerProcess(command=memory_mcp(home, "--config", str(own), "--tools", "all"), user=home.parent) as server:
+    # A daemon serves no client that is configured otherwise
+    own.write_text("gate:\n  secrets: allow\n")
+    with ServerProcess(
+        command=memory_mcp(home, "--config", str(own), "--tools", "all"), user=home.parent
+    ) as server:
         server.handshake()
-        sent, begun = {}, time.monotonic()
+        sent = {}
+        begun = time.monotonic()
         for number in range(count):
             name, arguments, wanted = CALLS[number % len(CALLS)]
             sent[server.send("tools/call", {"name": name, "arguments": arguments})] = wanted
@@ -169,7 +192,8 @@ def calls_of_command(home: Path, count: int, pid: int) -> list[float]:
     commands = [["search", "dark"], ["write", "x"], ["log"], ["status"]]
 
     def call(number: int) -> float:
-        arguments, begun = commands[number % len(commands)], time.monotonic()
+        arguments = commands[number % len(commands)]
+        begun = time.monotonic()
         command = [sys.executable, "-m", "memoranda", "--home", str(home), *arguments]
         ran = run(command, env=ENVIRONMENT, timeout=SECONDS)
         took = time.monotonic() - begun
@@ -189,7 +213,9 @@ def test_all_calls_of_all_faces_beside_a_stopped_holder_are_answered_and_told_wh
     ways = (calls_in_process, calls_of_server, calls_of_daemon, calls_of_command)
     shares = (42, 42, 14, 8)
     with stopped(home) as pid, ThreadPoolExecutor(len(ways)) as threads:
-        running = [threads.submit(way, home, share, pid) for way, share in zip(ways, shares, strict=True)]
+        running = [
+            threads.submit(way, home, share, pid) for way, share in zip(ways, shares, strict=True)
+        ]
         took = [seconds for each in running for seconds in each.result()]
     assert len(took) == sum(shares)
     assert max(took) < on_this_machine(LONGEST)
@@ -204,7 +230,9 @@ def test_beside_a_stopped_holder_changes_by_other_programs_are_found(home, what)
         assert [hit.note.path for hit in memory.search("darkling")] == ["late.md"]
         assert memory.read("late").text == "a darkling thrush\n"
         assert memory.warnings == []
-        with pytest.raises(Busy, match=f"process {pid} .* since 20.* Nothing was changed. Try again"):
+        with pytest.raises(
+            Busy, match=f"process {pid} .* since 20.* Nothing was changed. Try again"
+        ):
             memory.edit("late", Append("more"))
     with open_memory(home) as memory:
         memory.edit("late", Append("more"))
@@ -213,14 +241,18 @@ def test_beside_a_stopped_holder_changes_by_other_programs_are_found(home, what)
 
 @pytest.mark.slow
 @pytest.mark.promise("issue-stopped-holder")
-def test_beside_a_stopped_holder_an_index_too_large_to_copy_answers_and_a_warning_says_what_may_be_missing(home):
+def test_beside_a_stopped_holder_an_index_too_large_to_copy_answers_and_a_warning_says_what_may_be_missing(
+    home,
+):
     os.truncate(home / ".memoranda/index.db", 257 << 20)
     with stopped(home), open_memory(home) as memory:
         (home / "notes" / "late.md").write_text("a darkling thrush\n")
         assert memory.search("dark").total == 10
         assert memory.search("darkling").total == 0
         (warning,) = memory.warnings
-        assert warning.startswith("The last changes on disk may be missing here: the index could not follow (")
+        assert warning.startswith(
+            "The last changes on disk may be missing here: the index could not follow ("
+        )
     with open_memory(home) as memory:
         assert memory.search("darkling").total == 1
         assert memory.warnings == []
@@ -244,7 +276,8 @@ def test_a_server_that_waits_for_the_lock_obeys_the_first_sigterm(home):
 @pytest.mark.slow
 @pytest.mark.promise("issue-stopped-holder")
 def test_a_command_waits_on_while_the_lock_goes_from_one_process_to_the_next(home):
-    lock, end = home / ".memoranda/lock", time.monotonic() + LONGEST + 1
+    lock = home / ".memoranda/lock"
+    end = time.monotonic() + LONGEST + 1
 
     def take_turns() -> None:
         with lock.open("r+b", buffering=0) as file:
@@ -255,7 +288,8 @@ def test_a_command_waits_on_while_the_lock_goes_from_one_process_to_the_next(hom
                 fcntl.flock(file, fcntl.LOCK_UN)
 
     with ThreadPoolExecutor(2) as threads:
-        turns = [threads.submit(take_turns) for _ in range(2)]  # as one lets go, the other has it
+        # As one lets go, the other has it
+        turns = [threads.submit(take_turns) for _ in range(2)]
         command = [sys.executable, "-m", "memoranda", "--home", str(home), "write", "x"]
         ran = run(command, env=ENVIRONMENT, timeout=SECONDS)
         assert (ran.returncode, ran.stderr) == (0, b"")

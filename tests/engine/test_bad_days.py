@@ -1,4 +1,6 @@
-"""Bad days of the engine: undo and restore next to foreign hands, private notes, odd files, a lost index."""
+"""Bad days of the engine: undo and restore next to foreign hands, private notes, odd files, a lost
+index.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from memoranda.index.index import Index
 from memoranda.note.edit import Append
 from memoranda.query import Query
 
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify or Linux file names")
+LINUX = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="needs inotify or Linux file names"
+)
 
 
 @pytest.fixture
@@ -78,7 +82,9 @@ def test_restore_does_not_touch_a_note_that_became_private(memory):
     assert "secret of y" in file.read_text()
     for change in other.log(limit=0):
         for each in change.texts():
-            assert each.old is None or b"secret" not in memory.engine.home.history.text(each.old, "")
+            assert each.old is None or b"secret" not in memory.engine.home.history.text(
+                each.old, ""
+            )
 
 
 def test_undo_does_not_move_a_folder_that_holds_private_notes_of_others(memory):
@@ -92,7 +98,10 @@ def test_undo_does_not_move_a_folder_that_holds_private_notes_of_others(memory):
 def test_restoring_an_entity_the_history_has_no_text_of_finds_nothing(tmp_path: Path):
     (tmp_path / "g.jsonl").write_text("")
     projects = {"people": tmp_path / "g.jsonl"}
-    with open_memory(tmp_path / "home", projects=projects) as memory, pytest.raises(errors.NotFound):
+    with (
+        open_memory(tmp_path / "home", projects=projects) as memory,
+        pytest.raises(errors.NotFound),
+    ):
         memory.restore("people/Ada")
 
 
@@ -105,11 +114,14 @@ def test_the_error_of_a_restore_names_no_note_of_another_agent(memory):
 
 
 def test_a_permalink_of_a_foreign_note_is_free(memory):
-    theirs = note(memory, "salary talks", "x", metadata={"permalink": "notes/taken"}, scope="agent:y")
+    theirs = note(
+        memory, "salary talks", "x", metadata={"permalink": "notes/taken"}, scope="agent:y"
+    )
     mine = note(memory.as_caller("x"), "other", "x", metadata={"permalink": "notes/taken"})
     assert mine.permalink == theirs.permalink == "notes/taken"
     assert memory.as_caller("x").find("notes/taken").path == mine.path
-    with pytest.raises(errors.Ambiguous):  # who sees both is asked for the path
+    # Who sees both is asked for the path
+    with pytest.raises(errors.Ambiguous):
         memory.as_caller("y").find("notes/taken")
 
 
@@ -127,7 +139,9 @@ def test_a_scope_is_seen_in_a_header_of_any_length(memory):
     (folder / "early.md").write_text(f"---\nscope: agent:y\n{filler}---\nsecret\n")
     (folder / "late.md").write_text(f"---\n{filler}scope: agent:y\n---\nsecret\n")
     for name in ("early.md", "late.md"):
-        reply = MemoryCommands().run(memory.as_caller("x"), {"command": "view", "path": f"/memories/{name}"})
+        reply = MemoryCommands().run(
+            memory.as_caller("x"), {"command": "view", "path": f"/memories/{name}"}
+        )
         assert reply.is_error
         assert "secret" not in reply.text
     reply = MemoryCommands().run(memory.as_caller("x"), {"command": "view", "path": "/memories"})
@@ -167,11 +181,23 @@ def test_a_hand_made_header_disturbs_neither_calls_nor_the_doctor(memory, projec
     note(memory, "good", "text")
     folder = memory.home / project / "inbox"
     folder.mkdir(parents=True, exist_ok=True)
-    for number, header in enumerate([
-        "a: " + "[" * 5000, "a: " + "9" * 5000, "date: 2024-13-45", "created_at: 99999-01-01", "a: &a [*a]",
-        "? [1, 2]\n: x", "a: !!python/object:os.system x", "a: 1e999", "tags: {a: {b: c}}", "links: 5", "merged: 5",
-        "scope: [1]", "a: !!binary x",
-    ]):  # fmt: skip
+    for number, header in enumerate(
+        [
+            "a: " + "[" * 5000,
+            "a: " + "9" * 5000,
+            "date: 2024-13-45",
+            "created_at: 99999-01-01",
+            "a: &a [*a]",
+            "? [1, 2]\n: x",
+            "a: !!python/object:os.system x",
+            "a: 1e999",
+            "tags: {a: {b: c}}",
+            "links: 5",
+            "merged: 5",
+            "scope: [1]",
+            "a: !!binary x",
+        ]
+    ):
         id = f"0b0e0e0e-0000-4000-8000-{number:012}"
         (folder / f"odd {number}.md").write_text(f"---\nid: {id}\n{header}\n---\nodd text\n")
     assert memory.search("text").total >= 1
@@ -181,7 +207,8 @@ def test_a_hand_made_header_disturbs_neither_calls_nor_the_doctor(memory, projec
 
 @LINUX
 def test_a_project_whose_parent_folder_was_exchanged_is_looked_at_anew(tmp_path, watching):
-    first, second = tmp_path / "first" / "vault", tmp_path / "second" / "vault"
+    first = tmp_path / "first" / "vault"
+    second = tmp_path / "second" / "vault"
     for folder, text in ((first, "apple"), (second, "banana")):
         folder.mkdir(parents=True)
         (folder / "note.md").write_text(text)
@@ -194,7 +221,9 @@ def test_a_project_whose_parent_folder_was_exchanged_is_looked_at_anew(tmp_path,
     assert watching.search("cherry").total == 1
 
 
-def test_an_index_found_damaged_in_the_middle_of_a_call_is_filled_before_the_answer(memory, monkeypatch):
+def test_an_index_found_damaged_in_the_middle_of_a_call_is_filled_before_the_answer(
+    memory, monkeypatch
+):
     note(memory, "good", "text")
     memory.sync()
     damage_once(monkeypatch, Index, "search")
@@ -202,12 +231,15 @@ def test_an_index_found_damaged_in_the_middle_of_a_call_is_filled_before_the_ans
 
 
 def test_what_stands_in_for_an_index_is_exchanged_at_a_look_at_the_disk_only(tmp_path, monkeypatch):
-    home, ahead, real = tmp_path / "home", [0.0], time.monotonic
+    home = tmp_path / "home"
+    ahead = [0.0]
+    real = time.monotonic
     with open_memory(home, watch=False) as memory:
         note(memory, "Tea", "green tea")
     for each in (home / ".memoranda").glob("index.db*"):
         each.unlink()
-    (home / ".memoranda" / "index.db" / "in the way").mkdir(parents=True)  # so none can be made but in memory
+    # So none can be made but in memory
+    (home / ".memoranda" / "index.db" / "in the way").mkdir(parents=True)
     monkeypatch.setattr(time, "monotonic", lambda: real() + ahead[0])
     with open_memory(home, watch=False) as memory:
         (found,) = memory.list(Query(projects=("notes",)), limit=0)[0]
@@ -216,7 +248,8 @@ def test_what_stands_in_for_an_index_is_exchanged_at_a_look_at_the_disk_only(tmp
         (home / ".memoranda" / "index.db" / "in the way").rmdir()
         (home / ".memoranda" / "index.db").rmdir()
         assert paths(memory) == ["Tea.md"]
-    assert (home / ".memoranda" / "index.db").is_file()  # tried again
+    # Tried again
+    assert (home / ".memoranda" / "index.db").is_file()
 
 
 def test_a_write_is_not_repeated_because_the_index_failed_after_it(memory, monkeypatch):
@@ -233,7 +266,9 @@ def test_settings_of_this_process_outlive_a_change_of_the_projects(tmp_path):
 
     from memoranda import config
 
-    settings = replace(config.load(tmp_path / "home", None, {}), graph_file="/elsewhere.jsonl", llm_model="m")
+    settings = replace(
+        config.load(tmp_path / "home", None, {}), graph_file="/elsewhere.jsonl", llm_model="m"
+    )
     with open_memory(tmp_path / "home", config=settings) as memory:
         memory.add_project("vault", str(tmp_path / "vault"))
         assert (memory.settings.graph_file, memory.settings.llm_model) == ("/elsewhere.jsonl", "m")
@@ -277,7 +312,9 @@ def test_after_closing_every_call_says_so_and_closing_again_is_harmless(tmp_path
     for call in (memory.sync, lambda: memory.search("x"), lambda: memory.write(Draft("x"))):
         with pytest.raises(errors.StorageError, match="closed"):
             call()
-    reply = MemoryCommands().run(memory, {"command": "create", "path": "/memories/a.md", "file_text": "x"})
+    reply = MemoryCommands().run(
+        memory, {"command": "create", "path": "/memories/a.md", "file_text": "x"}
+    )
     assert reply.is_error
     assert not (memory.home / "memories").exists()
 
@@ -295,7 +332,9 @@ def test_the_index_made_anew_by_another_process_is_seen_by_the_next_call(tmp_pat
 
 def test_a_home_that_is_away_is_told_of_in_plain_words(memory, tmp_path: Path):
     os.rename(memory.home, tmp_path / "away")
-    with pytest.raises(errors.StorageError, match="Could not write the index: no such file or directory"):
+    with pytest.raises(
+        errors.StorageError, match="Could not write the index: no such file or directory"
+    ):
         memory.search("x")
     os.rename(tmp_path / "away", memory.home)
     assert memory.search("x").total == 0
@@ -314,12 +353,18 @@ def test_the_doctor_names_notes_in_a_folder_nobody_may_look_into(memory, monkeyp
     monkeypatch.setattr(os, "open", refusing)
     found = [(each.level, each.code, each.text) for each in doctor.examine(memory)]
     assert found == [("error", "unreadable", "permission denied; it is shown as it was")] * 2
-    with pytest.raises(errors.CannotRead, match=rf"Could not read {one.path}: permission denied\.$"):
+    with pytest.raises(
+        errors.CannotRead, match=rf"Could not read {one.path}: permission denied\.$"
+    ):
         memory.read(one.id)
 
 
-def test_the_first_of_many_notes_is_named_when_the_folder_of_their_project_is_missing(memory, tmp_path: Path):
+def test_the_first_of_many_notes_is_named_when_the_folder_of_their_project_is_missing(
+    memory, tmp_path: Path
+):
     memory.add_project("work", str(tmp_path / "work"))
     os.rmdir(tmp_path / "work")
-    with pytest.raises(errors.StorageError, match=r"Could not write one\.md: the folder of project work is missing"):
+    with pytest.raises(
+        errors.StorageError, match=r"Could not write one\.md: the folder of project work is missing"
+    ):
         memory.write_many([Draft("x", project="work", title=title) for title in ("one", "two")])

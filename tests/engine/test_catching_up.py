@@ -1,4 +1,6 @@
-"""A server with a large project: calls are answered at once, and what changed while none ran is found behind them."""
+"""A server with a large project: calls are answered at once, and what changed while none ran is
+found behind them.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,15 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="in
 
 @pytest.fixture
 def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A vault large enough to be late, that was indexed, and that other programs have changed since."""
+    """A vault large enough to be late, that was indexed, and that other programs have changed
+    since.
+    """
     monkeypatch.setattr(freshness, "LARGE", 3)
     root = tmp_path / "vault"
     for name in ("kept", "edited", "removed", "sub/moved", "gone/a", "gone/b"):
-        put(root / f"{name}.md", f"# {Path(name).name}\n\nthe first {name.replace('/', ' ')} text\n")
+        put(
+            root / f"{name}.md", f"# {Path(name).name}\n\nthe first {name.replace('/', ' ')} text\n"
+        )
     with open_memory(tmp_path / "home", projects={"vault": root}) as memory:
         assert len(memory.search("first")) == 6
         (row,) = [hit.note.row for hit in memory.search("moved")]
@@ -67,7 +73,14 @@ def catch_up(memory: Memory) -> int:
 
 
 def test_the_first_search_shows_what_is_known_and_says_so(opened: Memory) -> None:
-    assert found(opened, "first") == {"kept.md", "edited.md", "removed.md", "sub/moved.md", "gone/a.md", "gone/b.md"}
+    assert found(opened, "first") == {
+        "kept.md",
+        "edited.md",
+        "removed.md",
+        "sub/moved.md",
+        "gone/a.md",
+        "gone/b.md",
+    }
     (warning,) = opened.warnings
     assert "project vault" in warning
     assert "may be missing" in warning
@@ -76,15 +89,19 @@ def test_the_first_search_shows_what_is_known_and_says_so(opened: Memory) -> Non
     assert not Tools(opened)("search_notes", query="first", project="vault").get("warnings")
 
 
-def test_behind_the_calls_all_of_it_is_found_in_pieces_and_watched_from_then_on(opened: Memory, vault: Path) -> None:
+def test_behind_the_calls_all_of_it_is_found_in_pieces_and_watched_from_then_on(
+    opened: Memory, vault: Path
+) -> None:
     assert catch_up(opened) > 3
     assert opened.warnings == []
     assert found(opened, "first") == {"kept.md", "new/moved.md"}
     assert found(opened, "another") == {"edited.md"}
     assert found(opened, "freshly") == {"new/added.md"}
     (hit,) = opened.search("moved")
-    assert hit.note.row == int((vault / "row").read_text())  # the same note still
-    put(vault / "new/later.md", "a wagtail\n")  # in a folder that is watched since then
+    # The same note still
+    assert hit.note.row == int((vault / "row").read_text())
+    # In a folder that is watched since then
+    put(vault / "new/later.md", "a wagtail\n")
     assert found(opened, "wagtail") == {"new/later.md"}
 
 
@@ -132,7 +149,8 @@ def test_a_note_written_where_one_was_removed_stays(opened: Memory, vault: Path)
 def test_a_folder_is_deleted_with_all_that_is_in_it_now(opened: Memory, vault: Path) -> None:
     opened.delete_folder("vault", "new")
     assert not (vault / "new").exists()
-    assert opened.warnings == []  # that had to look at every file
+    # That had to look at every file
+    assert opened.warnings == []
 
 
 def test_a_sync_leaves_nothing_for_later(opened: Memory, vault: Path) -> None:
@@ -142,7 +160,9 @@ def test_a_sync_leaves_nothing_for_later(opened: Memory, vault: Path) -> None:
     assert found(opened, "wagtail") == {"new/later.md"}
 
 
-def test_a_write_the_index_could_not_take_is_not_late(opened: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_the_index_could_not_take_is_not_late(
+    opened: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> int:
         raise sqlite3.OperationalError("database or disk is full")
 
@@ -153,7 +173,9 @@ def test_a_write_the_index_could_not_take_is_not_late(opened: Memory, monkeypatc
     assert opened.warnings == []
 
 
-def test_a_folder_that_went_while_it_was_compared_loses_its_notes(opened: Memory, vault: Path) -> None:
+def test_a_folder_that_went_while_it_was_compared_loses_its_notes(
+    opened: Memory, vault: Path
+) -> None:
     opened.engine.freshness.catch_up(0)
     os.rename(vault / "new", vault.parent / "away")
     catch_up(opened)
@@ -183,7 +205,10 @@ def test_it_ends_by_itself(vault: Path, tmp_path: Path) -> None:
 
 
 def test_it_ends_with_the_memory(vault: Path, tmp_path: Path) -> None:
-    with open_memory(tmp_path / "home", projects={"vault": vault}, serving=True) as memory, memory.engine.guard:
+    with (
+        open_memory(tmp_path / "home", projects={"vault": vault}, serving=True) as memory,
+        memory.engine.guard,
+    ):
         memory.stats()
         behind = memory.engine._behind
     assert behind is not None

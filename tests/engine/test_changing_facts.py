@@ -1,4 +1,6 @@
-"""Sixty questions on facts that changed within two years: now no stale answer, with `as_of` what was right then."""
+"""Sixty questions on facts that changed within two years: now no stale answer, with `as_of` what
+was right then.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ ALLOWED_RANK = 3
 
 @dataclass
 class Fact:
-    """A chain of versions (since when, text), the question, and which version was right on which day."""
+    """A chain of versions (since when, text), the question, and which version was right on which
+    day.
+    """
 
     number: int
     versions: list[tuple[str, str]] = field(default_factory=list)
@@ -46,7 +50,9 @@ def read_facts() -> list[Fact]:
             elif match := re.fullmatch(r"([\d-]{10}) never", line):
                 fact.ends = match[1]
             else:
-                fact.days = {day: int(which) for day, which in (each.split(" ") for each in line.split(", "))}
+                fact.days = {
+                    day: int(which) for day, which in (each.split(" ") for each in line.split(", "))
+                }
         facts.append(fact)
     return facts
 
@@ -60,13 +66,17 @@ def write_as_it_happens(memory, clock, fact: Fact) -> None:
     for day, text in fact.versions:
         clock.now = datetime.fromisoformat(f"{day}T00:30:00+00:00")
         draft = Draft(text, project="categories", category="knowledge", valid_until=fact.ends)
-        old = memory.write(draft) if old is None else memory.supersede(old, draft)[1]
+        if old is None:
+            old = memory.write(draft)
+        else:
+            old = memory.supersede(old, draft)[1]
     clock.now = NOW
 
 
 def write_later_by_the_note_tool(memory, clock, fact: Fact) -> None:
     """All of it today, by write_note with its further arguments."""
-    tools, older = Tools(memory), {}
+    tools = Tools(memory)
+    older = {}
     for number, (day, text) in enumerate(fact.versions, 1):
         title = f"Fact {fact.number} version {number}"
         more = {"valid_until": fact.ends} if fact.ends else {}
@@ -78,7 +88,9 @@ def write_with_dates(memory, clock, fact: Fact) -> None:
     """All of it today, newest first, each with its own two dates and nothing that links them."""
     ends = [day for day, _ in fact.versions[1:]] + [fact.ends]
     for (day, text), until in reversed([*zip(fact.versions, ends, strict=True)]):
-        memory.write(Draft(text, project="categories", category="people", valid_from=day, valid_until=until))
+        memory.write(
+            Draft(text, project="categories", category="people", valid_from=day, valid_until=until)
+        )
 
 
 WAYS = (write_as_it_happens, write_later_by_the_note_tool, write_with_dates)
@@ -98,7 +110,12 @@ def home(tmp_path_factory):
 
 def versions_found(fact: Fact, texts: list[str]) -> list[int]:
     """The numbers of the fact's versions among the texts, by rank."""
-    found = [number for text in texts for number, (_, each) in enumerate(fact.versions, 1) if each in text]
+    found = [
+        number
+        for text in texts
+        for number, (_, each) in enumerate(fact.versions, 1)
+        if each in text
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -132,7 +149,8 @@ def test_there_are_sixty_questions_in_two_languages() -> None:
 def test_the_present_answer_is_found_and_no_stale_one(home, fact: Fact) -> None:
     for answer in ANSWERS:
         texts = answer(home, fact.question, None)
-        if fact.ends:  # nothing else answers, and it says so itself
+        # Nothing else answers, and it says so itself
+        if fact.ends:
             texts = [text for text in texts if not text.startswith(f"[valid until {fact.ends}] ")]
             assert versions_found(fact, texts) == [], answer
         else:
@@ -152,8 +170,11 @@ def test_with_as_of_the_answer_of_that_day_is_found_and_no_other(home, fact: Fac
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: f"{fact.number}-{fact.question}")
 def test_context_says_what_is_valid(home, fact: Fact) -> None:
     text = home.context_for(fact.question)
-    if fact.ends:  # nothing else answers, and it says so itself
-        assert f"[valid until {fact.ends}] {fact.versions[-1][1]}" in text or not versions_found(fact, [text])
+    # Nothing else answers, and it says so itself
+    if fact.ends:
+        assert f"[valid until {fact.ends}] {fact.versions[-1][1]}" in text or not versions_found(
+            fact, [text]
+        )
     else:
         assert versions_found(fact, [text]) == [len(fact.versions)]
     for day, right in fact.days.items():
@@ -161,12 +182,15 @@ def test_context_says_what_is_valid(home, fact: Fact) -> None:
         assert versions_found(fact, texts) == ([right] if right else []), day
 
 
-@pytest.mark.parametrize("fact", [each for each in FACTS if each.number % 3 == 0], ids=lambda fact: fact.question)
+@pytest.mark.parametrize(
+    "fact", [each for each in FACTS if each.number % 3 == 0], ids=lambda fact: fact.question
+)
 def test_smart_search_leaves_out_what_is_over(home, fact: Fact) -> None:
     words = fact.versions[-1][1]
     best = [each.note for each in home.smart_search(words, top=0).best]
     found = versions_found(fact, [home.text_of(each) for each in best])
-    if fact.ends:  # what is over is shown where nothing else answers, and says so
+    # What is over is shown where nothing else answers, and says so
+    if fact.ends:
         assert not found or all(each.row in home.validity_marks(best) for each in best)
     else:
         assert found == [len(fact.versions)]

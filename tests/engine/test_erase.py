@@ -38,7 +38,9 @@ class Place:
 
     def __post_init__(self) -> None:
         self.home = self.root / "home"
-        self.vault, self.graph, self.rows = self.root / "vault", self.root / "graph.jsonl", self.root / "rows"
+        self.vault = self.root / "vault"
+        self.graph = self.root / "graph.jsonl"
+        self.rows = self.root / "rows"
         self.vault.mkdir(exist_ok=True)
         self.graph.touch()
         self.home.mkdir(mode=0o700, exist_ok=True)
@@ -102,8 +104,12 @@ def remember(memory: Memory, text: str, category: str | None = None, **more: Any
 
 
 def entity(memory: Memory, name: str, *said: str, project: str = "graph") -> str:
-    use(memory, "memory_create_entities", project=project,
-        entities=[{"name": name, "entityType": "thing", "observations": list(said)}])  # fmt: skip
+    use(
+        memory,
+        "memory_create_entities",
+        project=project,
+        entities=[{"name": name, "entityType": "thing", "observations": list(said)}],
+    )
     return f"{project}/{name}.md"
 
 
@@ -162,17 +168,22 @@ def edited_note(memory: Memory, secret: str) -> str:
 
 
 def in_the_header(memory: Memory, secret: str) -> str:
-    return note(memory, f"header {plain(secret)}", "text", metadata={f"key_{secret}": f"value {secret}"})
+    return note(
+        memory, f"header {plain(secret)}", "text", metadata={f"key_{secret}": f"value {secret}"}
+    )
 
 
 def upgraded(memory: Memory, secret: str) -> str:
     ref = remember(memory, f"of {secret}")
-    Upkeep(memory).change(memory.memory_id(ref), {"phase": "organized"}, "upgrade", category="skills")
+    Upkeep(memory).change(
+        memory.memory_id(ref), {"phase": "organized"}, "upgrade", category="skills"
+    )
     return ref[:13]
 
 
 def merged(memory: Memory, secret: str) -> str:
-    one, other = remember(memory, f"one of {secret}", "skills"), remember(memory, f"other of {secret}", "habits")
+    one = remember(memory, f"one of {secret}", "skills")
+    other = remember(memory, f"other of {secret}", "habits")
     Upkeep(memory).merge(memory.memory_id(one), memory.memory_id(other))
     return other
 
@@ -190,22 +201,35 @@ def moved_then_deleted(memory: Memory, secret: str) -> str:
 
 
 def fired(memory: Memory, secret: str) -> str:
-    record = Record(f"{plain(secret) % 10**8:08d}-aaaa-4aaa-8aaa-aaaaaaaaaaaa", f"call {secret}",
-                    category="reminders", created=START, updated=START, further={"due_at": "2026-05-07T09:00:00Z",
-                    "fired_at": "2026-05-07T09:00:00Z"})  # fmt: skip
+    record = Record(
+        f"{plain(secret) % 10**8:08d}-aaaa-4aaa-8aaa-aaaaaaaaaaaa",
+        f"call {secret}",
+        category="reminders",
+        created=START,
+        updated=START,
+        further={"due_at": "2026-05-07T09:00:00Z", "fired_at": "2026-05-07T09:00:00Z"},
+    )
     Upkeep(memory).put([record], "remind")
     return record.id
 
 
 def ingested(memory: Memory, secret: str) -> str:
-    record = Record(f"{plain(secret) % 10**8:08d}-bbbb-4bbb-8bbb-bbbbbbbbbbbb", f"of {secret}", created=START,
-                    category="knowledge", updated=START, further={"source_ref": f"vault:{secret}.md"})  # fmt: skip
+    record = Record(
+        f"{plain(secret) % 10**8:08d}-bbbb-4bbb-8bbb-bbbbbbbbbbbb",
+        f"of {secret}",
+        created=START,
+        category="knowledge",
+        updated=START,
+        further={"source_ref": f"vault:{secret}.md"},
+    )
     Upkeep(memory).put([record], "ingest")
     return record.id
 
 
 def passing(memory: Memory, secret: str) -> str:
-    use(memory, "memory_remember", key="once", value=secret, namespace=f"n{secret}", ttl_seconds=900)
+    use(
+        memory, "memory_remember", key="once", value=secret, namespace=f"n{secret}", ttl_seconds=900
+    )
     return f"kv/n{secret}/once"
 
 
@@ -222,7 +246,14 @@ def odd_key(memory: Memory, secret: str) -> str:
 
 
 def bank_file(memory: Memory, secret: str) -> str:
-    use(memory, "update", bank_type="global", bank_id="default", target_file=f"doc/{secret}.md", content=f"# {secret}")
+    use(
+        memory,
+        "update",
+        bank_type="global",
+        bank_id="default",
+        target_file=f"doc/{secret}.md",
+        content=f"# {secret}",
+    )
     return f"banks/global/default/doc/{secret}.md"
 
 
@@ -235,8 +266,12 @@ def deleted_entity(memory: Memory, secret: str) -> str:
 def lost_observation(memory: Memory, secret: str) -> str:
     name = f"E{plain(secret)}"
     ref = entity(memory, name, f"says {secret}", "more", project="lines")
-    use(memory, "memory_delete_observations", project="lines",
-        deletions=[{"entityName": name, "observations": [f"says {secret}"]}])  # fmt: skip
+    use(
+        memory,
+        "memory_delete_observations",
+        project="lines",
+        deletions=[{"entityName": name, "observations": [f"says {secret}"]}],
+    )
     return ref
 
 
@@ -259,13 +294,23 @@ KINDS: dict[str, Callable[[Memory, str], str]] = {
     "an edited note": edited_note,
     "a header": in_the_header,
     "a tag": lambda memory, secret: note(memory, f"tag {plain(secret)}", "text", tags=(secret,)),
-    "an observation": lambda memory, secret: note(memory, f"o {plain(secret)}", f"- [fact] of {secret} #t (ctx)"),
-    "a relation": lambda memory, secret: note(memory, f"r {plain(secret)}", f"- likes{secret} [[{secret} two]]"),
-    "a long passage": lambda memory, secret: note(memory, f"l {plain(secret)}", f"many words {secret}. " * 900),
-    "a note of a vault": lambda memory, secret: note(memory, secret, f"text {secret}", project="vault"),
+    "an observation": lambda memory, secret: note(
+        memory, f"o {plain(secret)}", f"- [fact] of {secret} #t (ctx)"
+    ),
+    "a relation": lambda memory, secret: note(
+        memory, f"r {plain(secret)}", f"- likes{secret} [[{secret} two]]"
+    ),
+    "a long passage": lambda memory, secret: note(
+        memory, f"l {plain(secret)}", f"many words {secret}. " * 900
+    ),
+    "a note of a vault": lambda memory, secret: note(
+        memory, secret, f"text {secret}", project="vault"
+    ),
     "a memory": lambda memory, secret: remember(memory, f"of {secret}", "preferences"),
     "an inbox memory": lambda memory, secret: remember(memory, f"first line\n\n{secret}"),
-    "a source": lambda memory, secret: remember(memory, f"s {plain(secret)}", "habits", source=f"by {secret}"),
+    "a source": lambda memory, secret: remember(
+        memory, f"s {plain(secret)}", "habits", source=f"by {secret}"
+    ),
     "a memory in another category": upgraded,
     "a merged memory": merged,
     "a deleted memory": deleted_memory,
@@ -277,18 +322,23 @@ KINDS: dict[str, Callable[[Memory, str], str]] = {
     "a key and a namespace": odd_key,
     "a bank's file": bank_file,
     "an entity": lambda memory, secret: entity(memory, f"E {secret}", f"says {secret}"),
-    "an entity of a graph file": lambda memory, secret: entity(memory, secret, f"says {secret}", project="lines"),
+    "an entity of a graph file": lambda memory, secret: entity(
+        memory, secret, f"says {secret}", project="lines"
+    ),
     "a deleted entity": deleted_entity,
     "an observation deleted from a graph file": lost_observation,
     "an entry of a JSON file": json_row,
 }
-PER_KIND, TOGETHER = 10, 3
+PER_KIND = 10
+TOGETHER = 3
 
 
 def secret_of(number: int) -> str:
     """A text no other holds: every fourth one in Chinese where a name may be."""
     digits = f"{number * 7919 % 99991:05d}"
-    return f"zq{digits}vault" if number % 4 else "绝密" + "".join("零一二三四五六七八九"[int(each)] for each in digits)
+    if number % 4:
+        return f"zq{digits}vault"
+    return "绝密" + "".join("零一二三四五六七八九"[int(each)] for each in digits)
 
 
 def terms(index: Path) -> str:
@@ -297,11 +347,15 @@ def terms(index: Path) -> str:
         names = ("note_fts", "name_fts", "passage_fts", "stem_fts")
         for name in names:
             db.execute(f"create virtual table temp.v_{name} using fts5vocab(main, {name}, row)")
-        return " ".join(word for name in names for (word,) in db.execute(f"select term from temp.v_{name}"))
+        return " ".join(
+            word for name in names for (word,) in db.execute(f"select term from temp.v_{name}")
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_secret_goes_with_all_its_versions(place: Place, memory: Memory, kind: str) -> None:
+def test_every_kind_of_secret_goes_with_all_its_versions(
+    place: Place, memory: Memory, kind: str
+) -> None:
     note(memory, "bystander", "stays as it is")
     refs = {secret: KINDS[kind](memory, secret) for secret in (secret_of(1), secret_of(4))}
     memory.sync()
@@ -310,7 +364,8 @@ def test_every_kind_of_secret_goes_with_all_its_versions(place: Place, memory: M
         done = memory.erase(ref)
         assert (len(done.notes), done.remains) == (1, ()), done
         assert place.holding(secret) == []
-    assert memory.index.identity == index  # cleaned, not made anew
+    # cleaned, not made anew
+    assert memory.index.identity == index
     assert memory.read("notes/bystander.md").content == "stays as it is"
     assert [each for each in examine(memory) if each.level != "warning"] == []
 
@@ -326,7 +381,10 @@ def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Plac
         secrets = [secret_of(n) for n in range(PER_KIND * len(KINDS) * TOGETHER)]
         assert len(set(secrets)) >= 1000
         texts = ["".join(secrets[n : n + TOGETHER]) for n in range(0, len(secrets), TOGETHER)]
-        refs = [make(memory, text) for text, make in zip(texts, [*KINDS.values()] * PER_KIND, strict=True)]
+        refs = [
+            make(memory, text)
+            for text, make in zip(texts, [*KINDS.values()] * PER_KIND, strict=True)
+        ]
         Overview(memory).refresh()
         Pending(memory).refresh()
         dream.run(memory, 3)
@@ -341,7 +399,8 @@ def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Plac
     known = terms(place.home / ".memoranda" / "index.db")
     assert [word for word in (*secrets, "绝密", "vault") if word in known] == []
     with place.open(model=model) as memory:
-        left = [each for each in memory.list(limit=0)[0] if each.project != "banks"]  # whose templates stay
+        # Whose templates stay
+        left = [each for each in memory.list(limit=0)[0] if each.project != "banks"]
         assert [each.title for each in left] == ["bystander"]
         assert Embedding(memory).counts().waiting == 0
         assert [each.text for each in examine(memory) if "vectors" in each.text] == []
@@ -351,11 +410,19 @@ def changes(memory: Memory) -> dict[int, str]:
     return {each.number: each.verb for each in memory.log(limit=0)}
 
 
-def test_what_is_locked_or_unknown_is_refused_and_nothing_goes(place: Place, memory: Memory) -> None:
-    ref, locked = note(memory, "plan", "text"), note(memory, "kept", "text", metadata={"locked": True})
+def test_what_is_locked_or_unknown_is_refused_and_nothing_goes(
+    place: Place, memory: Memory
+) -> None:
+    ref = note(memory, "plan", "text")
+    locked = note(memory, "kept", "text", metadata={"locked": True})
     with pytest.raises(Locked):
         memory.erase(ref, locked)
-    for unknown in ("zzzz", "notes/none.md", "lines/None.md", str(place.rows / "default.json:none")):
+    for unknown in (
+        "zzzz",
+        "notes/none.md",
+        "lines/None.md",
+        str(place.rows / "default.json:none"),
+    ):
         with pytest.raises(NotFound):
             memory.erase(ref, unknown)
     assert memory.read(ref).content == "text"
@@ -378,7 +445,9 @@ def test_undo_and_log_say_what_was_erased_and_go_on_with_the_rest(memory: Memory
     assert memory.read(other).content == "first"
 
 
-def test_a_change_it_shared_with_other_notes_can_still_be_undone_for_them(place: Place, memory: Memory) -> None:
+def test_a_change_it_shared_with_other_notes_can_still_be_undone_for_them(
+    place: Place, memory: Memory
+) -> None:
     memory.write_many([Draft("1", title="one"), Draft("2", title="other")])
     file(memory, command="create", path="/memories/box/a.md", file_text="a")
     file(memory, command="create", path="/memories/box/b.md", file_text="b")
@@ -394,9 +463,18 @@ def test_a_change_it_shared_with_other_notes_can_still_be_undone_for_them(place:
     assert [each.title for each in memory.list(limit=0)[0]] == ["b"]
 
 
-def test_lines_of_a_graph_file_that_others_share_a_change_with_come_back(place: Place, memory: Memory) -> None:
-    use(memory, "memory_create_entities", project="lines", entities=[
-        {"name": name, "entityType": "t", "observations": [f"of {name}"]} for name in ("Ann", "Bob")])  # fmt: skip
+def test_lines_of_a_graph_file_that_others_share_a_change_with_come_back(
+    place: Place, memory: Memory
+) -> None:
+    use(
+        memory,
+        "memory_create_entities",
+        project="lines",
+        entities=[
+            {"name": name, "entityType": "t", "observations": [f"of {name}"]}
+            for name in ("Ann", "Bob")
+        ],
+    )
     use(memory, "memory_delete_entities", project="lines", entityNames=["Ann", "Bob"])
     memory.erase("lines/Ann.md")
     assert place.holding("Ann") == []
@@ -441,7 +519,8 @@ def test_all_notes_of_an_agent_a_project_or_a_source_go(place: Place, memory: Me
     bob = memory.as_caller("bob")
     mine = note(memory, "mine", "text")
     note(bob, "his", "text")
-    moved, gone = remember(bob, "of bob", "skills"), note(bob, "gone", "text")
+    moved = remember(bob, "of bob", "skills")
+    gone = note(bob, "gone", "text")
     Upkeep(memory).change(memory.memory_id(moved), {}, "upgrade", category="habits")
     memory.delete(gone)
     bob.edit(mine, StrReplace("text", "edited"))
@@ -460,11 +539,14 @@ def test_all_notes_of_an_agent_a_project_or_a_source_go(place: Place, memory: Me
     assert place.holding("bob-", "gone", "web page", "in the vault") == []
 
 
-@pytest.mark.parametrize("make", [
-    lambda memory: note(memory, "plan", "- [fact] of zq4711vault #t\n- [fact] more\n"),
-    lambda memory: entity(memory, "Ann", "[fact] of zq4711vault #t", "more"),
-    lambda memory: entity(memory, "Ann", "[fact] of zq4711vault #t", "more", project="lines"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda memory: note(memory, "plan", "- [fact] of zq4711vault #t\n- [fact] more\n"),
+        lambda memory: entity(memory, "Ann", "[fact] of zq4711vault #t", "more"),
+        lambda memory: entity(memory, "Ann", "[fact] of zq4711vault #t", "more", project="lines"),
+    ],
+)
 def test_one_observation_goes_with_the_older_versions_and_the_note_stays(
     place: Place, memory: Memory, make: Any
 ) -> None:
@@ -478,7 +560,9 @@ def test_one_observation_goes_with_the_older_versions_and_the_note_stays(
     assert "more" in memory.observations(tuple(ref.split("/")))[0].text
 
 
-def test_a_note_written_since_at_a_former_place_keeps_its_history(place: Place, memory: Memory) -> None:
+def test_a_note_written_since_at_a_former_place_keeps_its_history(
+    place: Place, memory: Memory
+) -> None:
     file(memory, command="create", path="/memories/plan.md", file_text="of zq4711vault")
     file(memory, command="rename", old_path="/memories/plan.md", new_path="/memories/later.md")
     file(memory, command="create", path="/memories/plan.md", file_text="first")
@@ -492,9 +576,18 @@ def test_a_note_written_since_at_a_former_place_keeps_its_history(place: Place, 
 def test_doctor_finds_what_was_left_and_finishes_it(memory: Memory) -> None:
     note(memory, "plan", "text")
     memory.engine.home.history.keep_bytes(b"left by a change that was not made")
-    memory.engine.layout.erasing.write_text(json.dumps(
-        {"last": 1, "places": [["notes", "plan.md", ""]], "files": [], "ids": [], "entities": {}, "rows": []}
-    ))  # fmt: skip
+    memory.engine.layout.erasing.write_text(
+        json.dumps(
+            {
+                "last": 1,
+                "places": [["notes", "plan.md", ""]],
+                "files": [],
+                "ids": [],
+                "entities": {},
+                "rows": [],
+            }
+        )
+    )
     found = {each.code: each.level for each in examine(memory)}
     assert found == {"unfinished_erase": "error", "unreferenced_text": "info"}
     repair(memory, examine(memory))
@@ -511,7 +604,9 @@ def test_doctor_finds_vectors_of_texts_that_are_gone(place: Place) -> None:
         Embedding(memory).some(60)
         memory.delete("notes/plan.md")
         found = examine(memory)
-        assert [(each.level, each.text) for each in found] == [("info", "1 vectors are of texts that are gone")]
+        assert [(each.level, each.text) for each in found] == [
+            ("info", "1 vectors are of texts that are gone")
+        ]
         repair(memory, found)
         assert examine(memory) == []
         assert Embedding(memory).counts().embedded == 1
@@ -548,7 +643,9 @@ def test_what_was_archived_superseded_and_shown_to_a_session_goes_too(place: Pla
     assert place.holding("zq4713new")
 
 
-def test_the_path_of_a_project_of_this_process_alone_is_no_trace_of_what_is_erased(place: Place) -> None:
+def test_the_path_of_a_project_of_this_process_alone_is_no_trace_of_what_is_erased(
+    place: Place,
+) -> None:
     outside = place.root / "outside-2026"
     outside.mkdir()
     with place.open(projects={"outside": outside}) as memory:

@@ -1,4 +1,6 @@
-"""`supersede` and the keys `valid_from`, `valid_until`, `supersedes`: rules, refusals, and what they survive."""
+"""`supersede` and the keys `valid_from`, `valid_until`, `supersedes`: rules, refusals, and what
+they survive.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ def found(memory, query: str | Query) -> list[str]:
 
 
 def test_the_old_one_gets_its_end_the_new_one_the_id_in_one_change(memory):
-    old, new = fact(memory, "Anna lives in Berlin"), fact(memory, "Anna lives in Munich")
+    old = fact(memory, "Anna lives in Berlin")
+    new = fact(memory, "Anna lives in Munich")
     changes = len(memory.log(limit=0))
     before, after = memory.supersede(old, new, valid_from="2026-03-01")
     assert before.header["valid_until"] == after.header["valid_from"] == "2026-03-01"
@@ -67,7 +70,9 @@ def test_the_old_one_ends_where_the_new_one_begins(memory, clock, new, valid_fro
     old = fact(memory, "Anna lives in Berlin")
     clock.now = NOW
     draft = Draft("Anna lives in Munich", project="categories", category="people", **new)
-    before, _ = memory.supersede(old, draft if as_draft else memory.write(draft), valid_from=valid_from)
+    before, _ = memory.supersede(
+        old, draft if as_draft else memory.write(draft), valid_from=valid_from
+    )
     assert before.header["valid_until"] == until
 
 
@@ -117,14 +122,19 @@ def test_refusals_change_nothing(memory):
     ):
         with pytest.raises(error, match=words):
             memory.supersede(old, new)
-    assert [memory.read(each, count=False).text for each in (first, second, third, locked)] == before
+    assert [
+        memory.read(each, count=False).text for each in (first, second, third, locked)
+    ] == before
     assert len(memory.log(limit=0)) == changes
 
 
 def test_an_overwritten_note_supersedes_neither_itself_nor_what_supersedes_it(memory):
     memory.write(Draft("one", title="A"))
     memory.supersede("notes/a", Draft("two", title="B"))
-    for title, old, why in (("B", "notes/b", "cannot supersede itself"), ("A", "notes/b", "which supersedes it")):
+    for title, old, why in (
+        ("B", "notes/b", "cannot supersede itself"),
+        ("A", "notes/b", "which supersedes it"),
+    ):
         with pytest.raises(errors.InvalidInput, match=why):
             memory.store(Draft("three", title=title, supersedes=[old]), overwrite=True)
     assert [memory.read(ref).body for ref in ("notes/a", "notes/b")] == ["one\n", "two\n"]
@@ -154,9 +164,12 @@ def test_what_is_over_is_not_put_before_an_agent(memory):
 
 
 def test_what_one_agent_keeps_to_himself_no_other_agent_ends(memory):
-    alice, bob = memory.as_caller("alice"), memory.as_caller("Bob")
+    alice = memory.as_caller("alice")
+    bob = memory.as_caller("Bob")
     private = fact(bob, "Bob eats fish", scope="agent:bob")
-    forged = alice.write(Draft("Bob eats stones", title="Forged", metadata={"supersedes": private.id}))
+    forged = alice.write(
+        Draft("Bob eats stones", title="Forged", metadata={"supersedes": private.id})
+    )
     assert "Bob eats fish" in found(bob, "eats")
     assert "Bob eats fish" in found(memory, "eats")
     _, told = bob.supersede(private, Draft("Bob eats meat", project="categories"))
@@ -164,10 +177,14 @@ def test_what_one_agent_keeps_to_himself_no_other_agent_ends(memory):
 
 
 def test_a_shared_note_is_not_superseded_by_a_private_one_and_a_private_one_is_no_others(memory):
-    claude, bob = memory.as_caller("claude", "test"), memory.as_caller("bob", "test")
-    shared, private = fact(memory, "Anna lives in Berlin"), fact(claude, "Anna eats fish", scope="agent:claude")
+    claude = memory.as_caller("claude", "test")
+    bob = memory.as_caller("bob", "test")
+    shared = fact(memory, "Anna lives in Berlin")
+    private = fact(claude, "Anna eats fish", scope="agent:claude")
     with pytest.raises(errors.InvalidInput, match="seen by others"):
-        claude.supersede(shared, Draft("Anna lives in Munich", project="categories", scope="agent:claude"))
+        claude.supersede(
+            shared, Draft("Anna lives in Munich", project="categories", scope="agent:claude")
+        )
     with pytest.raises(errors.NotFound):
         bob.supersede(private.id, Draft("Anna eats meat", project="categories"))
     claude.supersede(private, Draft("Anna eats meat", project="categories", scope="agent:claude"))
@@ -202,7 +219,8 @@ def test_hand_written_headers_count_as_those_of_the_command(memory):
 
 def test_a_day_counts_in_the_zone_of_the_owner(memory, clock):
     fact(memory, "The shop opens at 9", valid_until="2026-11-23")
-    clock.now = datetime(2026, 11, 23, 3, tzinfo=UTC)  # still the 22nd in New York
+    # Still the 22nd in New York
+    clock.now = datetime(2026, 11, 23, 3, tzinfo=UTC)
     assert "[valid until 2026-11-23]" in memory.search("shop opens")[0].passage
     fact(memory, "The shop opens at 10", valid_from="2026-11-23")
     assert found(memory, "shop opens") == ["The shop opens at 9"]
@@ -222,7 +240,11 @@ def test_what_is_over_answers_marked_when_nothing_else_does(memory):
 
 def test_a_plan_is_known_from_when_it_was_written_not_from_its_day(memory, clock):
     fact(memory, "Dentist in December", date="2026-12-10")
-    assert found(memory, "dentist") == found(memory, "dentist as_of:2026-11-22") == ["Dentist in December"]
+    assert (
+        found(memory, "dentist")
+        == found(memory, "dentist as_of:2026-11-22")
+        == ["Dentist in December"]
+    )
     assert found(memory, "dentist as_of:2026-11-21") == []
 
 
@@ -241,7 +263,10 @@ def test_a_note_without_an_id_gets_the_one_it_is_named_by_and_may_move(memory):
     _, new = memory.supersede("notes/old", Draft("Anna lives in Munich", title="New"))
     memory.move("notes/old", "archive/")
     assert memory.read("notes/archive/old").id == new.header["supersedes"]
-    assert memory.validity_marks([memory.find("notes/archive/old")]).popitem()[1] == "superseded by notes/new"
+    assert (
+        memory.validity_marks([memory.find("notes/archive/old")]).popitem()[1]
+        == "superseded by notes/new"
+    )
 
 
 def test_the_name_of_a_successor_forges_no_line(memory):
@@ -263,7 +288,8 @@ def test_merging_leaves_out_what_ended_and_keeps_the_widest_time(memory, clock):
 
     text = "Anna lives in Berlin with two cats and a dog"
     over = fact(memory, text, valid_until="2025-01-01")
-    late, early = fact(memory, text, valid_from="2026-05-01"), fact(memory, text, valid_from="2026-02-01")
+    late = fact(memory, text, valid_from="2026-05-01")
+    early = fact(memory, text, valid_from="2026-02-01")
     states = {each.id: MemoryState.of(memory.find(each.id), text) for each in (over, late, early)}
     assert states[over.id].block != states[late.id].block == states[early.id].block
     Upkeep(memory).merge(memory.find(late.id), memory.find(early.id))
@@ -274,7 +300,9 @@ def test_export_and_import_keep_the_keys(memory, tmp_path):
     from memoranda.cli import main
 
     old = fact(memory, "Anna lives in Berlin")
-    memory.supersede(old, Draft("Anna lives in Munich", project="categories"), valid_from="2026-03-01")
+    memory.supersede(
+        old, Draft("Anna lives in Munich", project="categories"), valid_from="2026-03-01"
+    )
     file = tmp_path / "all.jsonl"
     assert main(["--home", str(memory.home), "export", "--output", str(file)]) == 0
     assert main(["--home", str(tmp_path / "other"), "import", "--input", str(file)]) == 0
@@ -286,8 +314,18 @@ def test_export_and_import_keep_the_keys(memory, tmp_path):
 def test_entities_of_a_graph_file_carry_the_keys_in_their_lines(memory, tmp_path):
     file = tmp_path / "graph.jsonl"
     lines = [
-        {"type": "entity", "name": "Old office", "entityType": "place", "observations": ["office in Berlin"]},
-        {"type": "entity", "name": "New office", "entityType": "place", "observations": ["office in Munich"]},
+        {
+            "type": "entity",
+            "name": "Old office",
+            "entityType": "place",
+            "observations": ["office in Berlin"],
+        },
+        {
+            "type": "entity",
+            "name": "New office",
+            "entityType": "place",
+            "observations": ["office in Munich"],
+        },
     ]
     lines[0] |= {"valid_from": "2024-01-01", "valid_until": "2026-01-01"}
     lines[1]["valid_from"] = "2026-01-01"
@@ -300,12 +338,22 @@ def test_entities_of_a_graph_file_carry_the_keys_in_their_lines(memory, tmp_path
 def test_the_note_tools_take_further_arguments_and_say_what_is_superseded(memory):
     tools = Tools(memory)
     tools("write_note", title="Old", content="Anna lives in Berlin", valid_from="2024-01-01")
-    tools("write_note", title="New", content="Anna lives in Munich", valid_from="2026-01-01", supersedes="notes/old")
-    assert [each["title"] for each in tools("search_notes", query="anna lives")["results"]] == ["New"]
+    tools(
+        "write_note",
+        title="New",
+        content="Anna lives in Munich",
+        valid_from="2026-01-01",
+        supersedes="notes/old",
+    )
+    assert [each["title"] for each in tools("search_notes", query="anna lives")["results"]] == [
+        "New"
+    ]
     then = tools("search_notes", query="anna lives", as_of="2025")["results"]
     assert [each["title"] for each in then] == ["Old"]
     assert tools("read_note", identifier="notes/old")["validity"] == "superseded by notes/new"
-    assert tools("read_note", identifier="notes/new", as_of="2025-01-01")["permalink"] == "notes/old"
+    assert (
+        tools("read_note", identifier="notes/new", as_of="2025-01-01")["permalink"] == "notes/old"
+    )
     assert "as_of" not in json.dumps([tool.schema for tool in tools.registry.tools.values()])
     tools.refused("search_notes", "timeframe", query="anna", as_of="some day")
 
@@ -320,13 +368,23 @@ def test_the_agent_tools_take_further_arguments(memory):
         assert not reply.is_error, reply.text
         return json.loads(reply.text)
 
-    old = call("memory_write", content="Anna lives in Berlin", category="people", valid_from="2024-01-01")["id"]
+    old = call(
+        "memory_write", content="Anna lives in Berlin", category="people", valid_from="2024-01-01"
+    )["id"]
     new = call(
-        "memory_write", content="Anna lives in Munich", category="people", supersedes=old[:8], valid_from="2026-01-01"
+        "memory_write",
+        content="Anna lives in Munich",
+        category="people",
+        supersedes=old[:8],
+        valid_from="2026-01-01",
     )
     assert call("memory_read", id=old)["validity"] == f"superseded by {new['id'][:8]}"
     assert call("memory_read", id=new["id"], as_of="2025-01-01")["id"] == old
-    assert [each["id"] for each in call("memory_smart_search", query="anna")["results"]] == [new["id"]]
-    assert [each["id"] for each in call("memory_smart_search", query="anna", as_of="2025")["results"]] == [old]
+    assert [each["id"] for each in call("memory_smart_search", query="anna")["results"]] == [
+        new["id"]
+    ]
+    assert [
+        each["id"] for each in call("memory_smart_search", query="anna", as_of="2025")["results"]
+    ] == [old]
     assert [each["id"] for each in call("memory_search", query="anna", as_of="2025")] == [old]
     assert {each["id"] for each in call("memory_search", query="anna")} == {old, new["id"]}

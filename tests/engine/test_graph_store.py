@@ -1,4 +1,6 @@
-"""A graph file as a project: each entity a note that the index finds and nobody writes (contract 002, 8)."""
+"""A graph file as a project: each entity a note that the index finds and nobody writes (contract
+002, 8).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def entity(name: str, *texts: str, kind: str = "thing") -> str:
 
 
 def relation(source: str, kind: str, target: str) -> str:
-    return json.dumps({"type": "relation", "from": source, "to": target, "relationType": kind}) + "\n"
+    return (
+        json.dumps({"type": "relation", "from": source, "to": target, "relationType": kind}) + "\n"
+    )
 
 
 LINES = (
@@ -56,7 +60,9 @@ def opened(tmp_path: Path, file: Path, request: pytest.FixtureRequest) -> Opened
     """Opens the memory with the file as project `people`."""
 
     def opening(**more: object) -> Memory:
-        memory = open_memory(tmp_path / "home", watch=request.param, projects={"people": file}, **more)
+        memory = open_memory(
+            tmp_path / "home", watch=request.param, projects={"people": file}, **more
+        )
         request.addfinalizer(memory.close)
         return memory
 
@@ -79,14 +85,17 @@ def test_entities_are_found_read_and_walked_as_notes(opened: Opened, file: Path)
     context = memory.context("Ada", project="people")
     assert [each.content for each in context.observations] == ["likes tea", "born in 1815"]
     assert {(each.type, each.note.title) for each in context.edges if each.note} == {
-        ("works_at", "Acme Corp"), ("employs", "Acme Corp"),
-    }  # fmt: skip
+        ("works_at", "Acme Corp"),
+        ("employs", "Acme Corp"),
+    }
     assert [each.title for each in memory.backlinks("people/ada")] == ["Acme Corp"]
     assert file.read_text() == LINES
     assert os.listdir(file.parent) == ["people.jsonl"]
 
 
-def test_of_a_file_another_program_changes_only_what_changed_is_indexed_again(opened: Opened, file: Path) -> None:
+def test_of_a_file_another_program_changes_only_what_changed_is_indexed_again(
+    opened: Opened, file: Path
+) -> None:
     memory = opened()
 
     def changes() -> tuple[int, int, int]:
@@ -110,9 +119,14 @@ def test_of_a_file_another_program_changes_only_what_changed_is_indexed_again(op
     before = memory.read("people/ada").changed
     file.write_text(file.read_text().replace('"name": "Ada"', '"name":  "Ada"'))
     memory.sync()
-    assert memory.read("people/ada").changed == before  # it says the same
+    # It says the same
+    assert memory.read("people/ada").changed == before
     file.write_text(entity("Acme Corp", kind="company"))
-    assert (changes(), titles(memory, "coffee")) == ((0, 1, 2), [])  # the one that stays had relations
+    # The one that stays had relations
+    assert (changes(), titles(memory, "coffee")) == (
+        (0, 1, 2),
+        [],
+    )
 
 
 def test_what_the_graph_tools_write_is_found_at_once(opened: Opened) -> None:
@@ -171,9 +185,15 @@ def test_note_tools_are_told_where_to_change_an_entity(opened: Opened, file: Pat
 def test_twins_are_two_notes_and_the_first_has_the_relations(opened: Opened, file: Path) -> None:
     file.write_text(LINES + entity("Ada", "another"))
     memory = opened()
-    first, second = sorted(memory.list("project:people type:person")[0] + [
-        each for each in memory.list("project:people")[0] if each.title == "Ada" and each.type == "thing"
-    ], key=lambda info: info.type)  # fmt: skip
+    first, second = sorted(
+        memory.list("project:people type:person")[0]
+        + [
+            each
+            for each in memory.list("project:people")[0]
+            if each.title == "Ada" and each.type == "thing"
+        ],
+        key=lambda info: info.type,
+    )
     assert (first.path, "works_at" in memory.read(first).text) == ("Ada.md", True)
     assert second.path != first.path
     assert "- another" in memory.read(second).text
@@ -183,8 +203,25 @@ def test_twins_are_two_notes_and_the_first_has_the_relations(opened: Opened, fil
 
 
 def test_names_no_file_could_have_are_notes_all_the_same(opened: Opened, file: Path) -> None:
-    names = ["", "a/b", "a\nb", "..", "\0", "con", "Ada ", "ADA", "é", "e\u0301", "x" * 300, ".md", "a-b", "[[x]]"]
-    file.write_text(LINES + "".join(entity(name, f"says number{at}x") for at, name in enumerate(names)))
+    names = [
+        "",
+        "a/b",
+        "a\nb",
+        "..",
+        "\0",
+        "con",
+        "Ada ",
+        "ADA",
+        "é",
+        "e\u0301",
+        "x" * 300,
+        ".md",
+        "a-b",
+        "[[x]]",
+    ]
+    file.write_text(
+        LINES + "".join(entity(name, f"says number{at}x") for at, name in enumerate(names))
+    )
     memory = opened()
     for at, name in enumerate(names):
         (hit,) = memory.search(f"number{at}x")
@@ -192,7 +229,9 @@ def test_names_no_file_could_have_are_notes_all_the_same(opened: Opened, file: P
         assert "/" not in hit.note.path
 
 
-def test_a_file_that_is_gone_or_of_another_shape_keeps_its_notes_and_says_so(opened: Opened, file: Path) -> None:
+def test_a_file_that_is_gone_or_of_another_shape_keeps_its_notes_and_says_so(
+    opened: Opened, file: Path
+) -> None:
     memory = opened()
     memory.sync()
     file.rename(file.with_name("away"))
@@ -217,7 +256,9 @@ def test_a_file_that_is_not_there_yet_is_an_empty_project(tmp_path: Path) -> Non
         assert titles(memory, "tea") == ["Ada"]
 
 
-def test_a_folder_that_takes_the_name_of_a_graph_file_shows_its_own_notes(tmp_path: Path, file: Path) -> None:
+def test_a_folder_that_takes_the_name_of_a_graph_file_shows_its_own_notes(
+    tmp_path: Path, file: Path
+) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "one.md").write_text("# One\n\n## Observations\n\n- plain item\n")
@@ -233,13 +274,25 @@ def test_a_folder_that_takes_the_name_of_a_graph_file_shows_its_own_notes(tmp_pa
 
 
 @pytest.mark.slow
-@given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=20), st.lists(st.text(max_size=40), max_size=3)),
-                max_size=6), st.text(max_size=20))  # fmt: skip
-def test_any_entity_reads_back_from_its_note(tmp_path_factory: pytest.TempPathFactory, rows: list, kind: str) -> None:
+@given(
+    st.lists(
+        st.tuples(
+            st.text(max_size=30), st.text(max_size=20), st.lists(st.text(max_size=40), max_size=3)
+        ),
+        max_size=6,
+    ),
+    st.text(max_size=20),
+)
+def test_any_entity_reads_back_from_its_note(
+    tmp_path_factory: pytest.TempPathFactory, rows: list, kind: str
+) -> None:
     place = tmp_path_factory.mktemp("any") / "any.jsonl"
     entities = {name: Entity(name, type, tuple(dict.fromkeys(texts))) for name, type, texts in rows}
-    place.write_text("".join(entity(each.name, *each.observations, kind=each.type) for each in entities.values())
-                     + "".join(relation(each, kind, "target") for each in entities), "utf-8")  # fmt: skip
+    place.write_text(
+        "".join(entity(each.name, *each.observations, kind=each.type) for each in entities.values())
+        + "".join(relation(each, kind, "target") for each in entities),
+        "utf-8",
+    )
     with open_memory(place.parent / "home", projects={"any": place}, watch=False) as memory:
         infos, total = memory.list("project:any", limit=0)
         assert total == len(entities)
@@ -248,4 +301,6 @@ def test_any_entity_reads_back_from_its_note(tmp_path_factory: pytest.TempPathFa
             said = entities[note.title]
             assert (note.type, info.title) == (said.type, said.name)
             assert tuple(each.content for each in note.observations) == said.observations
-            assert [(each.type, each.target) for each in note.relations if each.is_item] == [(kind, "target")]
+            assert [(each.type, each.target) for each in note.relations if each.is_item] == [
+                (kind, "target")
+            ]

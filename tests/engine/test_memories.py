@@ -1,4 +1,6 @@
-"""Memories of the `categories` project: their header keeps its order, their links and hashes keep up."""
+"""Memories of the `categories` project: their header keeps its order, their links and hashes keep
+up.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ def write(memory, text, **more):
 
 
 def test_tags_and_links_added_later_stand_where_a_new_memory_has_them(memory):
-    one, two = write(memory, "one"), write(memory, "two")
+    one = write(memory, "one")
+    two = write(memory, "two")
     memory.tag(one, add=["home", "Home", "work"])
     memory.link(one, two)
     note = memory.read(one.id, count=False)
@@ -90,15 +93,27 @@ def test_a_relation_between_notes_is_a_line_under_relations(memory):
     assert memory.link("A", "B", "depends_on") is True
     assert memory.link("A", "B", "depends_on") is False
     memory.link("A", "B", "is like")
-    assert memory.read("A").body == 'text\n\n## Relations\n\n- depends_on [[B]]\n- "is like" [[B]]\n'
-    assert [(edge.type, edge.note.title) for edge in memory.outgoing("A")] == [("depends_on", "B"), ("is like", "B")]
+    assert (
+        memory.read("A").body == 'text\n\n## Relations\n\n- depends_on [[B]]\n- "is like" [[B]]\n'
+    )
+    assert [(edge.type, edge.note.title) for edge in memory.outgoing("A")] == [
+        ("depends_on", "B"),
+        ("is like", "B"),
+    ]
 
 
-def test_the_journal_is_read_a_few_times_for_an_undo_however_many_files_it_brings_back(memory, monkeypatch):
-    memory.write_many([Draft(f"text {number}", title=f"N{number}", folder="f") for number in range(30)])
+def test_the_journal_is_read_a_few_times_for_an_undo_however_many_files_it_brings_back(
+    memory, monkeypatch
+):
+    memory.write_many(
+        [Draft(f"text {number}", title=f"N{number}", folder="f") for number in range(30)]
+    )
     memory.delete_folder("notes", "f")
-    read, reads = History.changes, []
-    monkeypatch.setattr(History, "changes", lambda self, **how: reads.append(1) or read(self, **how))
+    read = History.changes
+    reads = []
+    monkeypatch.setattr(
+        History, "changes", lambda self, **how: reads.append(1) or read(self, **how)
+    )
     memory.undo()
     assert memory.list()[1] == 30
     assert len(reads) < 10

@@ -13,7 +13,12 @@ from memoranda.query import Query
 @pytest.fixture
 def memory(tmp_path):
     with open_memory(tmp_path / "home") as opened:
-        for title, text in (("A", "[[B]]"), ("B", "- leads_to [[C]]"), ("C", "[[D]] and [[Nowhere]]"), ("D", "alone")):
+        for title, text in (
+            ("A", "[[B]]"),
+            ("B", "- leads_to [[C]]"),
+            ("C", "[[D]] and [[Nowhere]]"),
+            ("D", "alone"),
+        ):
             opened.write(Draft(text, project="notes", title=title))
         opened.write(Draft("[[A]] [[B]]", project="notes", title="Secret", scope="agent:ada"))
         yield opened
@@ -29,11 +34,18 @@ def names(memory, pairs):
     [
         (0, 9, ["A"], set()),
         (1, 9, ["A", "B", "Secret"], {("A", "B"), ("Secret", "A"), ("Secret", "B")}),
-        (2, 9, ["A", "B", "Secret", "C"], {("A", "B"), ("Secret", "A"), ("Secret", "B"), ("B", "C")}),
+        (
+            2,
+            9,
+            ["A", "B", "Secret", "C"],
+            {("A", "B"), ("Secret", "A"), ("Secret", "B"), ("B", "C")},
+        ),
         (3, 2, ["A", "Secret"], {("Secret", "A")}),
     ],
 )
-def test_a_neighbourhood_has_the_nearest_notes_and_the_links_among_them(memory, depth, limit, found, links):
+def test_a_neighbourhood_has_the_nearest_notes_and_the_links_among_them(
+    memory, depth, limit, found, links
+):
     notes, pairs = memory.neighbourhood([memory.find("A")], depth=depth, limit=limit)
     assert sorted(each.title for each in notes) == sorted(found)
     assert {(a, b) for a, b, _ in names(memory, pairs)} == links
@@ -41,7 +53,10 @@ def test_a_neighbourhood_has_the_nearest_notes_and_the_links_among_them(memory, 
 
 def test_all_relations_are_those_between_notes_the_caller_sees(memory):
     mine = {("A", "B", "links_to"), ("B", "C", "leads_to"), ("C", "D", "links_to")}
-    assert names(memory, memory.relations()) == mine | {("Secret", "A", "links_to"), ("Secret", "B", "links_to")}
+    assert names(memory, memory.relations()) == mine | {
+        ("Secret", "A", "links_to"),
+        ("Secret", "B", "links_to"),
+    }
     assert names(memory, memory.as_caller("bob").relations()) == mine
     notes, _ = memory.as_caller("bob").neighbourhood([memory.find("A")], depth=3)
     assert "Secret" not in {each.title for each in notes}
@@ -56,12 +71,19 @@ def test_a_note_stands_on_the_day_it_is_about_else_on_that_it_was_written(memory
     today = memory.clock().astimezone(memory.settings.zone).date()
     on_day = memory.on_days(today, date(today.year + 1, 1, 1))[today.isoformat()]
     assert [each.title for each in memory.of_rows(on_day)][-1] == "At spring 6"
-    assert len(memory.as_caller("bob").on_days(today, date(today.year + 1, 1, 1))[today.isoformat()]) == 5
+    assert (
+        len(memory.as_caller("bob").on_days(today, date(today.year + 1, 1, 1))[today.isoformat()])
+        == 5
+    )
 
 
 @pytest.mark.parametrize("words", ["harbour lights", "Where are the harbour lights?"])
 def test_the_shares_of_a_score_add_up_to_it(memory, words):
-    memory.write(Draft("The harbour lights are out. " * 3, project="notes", title="Harbour", tags=("lights",)))
+    memory.write(
+        Draft(
+            "The harbour lights are out. " * 3, project="notes", title="Harbour", tags=("lights",)
+        )
+    )
     memory.write(Draft("Lights of the city.", project="notes", title="City"))
     for hit in memory.search(words, explain=True):
         assert sum(hit.shares.values()) == pytest.approx(hit.score, abs=0.01), hit

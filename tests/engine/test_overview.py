@@ -26,7 +26,9 @@ def memory(tmp_path):
 
 def record(number, content, category="preferences", **more):
     moment = MOMENT + timedelta(minutes=number)
-    return Record(f"{number:08}-e29b-41d4-a716-446655440000", content, category, moment, moment, **more)
+    return Record(
+        f"{number:08}-e29b-41d4-a716-446655440000", content, category, moment, moment, **more
+    )
 
 
 def test_an_empty_home_has_an_overview_that_says_so(memory):
@@ -39,7 +41,9 @@ def test_an_empty_home_has_an_overview_that_says_so(memory):
 def test_each_category_shows_the_most_read_then_the_newest_and_how_to_get_the_rest(memory):
     Upkeep(memory).put(
         [
-            record(1, "# old but often read\nsecond line", access_count=5, tags=("ui", "dark mode")),
+            record(
+                1, "# old but often read\nsecond line", access_count=5, tags=("ui", "dark mode")
+            ),
             record(2, "older"),
             record(3, "newest " + "x" * 90),
             record(4, "to be sorted", "inbox"),
@@ -75,13 +79,26 @@ def test_reminders_stand_by_their_time_and_fired_ones_are_left_out(memory):
     Upkeep(memory).put(
         [
             record(1, "call Bob", "reminders", further={"due_at": "2026-05-08T07:00:00Z"}),
-            record(2, "pay rent", "reminders", further={"due_at": "2026-05-07T11:00:00Z",
-                                                        "fired_at": "2026-05-07T11:00:00Z"}),
+            record(
+                2,
+                "pay rent",
+                "reminders",
+                further={"due_at": "2026-05-07T11:00:00Z", "fired_at": "2026-05-07T11:00:00Z"},
+            ),
             record(3, "some day", "reminders"),
-            record(4, "daily", "reminders", further={"due_at": "2026-05-07T23:00:00Z", "repeat": "FREQ=DAILY",
-                                                      "fired_at": "2026-05-06T23:00:00Z"}),
-        ], "import",
-    )  # fmt: skip
+            record(
+                4,
+                "daily",
+                "reminders",
+                further={
+                    "due_at": "2026-05-07T23:00:00Z",
+                    "repeat": "FREQ=DAILY",
+                    "fired_at": "2026-05-06T23:00:00Z",
+                },
+            ),
+        ],
+        "import",
+    )
     assert Overview(memory).text().split("\n")[4:-1] == [
         "## reminders (4)",
         "",

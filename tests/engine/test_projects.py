@@ -28,7 +28,10 @@ def vault(tmp_path):
 
 
 def test_a_project_for_one_process_is_not_forgotten_because_of_others(tmp_path, vault):
-    with open_memory(tmp_path / "home", projects={"mine": vault}) as mine, open_memory(tmp_path / "home") as other:
+    with (
+        open_memory(tmp_path / "home", projects={"mine": vault}) as mine,
+        open_memory(tmp_path / "home") as other,
+    ):
         assert mine.search("heronword").total == 1
         assert other.search("heronword").total == 0
         assert mine.search("heronword").total == 1
@@ -40,7 +43,13 @@ def test_a_project_for_one_process_is_not_forgotten_because_of_others(tmp_path, 
 def test_a_folder_in_around_or_like_another_project_or_the_home_is_refused(tmp_path, vault):
     with open_memory(tmp_path / "home") as memory:
         memory.add_project("vault", str(vault))
-        for folder in (vault / "inner", tmp_path, vault, tmp_path / "home", tmp_path / "home" / "x"):
+        for folder in (
+            vault / "inner",
+            tmp_path,
+            vault,
+            tmp_path / "home",
+            tmp_path / "home" / "x",
+        ):
             with pytest.raises(errors.ProjectRefused):
                 memory.add_project("other", str(folder))
         assert memory.add_project("VAULT", str(vault))[1] == "unchanged"
@@ -54,7 +63,8 @@ def test_a_folder_in_around_or_like_another_project_or_the_home_is_refused(tmp_p
 
 
 def test_projects_are_all_there_for_a_thread_while_another_adds_and_removes_one(tmp_path, vault):
-    seen, done = set(), threading.Event()
+    seen = set()
+    done = threading.Event()
     interval = sys.getswitchinterval()
     with open_memory(tmp_path / "home", watch=False) as memory:
         built_in = {project.name for project in memory.projects}
@@ -82,7 +92,9 @@ def test_projects_are_all_there_for_a_thread_while_another_adds_and_removes_one(
 
 @pytest.fixture
 def agent(tmp_path, monkeypatch):
-    """The home as agent `x` sees it; its owner keeps notes in `user`, and allows agents the folder `allowed`."""
+    """The home as agent `x` sees it; its owner keeps notes in `user`, and allows agents the folder
+    `allowed`.
+    """
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     (tmp_path / "user" / "notes").mkdir(parents=True)
     (tmp_path / "allowed").mkdir()
@@ -94,7 +106,10 @@ def agent(tmp_path, monkeypatch):
 
 @pytest.mark.promise("trust-projects")
 def test_an_agent_adds_folders_below_the_allowed_ones_without_asking(agent, tmp_path):
-    for name, folder in (("a", tmp_path / "allowed" / "a"), ("b", tmp_path / "home" / "projects" / "b")):
+    for name, folder in (
+        ("a", tmp_path / "allowed" / "a"),
+        ("b", tmp_path / "home" / "projects" / "b"),
+    ):
         assert agent.add_project(name, str(folder))[1] == "created"
         assert folder.is_dir()
     assert agent.as_caller(None).review() == []
@@ -102,9 +117,15 @@ def test_an_agent_adds_folders_below_the_allowed_ones_without_asking(agent, tmp_
 
 @pytest.mark.promise("trust-projects")
 def test_what_an_agent_asks_for_elsewhere_waits_for_the_owner(agent, tmp_path):
-    folder, owner = tmp_path / "user" / "notes", agent.as_caller(None)
+    folder = tmp_path / "user" / "notes"
+    owner = agent.as_caller(None)
     (tmp_path / "allowed" / "link").symlink_to(folder)
-    for given in (folder, folder, tmp_path / "allowed" / "link", tmp_path / "allowed" / ".." / "user" / "notes"):
+    for given in (
+        folder,
+        folder,
+        tmp_path / "allowed" / "link",
+        tmp_path / "allowed" / ".." / "user" / "notes",
+    ):
         added, action = agent.add_project("vault", str(given))
         assert (action, added.root) == ("asked", folder)
     assert "vault" not in {each.name for each in agent.projects}
@@ -129,14 +150,30 @@ def test_what_the_owner_refused_is_not_asked_again(agent, tmp_path):
 @pytest.mark.promise("trust-projects")
 @pytest.mark.parametrize(
     "folder",
-    ["/etc", "/usr/share/doc", "/", "~", "~/.claude", "~/.config/Code", "~/Library/Application Support/Claude",
-     "~/notes/.obsidian", "HOME", "HOME/notes/x", "HOME/.memoranda", "HOME/projects", "HOME/projects/../notes",
-     "ALLOWED/etc", "ALLOWED/own"],
-)  # fmt: skip
+    [
+        "/etc",
+        "/usr/share/doc",
+        "/",
+        "~",
+        "~/.claude",
+        "~/.config/Code",
+        "~/Library/Application Support/Claude",
+        "~/notes/.obsidian",
+        "HOME",
+        "HOME/notes/x",
+        "HOME/.memoranda",
+        "HOME/projects",
+        "HOME/projects/../notes",
+        "ALLOWED/etc",
+        "ALLOWED/own",
+    ],
+)
 def test_no_agent_is_given_what_is_not_notes(agent, tmp_path, folder):
     (tmp_path / "allowed" / "etc").symlink_to("/etc")
     (tmp_path / "allowed" / "own").symlink_to(tmp_path / "home" / ".memoranda")
-    given = folder.replace("HOME", str(tmp_path / "home")).replace("ALLOWED", str(tmp_path / "allowed"))
+    given = folder.replace("HOME", str(tmp_path / "home")).replace(
+        "ALLOWED", str(tmp_path / "allowed")
+    )
     with pytest.raises(errors.ProjectRefused):
         agent.add_project("new", given)
     assert agent.as_caller(None).review() == []

@@ -1,4 +1,6 @@
-"""A server follows at once what another process adds to the list of projects, and takes off it (contract 000b, 1)."""
+"""A server follows at once what another process adds to the list of projects, and takes off it
+(contract 000b, 1).
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ class Server:
     """A memory that is open all the time, with the tools of an agent."""
 
     def __init__(self, memory: Memory, folder: Path):
-        self.memory, self.folder = memory, folder
+        self.memory = memory
+        self.folder = folder
         self.registry = registry(["notes", "graph"], memory.settings)
 
     def call(self, tool: str, **arguments: object) -> Reply:
@@ -112,14 +115,17 @@ def test_a_limit_set_elsewhere_holds_from_the_next_call_on(server: Server) -> No
     assert "a note may have 100" in reply.text
 
 
-@pytest.mark.parametrize(("fault", "said"), [("daemon: [\n", "line {}"), ("x: 2024-13-45\n", "month must be in 1..12")])
+@pytest.mark.parametrize(
+    ("fault", "said"), [("daemon: [\n", "line {}"), ("x: 2024-13-45\n", "month must be in 1..12")]
+)
 def test_a_configuration_that_cannot_be_read_any_more_is_named_until_it_is_as_it_was(
     server: Server, fault: str, said: str
 ) -> None:
     server.add("work")
     assert not server.call("search_notes", query="heron", project="work").is_error
     file = server.memory.home / "config.yaml"
-    good, status = file.read_text(), file.stat()
+    good = file.read_text()
+    status = file.stat()
     file.write_text(good + fault)
     reply = server.call("search_notes", query="heron", project="work")
     assert not reply.is_error, reply.text
@@ -130,7 +136,9 @@ def test_a_configuration_that_cannot_be_read_any_more_is_named_until_it_is_as_it
     assert "config.yaml" not in server.call("search_notes", query="heron", project="work").text
 
 
-def test_the_key_of_an_endpoint_goes_to_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_of_an_endpoint_goes_to_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OF_A", "secret of a")
     monkeypatch.setenv("OF_B", "secret of b")
     file = tmp_path / "config.yaml"
@@ -138,10 +146,15 @@ def test_the_key_of_an_endpoint_goes_to_no_other(tmp_path: Path, monkeypatch: py
     with open_memory(tmp_path, watch=False) as memory:
         file.write_text("llm:\n  base_url: http://b.example/\n  model: m\n  api_key_env: OF_B\n")
         memory.stats()
-        assert (memory.settings.llm_base_url, memory.settings.llm_key) == ("http://b.example/", "secret of b")
+        assert (memory.settings.llm_base_url, memory.settings.llm_key) == (
+            "http://b.example/",
+            "secret of b",
+        )
 
 
-def test_what_changed_between_the_reading_of_the_configuration_and_the_opening_holds(tmp_path: Path) -> None:
+def test_what_changed_between_the_reading_of_the_configuration_and_the_opening_holds(
+    tmp_path: Path,
+) -> None:
     settings = config.load(tmp_path)
     (tmp_path / "config.yaml").write_text("notification:\n  day_hour: 7\n")
     with open_memory(config=settings, watch=False) as memory:

@@ -1,4 +1,6 @@
-"""Who wrote a note, with what, and how far it is trusted: the channel says it, the journal keeps it."""
+"""Who wrote a note, with what, and how far it is trusted: the channel says it, the journal keeps
+it.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +56,16 @@ def test_the_channel_says_who_wrote_a_note_whatever_its_header_says(home):
 @pytest.mark.promise("trust-provenance")
 @pytest.mark.parametrize(
     ("change", "who", "trust"),
-    [(lambda bob: bob.edit("N", Append("more")), "agent:bob", "agent"),
-     (lambda bob: bob.store(Draft("new", title="N"), overwrite=True), "agent:bob", "agent"),
-     (lambda bob: bob.tag("N", ["x"]), "owner", "owner"), (lambda bob: bob.move("N", "elsewhere/"), "owner", "owner")],
-)  # fmt: skip
-def test_what_an_agent_adds_lowers_the_trust_and_what_leaves_the_text_does_not(home, change, who, trust):
+    [
+        (lambda bob: bob.edit("N", Append("more")), "agent:bob", "agent"),
+        (lambda bob: bob.store(Draft("new", title="N"), overwrite=True), "agent:bob", "agent"),
+        (lambda bob: bob.tag("N", ["x"]), "owner", "owner"),
+        (lambda bob: bob.move("N", "elsewhere/"), "owner", "owner"),
+    ],
+)
+def test_what_an_agent_adds_lowers_the_trust_and_what_leaves_the_text_does_not(
+    home, change, who, trust
+):
     home.write(Draft("text", title="N"))
     change(agent(home))
     assert origin(home, "N")[:2] == (who, trust)
@@ -90,8 +97,14 @@ def test_a_note_made_from_another_has_at_most_its_trust(home):
 
 
 def test_what_is_taken_in_says_from_where(home):
-    record = Record("51111111-2222-4333-8444-555566667777", "x", "knowledge", NOW, NOW,
-                    further={"source_ref": "obsidian:/vault/a.md"})  # fmt: skip
+    record = Record(
+        "51111111-2222-4333-8444-555566667777",
+        "x",
+        "knowledge",
+        NOW,
+        NOW,
+        further={"source_ref": "obsidian:/vault/a.md"},
+    )
     Upkeep(home).put([record], "ingest")
     found = home.find(record.id).provenance
     assert (found.who, found.trust, found.origin) == ("import", "import", "obsidian:/vault/a.md")
@@ -109,7 +122,8 @@ def test_it_outlives_the_index_the_history_and_another_process(home):
         assert home.purge_history() >= 1
         home.reindex()
         assert {name: home.find(name).provenance for name in before} == before
-    with open_memory(home.home, projects={"notes": home.home / "notes"}) as other:  # an index of its own
+    # An index of its own
+    with open_memory(home.home, projects={"notes": home.home / "notes"}) as other:
         assert {name: other.find(name).provenance for name in before} == before
     assert [each.verb for each in home.log(limit=0)] == ["write"]
 
@@ -130,9 +144,16 @@ def test_a_note_changed_by_another_program_is_that_programs(home):
 @pytest.mark.promise("trust-provenance")
 @pytest.mark.parametrize(
     ("query", "found"),
-    [("by:bob", {"B"}), ("by:agent:bob", {"B"}), ("by:owner", {"A"}), ("by:file", {"C"}), ("client:desk", {"B"}),
-     ('client:"Desk 1.2"', {"B"}), ("by:eve", set())],
-)  # fmt: skip
+    [
+        ("by:bob", {"B"}),
+        ("by:agent:bob", {"B"}),
+        ("by:owner", {"A"}),
+        ("by:file", {"C"}),
+        ("client:desk", {"B"}),
+        ('client:"Desk 1.2"', {"B"}),
+        ("by:eve", set()),
+    ],
+)
 def test_it_is_a_filter(home, query, found):
     home.write(Draft("word", title="A"))
     agent(home).write(Draft("word", title="B"))
@@ -144,7 +165,15 @@ def test_it_is_a_filter(home, query, found):
 
 @pytest.mark.promise("trust-reserved")
 @pytest.mark.parametrize(
-    "key", ["id: 0000", "merged: [0000]", "locked: true", "source: owner", "source: Import", "scope: agent:eve"]
+    "key",
+    [
+        "id: 0000",
+        "merged: [0000]",
+        "locked: true",
+        "source: owner",
+        "source: Import",
+        "scope: agent:eve",
+    ],
 )
 def test_no_agent_sets_what_is_the_owners_to_set(home, key):
     bob = home.as_caller("bob")
@@ -206,7 +235,8 @@ def test_a_note_too_large_is_refused_for_everybody(tmp_path):
 )
 def test_an_agent_writes_so_much_a_day_and_no_more(tmp_path, limit, name):
     with limited(tmp_path, limit) as memory:
-        bob, written = memory.as_caller("bob"), 0
+        bob = memory.as_caller("bob")
+        written = 0
         while not (refused := refusal(bob, f"N{written}")):
             written += 1
         assert f"limits.agent_{name}_per_day" in refused

@@ -1,4 +1,6 @@
-"""`memory.review()` and `memory.decide()`: questions from sources; answers change something or are written down."""
+"""`memory.review()` and `memory.decide()`: questions from sources; answers change something or are
+written down.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,11 @@ def test_an_answer_outlives_the_process_and_the_index(memory, tmp_path):
 
 def test_undo_of_an_answer_asks_again_whether_it_was_written_down_or_a_change_of_its_own(memory):
     before = keys(memory)
-    for key, choice, verb in ((before[0], "n", "review"), (before[1], "n", "review"), (before[2], "y", "delete")):
+    for key, choice, verb in (
+        (before[0], "n", "review"),
+        (before[1], "n", "review"),
+        (before[2], "y", "delete"),
+    ):
         memory.decide(key, choice)
         assert memory.log(limit=1)[0].verb == verb
     assert keys(memory) == []
@@ -78,9 +84,14 @@ def test_questions_come_in_pages(memory):
 
 @pytest.mark.parametrize(
     ("key", "choice", "error"),
-    [("delete:none", "y", errors.NotFound), ("none", "y", errors.NotFound), ("", "y", errors.NotFound),
-     (None, "x", errors.InvalidInput), (None, "", errors.InvalidInput)],
-)  # fmt: skip
+    [
+        ("delete:none", "y", errors.NotFound),
+        ("none", "y", errors.NotFound),
+        ("", "y", errors.NotFound),
+        (None, "x", errors.InvalidInput),
+        (None, "", errors.InvalidInput),
+    ],
+)
 def test_what_is_not_asked_cannot_be_answered(memory, key, choice, error):
     before = keys(memory)
     with pytest.raises(error):

@@ -20,7 +20,10 @@ pytestmark = pytest.mark.promise("001-17.7")
 @pytest.fixture
 def both(tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
     """One home, opened twice."""
-    with open_memory(tmp_path / "home", watch=False) as memory, open_memory(tmp_path / "home", watch=False) as other:
+    with (
+        open_memory(tmp_path / "home", watch=False) as memory,
+        open_memory(tmp_path / "home", watch=False) as other,
+    ):
         yield memory, other
 
 
@@ -32,7 +35,8 @@ def test_a_note_that_another_process_removes_in_the_middle_of_a_search_disturbs_
     for number in range(3):
         memory.write(Draft(f"green tea, cup {number}", project="notes", title=f"Cup {number}"))
     other.sync()
-    real, asked = searching.infos, []
+    real = searching.infos
+    asked = []
 
     def interrupted(*arguments: Any) -> Any:
         if not asked:
@@ -40,7 +44,10 @@ def test_a_note_that_another_process_removes_in_the_middle_of_a_search_disturbs_
         return real(*arguments)
 
     monkeypatch.setattr(searching, "infos", interrupted)
-    found = memory.search("tea") if verb == "search" else memory.context_for("green tea")
+    if verb == "search":
+        found = memory.search("tea")
+    else:
+        found = memory.context_for("green tea")
     assert asked
     assert found if verb == "context_for" else found.total == 3
     monkeypatch.undo()
@@ -52,8 +59,11 @@ def test_a_memory_that_another_process_moves_to_its_category_is_still_found_by_w
     both: tuple[Memory, Memory], verb: str
 ) -> None:
     memory, other = both
-    one, two = (memory.write(Draft(text, project="categories")).id for text in ("green tea", "black tea"))
-    held, second = memory.memory_id(one), memory.memory_id(two)
+    one, two = (
+        memory.write(Draft(text, project="categories")).id for text in ("green tea", "black tea")
+    )
+    held = memory.memory_id(one)
+    second = memory.memory_id(two)
     Upkeep(other).change(other.memory_id(one), {"phase": "organized"}, "upgrade", category="skills")
     do: dict[str, Callable[[], Any]] = {
         "read": lambda: memory.read(held).category == "skills",
@@ -80,14 +90,18 @@ def test_what_another_program_writes_between_the_first_look_at_the_disk_and_the_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_memory(tmp_path / "home", watch=False) as memory:
-        hub, one, two = (memory.write(Draft(text, project="categories")).id for text in ("hub", "one", "two"))
+        hub, one, two = (
+            memory.write(Draft(text, project="categories")).id for text in ("hub", "one", "two")
+        )
         (place,) = (tmp_path / "home" / "categories").rglob("hub-*.md")
     with open_memory(tmp_path / "home", watch=False) as memory:
         look = memory.engine.catch_up
 
         def interrupted() -> None:
             look()
-            place.write_text(place.read_text().replace("version: 1\n", f"version: 1\nlinks:\n  - {one}\n"))
+            place.write_text(
+                place.read_text().replace("version: 1\n", f"version: 1\nlinks:\n  - {one}\n")
+            )
 
         monkeypatch.setattr(memory.engine, "catch_up", interrupted)
         assert memory.link(hub, two)

@@ -1,4 +1,6 @@
-"""The verbs of upkeep: whole records, keys and categories, merging, folding counts (contract 001, 2 and 5)."""
+"""The verbs of upkeep: whole records, keys and categories, merging, folding counts (contract 001, 2
+and 5).
+"""
 
 from __future__ import annotations
 
@@ -43,26 +45,45 @@ def test_organizing_moves_the_file_and_keeps_every_other_byte(memory, upkeep):
     path = memory.home / "categories" / info.path
     path.write_bytes(path.read_bytes().replace(b"mine: kept", b"mine:   kept  # a comment"))
     info = memory.memory_id(info.id)
-    moved = upkeep.change(info, {"phase": "organized", "expires_at": None}, "upgrade", category="preferences")
+    moved = upkeep.change(
+        info, {"phase": "organized", "expires_at": None}, "upgrade", category="preferences"
+    )
     data = (memory.home / "categories" / moved.path).read_bytes()
     assert moved.path == info.path.replace("inbox/", "preferences/")
     assert not path.exists()
     assert b"mine:   kept  # a comment" in data
     assert b"dark mode\r\n- odd\n" in data
-    assert (moved.phase, moved.category, moved.expires, moved.id) == ("organized", "preferences", None, info.id)
+    assert (moved.phase, moved.category, moved.expires, moved.id) == (
+        "organized",
+        "preferences",
+        None,
+        info.id,
+    )
     memory.undo()
     assert memory.memory_id(info.id).path == info.path
 
 
 def test_merging_unites_what_both_have_and_the_merged_id_still_reads(home, memory, upkeep):
     home.put(ONE, "long text\nmore", "preferences", tags=("a", "B"), links=(TWO,), access_count=2)
-    home.put(TWO, "long text", "soul", tags=("b", "c"), access_count=3, created=datetime(2026, 5, 1, tzinfo=UTC),
-             links=(ONE,), further={"title": "Long"})  # fmt: skip
+    home.put(
+        TWO,
+        "long text",
+        "soul",
+        tags=("b", "c"),
+        access_count=3,
+        created=datetime(2026, 5, 1, tzinfo=UTC),
+        links=(ONE,),
+        further={"title": "Long"},
+    )
     home.put(THREE, "third", links=(TWO,))
     memory.read(TWO)
     upkeep.merge(memory.memory_id(ONE), memory.memory_id(TWO))
     survivor = memory.read(TWO, count=False)
-    assert (survivor.id, survivor.content, survivor.category) == (ONE, "long text\nmore", "preferences")
+    assert (survivor.id, survivor.content, survivor.category) == (
+        ONE,
+        "long text\nmore",
+        "preferences",
+    )
     assert (survivor.tags, survivor.links, survivor.access_count) == (("a", "B", "c"), (), 6)
     assert survivor.created == datetime(2026, 5, 1, tzinfo=UTC)
     assert further(survivor) == {"aliases": ["Long"], "merged": [TWO]}
@@ -113,7 +134,9 @@ def test_an_entry_of_kv_gets_its_count_and_the_time_of_its_last_recall(memory, u
 
 
 @pytest.mark.slow
-def test_reads_of_other_threads_and_processes_are_not_lost_while_the_log_is_folded(memory, upkeep, tmp_path):
+def test_reads_of_other_threads_and_processes_are_not_lost_while_the_log_is_folded(
+    memory, upkeep, tmp_path
+):
     info = remember(memory, "one", "people")
 
     def read():
@@ -134,7 +157,8 @@ def test_reads_of_other_threads_and_processes_are_not_lost_while_the_log_is_fold
 
 
 def test_of_two_memories_linked_by_a_job_both_must_be_as_they_were(memory, upkeep):
-    a, b = remember(memory, "a", "people"), remember(memory, "b", "people")
+    a = remember(memory, "a", "people")
+    b = remember(memory, "b", "people")
     memory.tag(b.id, add=["new"])
     with pytest.raises(Conflict):
         upkeep.link(a, b)
@@ -151,7 +175,12 @@ def test_what_is_derived_from_a_memory_is_linked_with_it_in_one_change(memory, u
     before = tree(memory.home)
     record = Record(ONE, "call Bob", "reminders", MOMENT, MOMENT)
     new, after = upkeep.derive(source, record, {"mine": ["x"]}, "remind")
-    assert (new.id, new.links, after.links, after.header["mine"]) == (ONE, (source.id,), (ONE,), ["x"])
+    assert (new.id, new.links, after.links, after.header["mine"]) == (
+        ONE,
+        (source.id,),
+        (ONE,),
+        ["x"],
+    )
     with pytest.raises(Exists):
         upkeep.derive(after, record, {}, "remind")
     with pytest.raises(Conflict):

@@ -24,7 +24,9 @@ def place(memory: Memory, path: str) -> Path:
 
 def test_several_files_are_one_change(memory: Memory, files: Files) -> None:
     change = files.put(
-        lambda: {"b.md": ("b", None), "x/a.md": ("a", None), ".hidden": ("h", None)}, "create", {"why": "x"}
+        lambda: {"b.md": ("b", None), "x/a.md": ("a", None), ".hidden": ("h", None)},
+        "create",
+        {"why": "x"},
     )
     assert change is not None
     assert (change.verb, change.path, change.details) == ("create", "code/a/b.md", {"why": "x"})
@@ -66,7 +68,9 @@ def test_a_file_that_changes_again_and_again_is_a_conflict(memory: Memory, files
     assert not place(memory, "new.md").exists()
 
 
-def test_a_place_that_is_taken_is_refused_and_nothing_is_written(memory: Memory, files: Files, tmp_path: Path) -> None:
+def test_a_place_that_is_taken_is_refused_and_nothing_is_written(
+    memory: Memory, files: Files, tmp_path: Path
+) -> None:
     files.put(lambda: {"a.md": ("one", None), "folder/b.md": ("b", None)}, "create")
     os.symlink("a.md", place(memory, "link.md"))
     os.symlink(tmp_path, place(memory, "away"))

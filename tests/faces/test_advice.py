@@ -22,14 +22,20 @@ BANK = {"bank_type": "project", "bank_id": "p", "content": "x"}
 FAILING: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "memory": [
         ("memory", {"command": "view", "path": "/memories/none.md"}),
-        ("memory", {"command": "str_replace", "path": "/memories/none.md", "old_str": "a", "new_str": "b"}),
+        (
+            "memory",
+            {"command": "str_replace", "path": "/memories/none.md", "old_str": "a", "new_str": "b"},
+        ),
         ("memory", {"command": "rename", "old_path": "/memories/none", "new_path": "/memories/b"}),
     ],
     "notes": [
         ("read_note", {"identifier": "none"}),
         ("write_note", {"title": "A", "content": "y", "directory": ""}),
         ("search_notes", {"query": "x", "project": "nowhere"}),
-        ("edit_note", {"identifier": "A", "operation": "find_replace", "find_text": "q", "content": "y"}),
+        (
+            "edit_note",
+            {"identifier": "A", "operation": "find_replace", "find_text": "q", "content": "y"},
+        ),
     ],
     "graph": [
         ("memory_delete_entities", {"entityNames": ["A"], "project": "notes"}),
@@ -37,13 +43,22 @@ FAILING: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("memory_create_relations", {"relations": [PAIR], "project": "notes"}),
         ("memory_add_observations", {"observations": [{"entityName": "none", "contents": ["x"]}]}),
     ],
-    "bank": [("update", {**BANK, "target_file": "../x.md"}), ("update", {**BANK, "operation": "rub"})],
-    "kv": [("memory_recall", {"key": "none"}), ("memory_forget", {"key": "none"}), ("memory_remember", {"key": " "})],
-    "agent": [
-        ("memory_read", {"id": "none"}), ("memory_delete", {"id": "none"}),
-        ("memory_tag", {"id": "none", "add": ["x"]}), ("memory_search", {"query": ""}),
+    "bank": [
+        ("update", {**BANK, "target_file": "../x.md"}),
+        ("update", {**BANK, "operation": "rub"}),
     ],
-}  # fmt: skip
+    "kv": [
+        ("memory_recall", {"key": "none"}),
+        ("memory_forget", {"key": "none"}),
+        ("memory_remember", {"key": " "}),
+    ],
+    "agent": [
+        ("memory_read", {"id": "none"}),
+        ("memory_delete", {"id": "none"}),
+        ("memory_tag", {"id": "none", "add": ["x"]}),
+        ("memory_search", {"query": ""}),
+    ],
+}
 OWN = {
     "memory": ("memory", {"command": "view", "path": "/memories/a.md"}),
     "graph": ("memory_create_entities", {"entities": [NODE]}),
@@ -59,12 +74,16 @@ def names_of(toolset: str, settings: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("toolset", faces.TOOLSETS)
-def test_no_error_of_a_toolset_alone_names_a_tool_it_does_not_serve(tmp_path: Path, toolset: str) -> None:
+def test_no_error_of_a_toolset_alone_names_a_tool_it_does_not_serve(
+    tmp_path: Path, toolset: str
+) -> None:
     with open_memory(tmp_path / "home", watch=False) as memory:
         served = faces.registry([toolset], memory.settings)
         assert [*served.tools] == faces.TOOLS[toolset].split()
         every = {name for names in faces.TOOLS.values() for name in names.split()}
-        strange = re.compile(rf"\b({'|'.join(name for name in every - set(served.tools) if '_' in name)})\b")
+        strange = re.compile(
+            rf"\b({'|'.join(name for name in every - set(served.tools) if '_' in name)})\b"
+        )
         faces.registry(["notes"], memory.settings).call(
             memory, "write_note", {"title": "A", "content": "x", "directory": ""}
         )
@@ -82,8 +101,16 @@ def test_every_advice_of_the_engine_is_known_so_that_it_can_be_reworded(tmp_path
     for place in (place for each in layers for place in sorted(SOURCE.glob(each))):
         tree = ast.parse(place.read_text("utf-8"))
         told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told]
-        found += [node.value for node in constants if isinstance(node.value, str) and tool.search(node.value)]
+        constants = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and id(node) not in told
+        ]
+        found += [
+            node.value
+            for node in constants
+            if isinstance(node.value, str) and tool.search(node.value)
+        ]
     text = "\n".join(found)
     assert [each for each in ADVICE if each.strip() not in text] == []
     for sentence in ADVICE:
@@ -93,14 +120,19 @@ def test_every_advice_of_the_engine_is_known_so_that_it_can_be_reworded(tmp_path
 
 def test_advice_is_kept_where_its_tool_is_served(tmp_path: Path) -> None:
     with open_memory(tmp_path / "home", watch=False) as memory:
-        for toolsets, end in ((["graph", "notes"], "; use delete_note"), (["graph"], " and are not deleted here")):
+        for toolsets, end in (
+            (["graph", "notes"], "; use delete_note"),
+            (["graph"], " and are not deleted here"),
+        ):
             call = ("memory_delete_entities", {"entityNames": ["A"], "project": "notes"})
             text = faces.registry(toolsets, memory.settings).call(memory, *call).text
             assert text == f'Entities of project "notes" are notes{end}'
 
 
 @pytest.mark.parametrize("toolset", OWN)
-def test_an_access_without_a_toolsets_project_says_so_in_one_sentence(tmp_path: Path, toolset: str) -> None:
+def test_an_access_without_a_toolsets_project_says_so_in_one_sentence(
+    tmp_path: Path, toolset: str
+) -> None:
     open_memory(tmp_path / "home", watch=False).close()
     with open_memory(tmp_path / "home", watch=False, only=("notes",)) as memory:
         reply = faces.registry([toolset], memory.settings).call(memory, *OWN[toolset])

@@ -1,7 +1,9 @@
-"""What one agent is told does not depend on another agent's private notes: random calls over all faces, in twin homes.
+"""What one agent is told does not depend on another agent's private notes: random calls over all
+faces, in twin homes.
 
-The homes differ in Bob's notes alone; Alice makes the same calls in both, and every answer must be the same but for
-ids, times, numbers of changes and scores. Bob's names hold words that stand nowhere else.
+The homes differ in Bob's notes alone; Alice makes the same calls in both, and every answer must be
+the same but for ids, times, numbers of changes and scores. Bob's names hold words that stand
+nowhere else.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ SHARED = {
 
 
 class Calls:
-    """Random calls of all tools, the same for the same seed. Alice guesses Bob's names where she only reads."""
+    """Random calls of all tools, the same for the same seed. Alice guesses Bob's names where she
+    only reads.
+    """
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
@@ -72,77 +76,190 @@ class Calls:
         return self.random.choice([*WORDS, *CANARIES])
 
     def text(self) -> str:
-        link = self.random.choice(["", f" [[{self.guess()}]]", f"\n- links_to [[{self.word()}]]", f" #{self.word()}"])
+        link = self.random.choice(
+            ["", f" [[{self.guess()}]]", f"\n- links_to [[{self.word()}]]", f" #{self.word()}"]
+        )
         return " ".join(self.word() for _ in range(3)) + link + "\n"
 
     def path(self) -> str:
         places = ["shared/", "", f"{self.word()}/", "quokka/", "pangolin/", "pangolin/deep/", "./"]
-        return self.random.choice(places) + self.guess() + self.random.choice([".md", ".txt", "", "/"])
+        return (
+            self.random.choice(places) + self.guess() + self.random.choice([".md", ".txt", "", "/"])
+        )
 
     def place(self) -> str:
         """A path Alice may write: never one of Bob's."""
         return f"{self.random.choice(['shared', 'mine', self.word()])}/{self.word()}-{self.random.randrange(20)}.md"
 
     def name(self) -> str:
-        some = ["notes/shared/amber", "amber", "narwhal title", "quokka plan", "11111111", "2111", "notes/pangolin",
-                "memory://notes/shared/ember", "memory://notes/*", "Quokka", "31111111-2222-4333-8444-555566667777",
-                "memories/quokka/narwhal"]  # fmt: skip
+        some = [
+            "notes/shared/amber",
+            "amber",
+            "narwhal title",
+            "quokka plan",
+            "11111111",
+            "2111",
+            "notes/pangolin",
+            "memory://notes/shared/ember",
+            "memory://notes/*",
+            "Quokka",
+            "31111111-2222-4333-8444-555566667777",
+            "memories/quokka/narwhal",
+        ]
         return self.random.choice([*some, self.guess(), self.path(), self.place()])
 
     def folder(self) -> str:
-        return self.random.choice(["", "/", "shared", "pangolin", "quokka", "mine", self.guess(), "pangolin/deep"])
+        return self.random.choice(
+            ["", "/", "shared", "pangolin", "quokka", "mine", self.guess(), "pangolin/deep"]
+        )
 
     def next(self) -> tuple[str, dict[str, Any]]:
-        pick, word, guess = self.random.choice, self.word(), self.guess()
+        pick = self.random.choice
+        word = self.word()
+        guess = self.guess()
         page = {"page": self.random.randint(1, 2), "page_size": self.random.randint(1, 5)}
-        project = pick([{}, {"project": pick(["notes", "memories", "categories", "graph", "kv", guess])}])
-        entity = {"name": f"{word} {self.random.randrange(9)}", "entityType": word, "observations": [self.text()]}
+        project = pick(
+            [{}, {"project": pick(["notes", "memories", "categories", "graph", "kv", guess])}]
+        )
+        entity = {
+            "name": f"{word} {self.random.randrange(9)}",
+            "entityType": word,
+            "observations": [self.text()],
+        }
         edge = {"from": guess, "to": word, "relationType": word}
         kv = {"namespace": pick(["shared", "mine"])}
         ns = pick([{}, {"namespace": pick(["shared", "mine", "quokka", guess])}])
-        bank = {"bank_type": pick(["global", "project", "code"]), "bank_id": pick(["mine", "other"])}
+        bank = {
+            "bank_type": pick(["global", "project", "code"]),
+            "bank_id": pick(["mine", "other"]),
+        }
         by = f"by:{pick(['bob', 'file', 'alice'])}"
         query = pick([word, guess, f"{word} {guess}", f"tag:{guess}", by, f"what is {guess}?"])
         calls: list[tuple[str, dict[str, Any]]] = [
-            ("memory", {"command": "view", "path": f"/memories/{pick([self.folder(), self.path()])}"}),
-            ("memory", {"command": "create", "path": f"/memories/{self.place()}", "file_text": self.text()}),
-            ("memory", {"command": "str_replace", "path": f"/memories/{self.path()}", "old_str": guess,
-             "new_str": word}),
-            ("memory", {"command": "insert", "path": f"/memories/{self.path()}", "insert_line": 0,
-             "insert_text": word}),
+            (
+                "memory",
+                {"command": "view", "path": f"/memories/{pick([self.folder(), self.path()])}"},
+            ),
+            (
+                "memory",
+                {
+                    "command": "create",
+                    "path": f"/memories/{self.place()}",
+                    "file_text": self.text(),
+                },
+            ),
+            (
+                "memory",
+                {
+                    "command": "str_replace",
+                    "path": f"/memories/{self.path()}",
+                    "old_str": guess,
+                    "new_str": word,
+                },
+            ),
+            (
+                "memory",
+                {
+                    "command": "insert",
+                    "path": f"/memories/{self.path()}",
+                    "insert_line": 0,
+                    "insert_text": word,
+                },
+            ),
             ("memory", {"command": "delete", "path": f"/memories/{self.path()}"}),
-            ("memory", {"command": "rename", "old_path": f"/memories/{self.path()}",
-             "new_path": f"/memories/{self.place()}"}),
-            ("write_note", {"title": f"{word} {self.random.randrange(20)}", "content": self.text(),
-             "directory": pick(["mine", "shared"]), "overwrite": pick([True, False])}),
+            (
+                "memory",
+                {
+                    "command": "rename",
+                    "old_path": f"/memories/{self.path()}",
+                    "new_path": f"/memories/{self.place()}",
+                },
+            ),
+            (
+                "write_note",
+                {
+                    "title": f"{word} {self.random.randrange(20)}",
+                    "content": self.text(),
+                    "directory": pick(["mine", "shared"]),
+                    "overwrite": pick([True, False]),
+                },
+            ),
             ("read_note", {"identifier": self.name(), **project}),
-            ("edit_note", {"identifier": pick([self.place(), "quokka plan", "11111111"]), "operation": "find_replace",
-             "content": word, "find_text": word}),
-            ("move_note", {"identifier": self.name(),
-             "destination_path": f"moved/{word}-{self.random.randrange(50)}.md"}),
-            ("move_note", {"identifier": self.folder(), "destination_path": f"to/{self.random.randrange(99)}",
-             "is_directory": True}),
+            (
+                "edit_note",
+                {
+                    "identifier": pick([self.place(), "quokka plan", "11111111"]),
+                    "operation": "find_replace",
+                    "content": word,
+                    "find_text": word,
+                },
+            ),
+            (
+                "move_note",
+                {
+                    "identifier": self.name(),
+                    "destination_path": f"moved/{word}-{self.random.randrange(50)}.md",
+                },
+            ),
+            (
+                "move_note",
+                {
+                    "identifier": self.folder(),
+                    "destination_path": f"to/{self.random.randrange(99)}",
+                    "is_directory": True,
+                },
+            ),
             ("delete_note", {"identifier": self.name()}),
             ("delete_note", {"identifier": self.folder(), "is_directory": True, **project}),
-            ("list_directory", {"dir_name": self.folder(), "depth": self.random.randint(1, 4), **page, **project}),
-            ("search_notes", {"query": query, **page, "search_type": pick(["text", "title", "permalink"])}),
+            (
+                "list_directory",
+                {"dir_name": self.folder(), "depth": self.random.randint(1, 4), **page, **project},
+            ),
+            (
+                "search_notes",
+                {"query": query, **page, "search_type": pick(["text", "title", "permalink"])},
+            ),
             ("search_notes", {"tags": [guess], "categories": [guess], **page}),
-            ("build_context", {"url": f"memory://{pick([self.name(), '*', 'notes/*'])}", "timeframe": "30d", **page}),
+            (
+                "build_context",
+                {
+                    "url": f"memory://{pick([self.name(), '*', 'notes/*'])}",
+                    "timeframe": "30d",
+                    **page,
+                },
+            ),
             ("recent_activity", {"timeframe": "30d", **page, **project}),
             ("list_memory_projects", {}),
             ("memory_create_entities", {"entities": [entity]}),
             ("memory_create_relations", {"relations": [{**edge, "from": word}]}),
-            ("memory_add_observations", {"observations": [{"entityName": pick([word, guess]),
-             "contents": [self.text()]}]}),
+            (
+                "memory_add_observations",
+                {"observations": [{"entityName": pick([word, guess]), "contents": [self.text()]}]},
+            ),
             ("memory_delete_entities", {"entityNames": [guess]}),
             ("memory_delete_relations", {"relations": [edge]}),
             ("memory_read_graph", {"limit": 5}),
             ("memory_search_nodes", {"query": guess, "limit": 5}),
             ("memory_open_nodes", {"names": [guess, "Quokka", word], "depth": 2}),
-            ("activate", {**bank, "bank_id": pick(["mine", "quokka"]) if bank["bank_type"] != "project" else "mine"}),
+            (
+                "activate",
+                {
+                    **bank,
+                    "bank_id": pick(["mine", "quokka"])
+                    if bank["bank_type"] != "project"
+                    else "mine",
+                },
+            ),
             ("list", pick([{}, {"bank_type": bank["bank_type"]}])),
-            ("update", {**bank, "content": self.text(), "target_file": f"{word}.md", "operation": pick(["append",
-             "replace"])}),
+            (
+                "update",
+                {
+                    **bank,
+                    "content": self.text(),
+                    "target_file": f"{word}.md",
+                    "operation": pick(["append", "replace"]),
+                },
+            ),
             ("memory_remember", {"key": word, "value": self.text(), **kv}),
             ("memory_recall", {"key": guess, **ns}),
             ("memory_forget", {"key": guess, **ns}),
@@ -150,12 +267,29 @@ class Calls:
             ("memory_list_namespaces", {}),
             ("memory_clear_namespace", {"namespace": pick(["mine", "quokka"])}),
             ("memory_stats", {}),
-            ("memory_write", {"content": self.text(), "category": pick(["inbox", "knowledge", "lessons"]),
-             "tags": word, "scope": pick(["global", "agent:alice", "agent:bob"])}),
-            ("memory_read", {"id": pick(["2111", "4111", "3111", "31111111-2222-4333-8444-555566667777"])}),
+            (
+                "memory_write",
+                {
+                    "content": self.text(),
+                    "category": pick(["inbox", "knowledge", "lessons"]),
+                    "tags": word,
+                    "scope": pick(["global", "agent:alice", "agent:bob"]),
+                },
+            ),
+            (
+                "memory_read",
+                {"id": pick(["2111", "4111", "3111", "31111111-2222-4333-8444-555566667777"])},
+            ),
             ("memory_delete", {"id": pick(["2111", "21111111-2222-4333-8444-555566667777"])}),
-            ("memory_list", {"limit": 5, **pick([{}, {"scope": pick(["agent:bob", "Agent:Bob"])},
-             {"category": "knowledge"}])}),
+            (
+                "memory_list",
+                {
+                    "limit": 5,
+                    **pick(
+                        [{}, {"scope": pick(["agent:bob", "Agent:Bob"])}, {"category": "knowledge"}]
+                    ),
+                },
+            ),
             ("agent:memory_search", {"query": guess}),
             ("memory_tag", {"id": pick(["2111", "3111"]), "add": word}),
             ("memory_smart_search", {"query": f"{guess} {word}"}),
@@ -166,12 +300,14 @@ class Calls:
             ("verb:completion", {"value": pick(["", "notes/", guess])}),
             ("verb:undo", {}),
             ("verb:prompt", {"topic": guess}),
-        ]  # fmt: skip
+        ]
         return pick(calls)
 
 
 class Home:
-    """A home as its agents see it: all toolsets, and the verbs behind resources, prompts, completions and commands."""
+    """A home as its agents see it: all toolsets, and the verbs behind resources, prompts,
+    completions and commands.
+    """
 
     def __init__(self, root: Path):
         self.root = root
@@ -190,7 +326,9 @@ class Home:
             except MemorandaError as error:
                 return [error.code, str(error)]
         own = tool.startswith("agent:") or tool not in self.all.tools
-        reply: Reply = (self.agent if own else self.all).call(memory, tool.removeprefix("agent:"), dict(arguments))
+        reply: Reply = (self.agent if own else self.all).call(
+            memory, tool.removeprefix("agent:"), dict(arguments)
+        )
         return [reply.text, reply.data, reply.is_error]
 
     def _verb(self, memory: Memory, verb: str, given: dict[str, Any]) -> Any:
@@ -208,7 +346,9 @@ class Home:
         template = self.all.templates[0]
         if verb == "template":
             return template.read(memory, {"project": "notes", "path": given["path"]})
-        return template.complete(memory, "path", given["value"], {"project": "notes"}) if template.complete else None
+        if template.complete:
+            return template.complete(memory, "path", given["value"], {"project": "notes"})
+        return None
 
     def settle(self, number: int) -> None:
         """Give all new files of a call the same times, which order what is listed."""
@@ -260,22 +400,38 @@ def fill(root: Path, *contents: dict[str, str]) -> None:
 
 def bobs(calls: Calls) -> tuple[str, dict[str, Any]]:
     """A call by which Bob keeps something to himself."""
-    canary, number = calls.random.choice(CANARIES), calls.random.randrange(50)
+    canary = calls.random.choice(CANARIES)
+    number = calls.random.randrange(50)
     body = f"{HEAD}---\n{canary} {calls.word()} [[{calls.word()}]]\n"
-    own = {"title": f"{canary} {number}", "content": body, "directory": calls.random.choice(["", "shared", canary])}
+    own = {
+        "title": f"{canary} {number}",
+        "content": body,
+        "directory": calls.random.choice(["", "shared", canary]),
+    }
     return calls.random.choice(
         [
             ("write_note", own),
             ("write_note", {**own, "project": "graph", "directory": ""}),
-            ("memory", {"command": "create", "path": f"/memories/{canary}/{number}.md", "file_text": body}),
-            ("memory_write", {"content": f"{canary} {calls.word()}", "scope": "agent:bob", "category": "knowledge"}),
+            (
+                "memory",
+                {"command": "create", "path": f"/memories/{canary}/{number}.md", "file_text": body},
+            ),
+            (
+                "memory_write",
+                {
+                    "content": f"{canary} {calls.word()}",
+                    "scope": "agent:bob",
+                    "category": "knowledge",
+                },
+            ),
         ]
     )
 
 
 @pytest.fixture
 def twins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Home, Home]]:
-    both, alone = tmp_path / "both/home", tmp_path / "alone/home"
+    both = tmp_path / "both/home"
+    alone = tmp_path / "alone/home"
     fill(both, SHARED, THEIRS)
     fill(alone, SHARED)
     homes = Home(both), Home(alone)
@@ -292,13 +448,17 @@ def fuzz(twins: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, seed: int, c
         answers = []
         for home in twins:
             ids = random.Random(f"{seed} {number}")
-            monkeypatch.setattr(uuid, "uuid4", lambda ids=ids: uuid.UUID(int=ids.getrandbits(128), version=4))
+            monkeypatch.setattr(
+                uuid, "uuid4", lambda ids=ids: uuid.UUID(int=ids.getrandbits(128), version=4)
+            )
             home.now = NOW + timedelta(seconds=number)
             answers.append(shown(home.answer("alice", tool, arguments), home.root))
             home.settle(number)
         if bob:
             theirs = itertools.count(10**30 + number * 1000)
-            monkeypatch.setattr(uuid, "uuid4", lambda theirs=theirs: uuid.UUID(int=next(theirs), version=4))
+            monkeypatch.setattr(
+                uuid, "uuid4", lambda theirs=theirs: uuid.UUID(int=next(theirs), version=4)
+            )
             before = twins[0].versions()
             twins[0].answer("bob", *bob)
             twins[0].settle(number)
@@ -310,7 +470,8 @@ def fuzz(twins: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, seed: int, c
     resources = [home.resources().replace(str(home.root), "HOME") for home in twins]
     assert resources[0] == resources[1]
     for path in THEIRS:
-        text = THEIRS[path].replace("links: [31111111-2222-4333-8444-555566667777]\n", "")  # it may be gone
+        # It may be gone
+        text = THEIRS[path].replace("links: [31111111-2222-4333-8444-555566667777]\n", "")
         assert (twins[0].root / path).read_text().endswith(text[-20:]), path
 
 

@@ -33,14 +33,18 @@ class Desk:
         self.db = self.index.connection
         self.ticks = 0
 
-    def note(self, path: str, text: str, project: str = "notes", at: datetime | None = None) -> Note:
+    def note(
+        self, path: str, text: str, project: str = "notes", at: datetime | None = None
+    ) -> Note:
         self.ticks += 1
         changed = at or START + timedelta(seconds=self.ticks)
         note = parse_note(text, project=project, path=path, changed=changed, born=None)
         note.etag = sha256(text.encode("utf-8", "replace")).hexdigest()
         return note
 
-    def put(self, path: str, text: str = "", project: str = "notes", at: datetime | None = None) -> int:
+    def put(
+        self, path: str, text: str = "", project: str = "notes", at: datetime | None = None
+    ) -> int:
         with self.index.transaction():
             return self._put(path, text, project, at)
 
@@ -52,15 +56,27 @@ class Desk:
 
     def _put(self, path: str, text: str, project: str, at: datetime | None) -> int:
         note = self.note(path, text, project, at)
-        return self.index.put(note, Stamp(len(text), int(note.changed.timestamp() * 1e9), self.ticks))
+        return self.index.put(
+            note, Stamp(len(text), int(note.changed.timestamp() * 1e9), self.ticks)
+        )
 
     def remove(self, path: str, project: str = "notes") -> bool:
         with self.index.transaction():
             return self.index.remove(project, path)
 
-    def search(self, text: str = "", *, viewer: str | None = None, limit: int = 100, offset: int = 0,
-               explain: bool = False, **filters: Any) -> Hits:  # fmt: skip
-        return self.index.search(Query(text, **filters), viewer=viewer, limit=limit, offset=offset, explain=explain)
+    def search(
+        self,
+        text: str = "",
+        *,
+        viewer: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        explain: bool = False,
+        **filters: Any,
+    ) -> Hits:
+        return self.index.search(
+            Query(text, **filters), viewer=viewer, limit=limit, offset=offset, explain=explain
+        )
 
     def asked(self, text: str, viewer: str | None = None) -> list[str]:
         """The paths a query in text form finds, best first."""
@@ -70,8 +86,15 @@ class Desk:
         """The paths a search finds, best first."""
         return [hit.note.path for hit in self.search(text, **more)]
 
-    def list(self, *, viewer: str | None = None, order: str = "changed", limit: int | None = None, offset: int = 0,
-             **filters: Any) -> list[str]:  # fmt: skip
+    def list(
+        self,
+        *,
+        viewer: str | None = None,
+        order: str = "changed",
+        limit: int | None = None,
+        offset: int = 0,
+        **filters: Any,
+    ) -> list[str]:
         infos, total = self.index.notes.listing(
             Query(**filters), viewer=viewer, order=order, limit=limit, offset=offset
         )
@@ -85,24 +108,40 @@ class Desk:
 
     def permalinks(self, project: str = "notes") -> dict[str, str]:
         rows = self.db.execute(
-            "select n.path, n.permalink from note n join project p on p.id = n.project where p.name = ?", (project,)
+            "select n.path, n.permalink from note n join project p on p.id = n.project where p.name = ?",
+            (project,),
         )
         return dict(rows.fetchall())
 
-    def leads(self, target: str, *, project: str = "notes", viewer: str | None = None, **more: Any) -> str:
+    def leads(
+        self, target: str, *, project: str = "notes", viewer: str | None = None, **more: Any
+    ) -> str:
         """The path a link leads to, else `unwritten` or `ambiguous`."""
         note = self.index.links.resolve(target, project=project, viewer=viewer, **more)
-        folder, target_project = more.get("folder", ""), more.get("target_project")
-        answer = Resolver(self.db, viewer).link(sqlite_text(target), project, folder, target_project, None)
+        folder = more.get("folder", "")
+        target_project = more.get("target_project")
+        answer = Resolver(self.db, viewer).link(
+            sqlite_text(target), project, folder, target_project, None
+        )
         assert (note is not None) == (answer.state == "resolved")
-        return note.path if note else answer.state
+        if note:
+            return note.path
+        return answer.state
 
-    def find(self, identifier: str, *, project: str | None = None, viewer: str | None = None) -> str:
-        return self.index.notes.find(identifier, project=project, default_project="notes", viewer=viewer).path
+    def find(
+        self, identifier: str, *, project: str | None = None, viewer: str | None = None
+    ) -> str:
+        return self.index.notes.find(
+            identifier, project=project, default_project="notes", viewer=viewer
+        ).path
 
-    def incoming(self, path: str, viewer: str | None = None, project: str = "notes", **more: Any) -> list[str]:
+    def incoming(
+        self, path: str, viewer: str | None = None, project: str = "notes", **more: Any
+    ) -> list[str]:
         edges = self.index.links.incoming(self.get(path, project), viewer, **more)
-        assert all(edge.direction == "in" and edge.state == "resolved" and edge.note for edge in edges)
+        assert all(
+            edge.direction == "in" and edge.state == "resolved" and edge.note for edge in edges
+        )
         return [edge.note.path for edge in edges if edge.note]
 
     def check(self) -> None:
@@ -110,16 +149,27 @@ class Desk:
         for table in WORD_TABLES:
             self.db.execute(f"insert into {table}({table}) values ('integrity-check')")
         notes = {row for (row,) in self.db.execute("select row from note")}
-        for table, column in (("text", "row"), ("note_fold", "note"), ("merged", "note"), ("link", "note")):
-            assert {row for (row,) in self.db.execute(f"select {column} from {table}")} <= notes, table
+        for table, column in (
+            ("text", "row"),
+            ("note_fold", "note"),
+            ("merged", "note"),
+            ("link", "note"),
+        ):
+            assert {row for (row,) in self.db.execute(f"select {column} from {table}")} <= notes, (
+                table
+            )
         assert {row for (row,) in self.db.execute("select row from text")} == notes
         for table in ("note_fts", "name_fts"):
-            assert {row for (row,) in self.db.execute(f"select id from {table}_docsize")} == notes, table
+            assert {
+                row for (row,) in self.db.execute(f"select id from {table}_docsize")
+            } == notes, table
         counted: Counter[tuple[object, ...]] = Counter()
         columns = "project, path, scope, coalesce(phase, ''), coalesce(category, '')"
         for project, path, *kind in self.db.execute(f"select {columns} from note"):
             parts = path.split("/")[:-1]
-            counted.update((project, "/".join(parts[:depth]), *kind) for depth in range(len(parts) + 1))
+            counted.update(
+                (project, "/".join(parts[:depth]), *kind) for depth in range(len(parts) + 1)
+            )
         assert {row[:5]: row[5] for row in self.db.execute("select * from tally")} == counted
         passages = self.db.execute("select coalesce(sum(passages), 0) from text").fetchone()[0]
         assert self.db.execute("select count(*) from passage").fetchone()[0] == passages
@@ -130,7 +180,9 @@ class Desk:
         for table in ("note", "text", "note_fold", "merged", "link", "passage", "tally"):
             assert self.db.execute(f"select count(*) from {table}").fetchone()[0] == 0, table
         for table in WORD_TABLES:
-            self.db.execute(f"create virtual table temp.{table}_words using fts5vocab(main, {table}, row)")
+            self.db.execute(
+                f"create virtual table temp.{table}_words using fts5vocab(main, {table}, row)"
+            )
             assert self.db.execute(f"select term from temp.{table}_words").fetchall() == [], table
             self.db.execute(f"drop table temp.{table}_words")
 

@@ -1,4 +1,6 @@
-"""What is asked of links has the same order in an index made anew, whose rows are others (contract 000b, 12.16)."""
+"""What is asked of links has the same order in an index made anew, whose rows are others (contract
+000b, 12.16).
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,17 @@ def answers(home: Path) -> object:
         with pytest.raises(Ambiguous) as ambiguous:
             memory.find("same")
         edges = [(each.type, each.note.path if each.note else "") for each in found.edges]
-        return [(each.note.path, each.depth, each.via) for each in found.reached], edges, ambiguous.value.candidates
+        return (
+            [(each.note.path, each.depth, each.via) for each in found.reached],
+            edges,
+            ambiguous.value.candidates,
+        )
 
 
 def test_notes_that_changed_at_once_stand_in_the_same_order(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    for name, text in NOTES.items():  # each is indexed by itself, in this order
+    # Each is indexed by itself, in this order
+    for name, text in NOTES.items():
         put(home / "notes" / name, text)
         os.utime(home / "notes" / name, (STAMP, STAMP))
         with open_memory(home, watch=False) as memory:

@@ -14,10 +14,13 @@ from memoranda.index.search.chunks import chunk
 from memoranda.query import Query
 
 SMALL_TALK = [
-    "the weather was mild again and the bus was late", "we cooked soup and watched the rain for a while",
-    "somebody parked in front of our gate once more", "that reminds me to call the dentist on Friday",
-    "the neighbours have painted their fence a dull green", "our tram line is closed until the end of the month",
-]  # fmt: skip
+    "the weather was mild again and the bus was late",
+    "we cooked soup and watched the rain for a while",
+    "somebody parked in front of our gate once more",
+    "that reminds me to call the dentist on Friday",
+    "the neighbours have painted their fence a dull green",
+    "our tram line is closed until the end of the month",
+]
 
 
 def session(*said: str) -> str:
@@ -32,15 +35,28 @@ def asked(desk: Desk, text: str, **more: Any) -> list[Any]:
 
 @pytest.fixture
 def shelf(desk: Desk) -> Desk:
-    desk.put("one.md", "---\ndate: 2023-05-08\n---\n" + session("Mel: I bought a red canoe at the harbour market!"))
-    desk.put("two.md", "---\ndate: 2023-06-11\n---\n" + session("Ada: The canoe club meets on Mondays.",
-             "Mel: A market is held here.", "Ada: Red is not my colour."))  # fmt: skip
+    desk.put(
+        "one.md",
+        "---\ndate: 2023-05-08\n---\n"
+        + session("Mel: I bought a red canoe at the harbour market!"),
+    )
+    desk.put(
+        "two.md",
+        "---\ndate: 2023-06-11\n---\n"
+        + session(
+            "Ada: The canoe club meets on Mondays.",
+            "Mel: A market is held here.",
+            "Ada: Red is not my colour.",
+        ),
+    )
     desk.put("three.md", "---\ndate: 2023-07-01\n---\n" + session("Ada: My sister plays the oboe."))
     desk.put("short.md", "The harbour market opens at six, and a canoe lies on the quay.")
     return desk
 
 
-def test_a_long_note_with_one_perfect_passage_comes_before_one_with_scattered_words(shelf: Desk) -> None:
+def test_a_long_note_with_one_perfect_passage_comes_before_one_with_scattered_words(
+    shelf: Desk,
+) -> None:
     found = [hit.note.path for hit in asked(shelf, "Which red canoe did Mel buy at the market?")]
     assert found[0] == "one.md"
     assert found.index("one.md") < found.index("two.md")
@@ -54,7 +70,10 @@ def test_the_hit_shows_the_passage_with_its_speaker_and_its_line(shelf: Desk) ->
 
 
 def test_a_passage_knows_what_its_neighbour_says(desk: Desk) -> None:
-    desk.put("a.md", session("Ada: What did the painter from Leiden give you?", "Mel: An old oboe, I love it."))
+    desk.put(
+        "a.md",
+        session("Ada: What did the painter from Leiden give you?", "Mel: An old oboe, I love it."),
+    )
     desk.put("b.md", session("Ada: Is there any news?"))
     hit = asked(desk, "What was given to Mel by the painter from Leiden?")[0]
     assert hit.note.path == "a.md"
@@ -62,9 +81,16 @@ def test_a_passage_knows_what_its_neighbour_says(desk: Desk) -> None:
 
 
 def test_the_speaker_a_question_names_is_looked_for_within_a_note(desk: Desk) -> None:
-    desk.put("a.md", session("Ada: I keep a parrot in the kitchen.", "Mel: I keep a tortoise in the kitchen."))
-    assert asked(desk, "What does Mel keep in the kitchen?")[0].passage.startswith("Mel: I keep a tortoise")
-    assert asked(desk, "What does Ada keep in the kitchen?")[0].passage.startswith("Ada: I keep a parrot")
+    desk.put(
+        "a.md",
+        session("Ada: I keep a parrot in the kitchen.", "Mel: I keep a tortoise in the kitchen."),
+    )
+    assert asked(desk, "What does Mel keep in the kitchen?")[0].passage.startswith(
+        "Mel: I keep a tortoise"
+    )
+    assert asked(desk, "What does Ada keep in the kitchen?")[0].passage.startswith(
+        "Ada: I keep a parrot"
+    )
 
 
 def test_where_all_notes_are_short_no_passage_is_listed(desk: Desk) -> None:
@@ -75,26 +101,43 @@ def test_where_all_notes_are_short_no_passage_is_listed(desk: Desk) -> None:
 
 
 def test_a_wordy_turn_that_is_no_long_note_waits_for_its_place(desk: Desk) -> None:
-    turns = {f"n{number:02}.md": f"Ada: the market has a canoe, number {number}" for number in range(60)}
+    turns = {
+        f"n{number:02}.md": f"Ada: the market has a canoe, number {number}" for number in range(60)
+    }
     desk.put_all({"wordy.md": "Mel: a canoe " + "is so so so so " * 14, **turns})
-    hits = search.search(desk.db, Query("Which canoe does the market have?"), viewer=None, limit=61, explain=True)
-    shares = [sum(float(why.rsplit(" ", 1)[1]) for why in hit.why if why[-1].isdigit()) for hit in hits]
+    hits = search.search(
+        desk.db, Query("Which canoe does the market have?"), viewer=None, limit=61, explain=True
+    )
+    shares = [
+        sum(float(why.rsplit(" ", 1)[1]) for why in hit.why if why[-1].isdigit()) for hit in hits
+    ]
     assert hits[60].note.path == "wordy.md"
     assert shares == sorted(shares, reverse=True)
 
 
 def test_the_best_passage_of_a_very_long_note_is_found(desk: Desk) -> None:
-    desk.put("long.md", session() * 60 + "Mel: The spare key hangs behind the barometer.\n\n" + session() * 60)
+    desk.put(
+        "long.md",
+        session() * 60 + "Mel: The spare key hangs behind the barometer.\n\n" + session() * 60,
+    )
     desk.put("short.md", "A key is a thing. The spare wheel is behind the house.")
     hit = asked(desk, "Where does the spare key hang?")[0]
-    assert (hit.note.path, hit.passage) == ("long.md", "Mel: The spare key hangs behind the barometer.")
+    assert (hit.note.path, hit.passage) == (
+        "long.md",
+        "Mel: The spare key hangs behind the barometer.",
+    )
 
 
 def test_a_chinese_session_is_shown_by_the_turn_that_answers(desk: Desk) -> None:
     said = "今天天气不错，我们去公园走了走，顺便买了一些水果回来，晚上一起做饭。"
     chat = [f"{who}：{said}" for who in ("小李", "小王") * 6]
-    desk.put("a.md", "\n\n".join([*chat[:5], "小王：我把备用钥匙放在鞋柜最下面的抽屉里。", *chat[5:]] * 2))
-    assert asked(desk, "备用钥匙放在哪里？")[0].passage == "小王：我把备用钥匙放在鞋柜最下面的抽屉里。"
+    desk.put(
+        "a.md",
+        "\n\n".join([*chat[:5], "小王：我把备用钥匙放在鞋柜最下面的抽屉里。", *chat[5:]] * 2),
+    )
+    assert (
+        asked(desk, "备用钥匙放在哪里？")[0].passage == "小王：我把备用钥匙放在鞋柜最下面的抽屉里。"
+    )
 
 
 def test_dates_and_filters_count_for_long_notes_too(shelf: Desk) -> None:
@@ -114,7 +157,9 @@ def test_a_short_text_is_one_passage_and_a_conversation_is_cut_at_its_turns() ->
 
 
 def test_list_items_are_passages_and_the_heading_stays_with_the_first() -> None:
-    items = [f"- [fact] item number {number} says something of its own #tag" for number in range(14)]
+    items = [
+        f"- [fact] item number {number} says something of its own #tag" for number in range(14)
+    ]
     text = "## Facts\n" + "\n".join(items) + "\n"
     assert len(text) > SHORT
     pieces = [text[a:b] for a, b in chunk(text)]

@@ -30,7 +30,17 @@ def test_a_missing_index_is_made_for_the_owner_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["empty", "garbage", "truncated", "head", "schema", "version", "no table", "folder of the past"]
+    "damage",
+    [
+        "empty",
+        "garbage",
+        "truncated",
+        "head",
+        "schema",
+        "version",
+        "no table",
+        "folder of the past",
+    ],
 )
 def test_a_damaged_or_foreign_index_is_made_anew(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "index.db"
@@ -74,7 +84,8 @@ def test_where_no_file_can_be_made_the_index_is_one_in_memory(tmp_path: Path) ->
 def test_a_file_that_was_replaced_is_opened_anew_unless_it_is_pinned(tmp_path: Path) -> None:
     path = tmp_path / "index.db"
     one = filled(path)
-    before, identity = one.index.connection, one.index.identity
+    before = one.index.connection
+    identity = one.index.identity
     one.index.pin()
     path.rename(tmp_path / "away.db")
     two = Desk(path)
@@ -88,7 +99,11 @@ def test_a_file_that_was_replaced_is_opened_anew_unless_it_is_pinned(tmp_path: P
         desk.index.close()
 
 
-def test_a_merge_of_words_reads_no_table_whole_in_the_process_that_made_the_index(desk: Desk) -> None:
+def test_a_merge_of_words_reads_no_table_whole_in_the_process_that_made_the_index(
+    desk: Desk,
+) -> None:
     for table in WORD_TABLES:
-        plan = desk.db.execute(f"explain query plan delete from {table}_data where id >= 1 and id <= 2").fetchall()
+        plan = desk.db.execute(
+            f"explain query plan delete from {table}_data where id >= 1 and id <= 2"
+        ).fetchall()
         assert not [step for *_, step in plan if step.startswith("SCAN")], table

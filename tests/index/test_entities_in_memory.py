@@ -7,11 +7,22 @@ import random
 from index.conftest import Desk
 from memoranda.index.index import Index
 
-NAMES = ["Ada", "ADA", "Ada Lovelace", "東京", "x::y", "C#", "a/b", *(f"N {number}" for number in range(12))]
+NAMES = [
+    "Ada",
+    "ADA",
+    "Ada Lovelace",
+    "東京",
+    "x::y",
+    "C#",
+    "a/b",
+    *(f"N {number}" for number in range(12)),
+]
 VIEWERS = (None, "ann", "bob")
 
 
-def entity(name: str, *observations: str, relations: tuple[str, ...] = (), more: str = "type: thing") -> str:
+def entity(
+    name: str, *observations: str, relations: tuple[str, ...] = (), more: str = "type: thing"
+) -> str:
     lines = ["## Observations", *(f"- {each}" for each in observations), "## Relations", *relations]
     return f"---\ntitle: '{name}'\n{more}\n---\n" + "\n".join(lines) + "\n"
 
@@ -21,17 +32,26 @@ def test_a_look_at_the_memory_and_one_at_the_index_find_the_same(desk: Desk) -> 
     headers = ("type: thing", "type: thing", "type: thing\nscope: agent:ann", "placeholder: true")
     for _ in range(30):
         for path in chance.sample(range(20), 4):
-            targets = chance.choices([*NAMES, "ghost", "GRAPH::N 3", "notes::Zed"], k=chance.randrange(5))
-            relations = tuple(f"- {chance.choice(('knows', 'is a'))} [[{target}]]" for target in targets)
-            text = entity(chance.choice(NAMES), "tea", relations=relations, more=chance.choice(headers))
+            targets = chance.choices(
+                [*NAMES, "ghost", "GRAPH::N 3", "notes::Zed"], k=chance.randrange(5)
+            )
+            relations = tuple(
+                f"- {chance.choice(('knows', 'is a'))} [[{target}]]" for target in targets
+            )
+            text = entity(
+                chance.choice(NAMES), "tea", relations=relations, more=chance.choice(headers)
+            )
             desk.put(f"{path}.md", text, project="graph")
         desk.remove(f"{chance.randrange(20)}.md", project="graph")
-        fresh = Index(desk.path)  # it has nothing in memory yet, so it looks names up
+        # It has nothing in memory yet, so it looks names up
+        fresh = Index(desk.path)
         for viewer in VIEWERS:
             remembering = desk.index.entities
             remembering.all(viewer)
             for names in ({"Ada"}, {"ghost", "notes::Zed", "x::y"}, set(NAMES)):
-                assert remembering.relations_at(names, viewer) == fresh.entities.relations_at(names, viewer)
+                assert remembering.relations_at(names, viewer) == fresh.entities.relations_at(
+                    names, viewer
+                )
         for viewer in VIEWERS:
             assert remembering.relations(viewer) == fresh.entities.relations(viewer)
             assert remembering.matching("tea", viewer) == fresh.entities.matching("tea", viewer)
@@ -49,7 +69,11 @@ def test_once_the_last_entity_is_gone_nothing_is_left(desk: Desk) -> None:
 def test_what_no_text_can_hold_finds_no_entity(desk: Desk) -> None:
     for name in ("Ada", "Bob", "Eve"):
         desk.put(f"{name}.md", entity(name, "tea"), project="graph")
-    assert desk.index.entities.matching("\udfff", None) == desk.index.entities.matching("\udfffbob", None) == []
+    assert (
+        desk.index.entities.matching("\udfff", None)
+        == desk.index.entities.matching("\udfffbob", None)
+        == []
+    )
 
 
 def test_what_a_transaction_that_failed_had_put_in_is_forgotten(desk: Desk) -> None:

@@ -42,8 +42,13 @@ def test_all_passages_together_keep_to_the_space(shelf: Desk) -> None:
 
 
 def test_other_projects_and_scopes_stay_out(shelf: Desk) -> None:
-    assert {path for path, _ in asked(shelf, "whose gift was the horse?")} == {"secret.md", "june.md"}
-    assert {path for path, _ in asked(shelf, "whose gift was the horse?", viewer="bob")} == {"june.md"}
+    assert {path for path, _ in asked(shelf, "whose gift was the horse?")} == {
+        "secret.md",
+        "june.md",
+    }
+    assert {path for path, _ in asked(shelf, "whose gift was the horse?", viewer="bob")} == {
+        "june.md"
+    }
     assert asked(shelf, "whose gift was the horse?", projects=["vault"]) == []
 
 
@@ -70,26 +75,39 @@ def test_what_says_the_same_comes_once(desk: Desk) -> None:
     desk.put("other.md", "The spare key to the shed was lost in May.")
     passages = [passage for _, passage in asked(desk, "Where is the spare key?")]
     assert len(passages) == 2
-    assert set(passages) == {"The spare key hangs behind the barometer.", "The spare key to the shed was lost in May."}
+    assert set(passages) == {
+        "The spare key hangs behind the barometer.",
+        "The spare key to the shed was lost in May.",
+    }
 
 
 def test_what_differs_in_a_number_only_is_no_repetition(desk: Desk) -> None:
     for rent in (900, 950):
-        desk.put(f"{rent}.md", f"The rent of our flat in the old town by the river is {rent} euros a month.")
+        desk.put(
+            f"{rent}.md",
+            f"The rent of our flat in the old town by the river is {rent} euros a month.",
+        )
     assert len(asked(desk, "How much is the rent of the flat?")) == 2
 
 
 def test_evidence_is_told_under_one_line_a_note(shelf: Desk) -> None:
-    text = format_evidence(find_evidence(shelf.db, "What did Mel paint in June 2023?", viewer=None, max_chars=900))
+    text = format_evidence(
+        find_evidence(shelf.db, "What did Mel paint in June 2023?", viewer=None, max_chars=900)
+    )
     assert text.startswith("(2023-06-11, notes/june)\n")
     assert len(text) <= 900
 
 
 def test_short_notes_of_one_folder_and_day_share_a_line(desk: Desk) -> None:
     for number, said in enumerate(("Ada: Where is the tent?", "Mel: The tent is in the attic.")):
-        desk.put(f"talk/turn-{number}.md", f"---\ndate: 2023-05-08\nsource: {said[:3]}\n---\n{said}")
+        desk.put(
+            f"talk/turn-{number}.md", f"---\ndate: 2023-05-08\nsource: {said[:3]}\n---\n{said}"
+        )
     text = format_evidence(find_evidence(desk.db, "Where is the tent?", viewer=None))
-    assert text == "(2023-05-08, notes/talk)\nturn-0: Ada: Where is the tent?\nturn-1: Mel: The tent is in the attic."
+    assert (
+        text
+        == "(2023-05-08, notes/talk)\nturn-0: Ada: Where is the tent?\nturn-1: Mel: The tent is in the attic."
+    )
 
 
 def test_a_title_the_address_does_not_say_stands_in_front(desk: Desk) -> None:
@@ -99,8 +117,12 @@ def test_a_title_the_address_does_not_say_stands_in_front(desk: Desk) -> None:
 
 
 def test_a_memory_is_called_by_the_beginning_of_its_id(desk: Desk) -> None:
-    desk.put("preferences/dark-12345678.md", "---\nid: 12345678-aaaa-4bbb-8ccc-1234567890ab\ncreated_at: "
-             "2023-05-08T10:00:00Z\n---\nPrefers dark mode.", project="categories")  # fmt: skip
+    desk.put(
+        "preferences/dark-12345678.md",
+        "---\nid: 12345678-aaaa-4bbb-8ccc-1234567890ab\ncreated_at: "
+        "2023-05-08T10:00:00Z\n---\nPrefers dark mode.",
+        project="categories",
+    )
     text = format_evidence(find_evidence(desk.db, "Which mode is preferred?", viewer=None))
     assert text == "(2023-05-08, categories/preferences)\n12345678: Prefers dark mode."
 
@@ -108,7 +130,9 @@ def test_a_memory_is_called_by_the_beginning_of_its_id(desk: Desk) -> None:
 def test_of_very_many_long_notes_each_gives_a_passage_not_its_beginning(desk: Desk) -> None:
     for number in range(30):
         filler = FILLER.replace("weather", f"weather w{number} x{number} y{number} z{number}")
-        desk.put(f"{number}.md", f"{filler * 6}\n\nThe spare key hangs behind the barometer.\n\n{filler}")
+        desk.put(
+            f"{number}.md", f"{filler * 6}\n\nThe spare key hangs behind the barometer.\n\n{filler}"
+        )
     found = asked(desk, "Where is the spare key?", max_chars=60_000)
     assert len({path for path, _ in found}) > 25
     assert all("spare key" in passage for _, passage in found)
@@ -118,7 +142,9 @@ def test_a_long_passage_that_differs_in_one_word_is_no_repetition(desk: Desk) ->
     words = " ".join(f"sentence{number}" for number in range(60))
     for month, city in (("january", "Berlin"), ("june", "Lisbon")):
         desk.put(f"{month}.md", f"Report: the customer office is in {city}. {words}")
-    found = " ".join(passage for _, passage in asked(desk, "In which cities has the customer office been?"))
+    found = " ".join(
+        passage for _, passage in asked(desk, "In which cities has the customer office been?")
+    )
     assert "Berlin" in found
     assert "Lisbon" in found
 
@@ -127,17 +153,30 @@ def test_notes_beside_a_folder_of_their_name_keep_their_titles(desk: Desk) -> No
     day = "---\ndate: 2026-01-02\n"
     desk.put("foo.md", f"{day}title: Completely other\n---\nThe heron nests in the reeds.")
     desk.put("foo/bar.md", f"{day}---\nThe heron left in autumn.")
-    text = format_evidence(find_evidence(desk.db, "When did the heron nest and leave?", viewer=None))
+    text = format_evidence(
+        find_evidence(desk.db, "When did the heron nest and leave?", viewer=None)
+    )
     assert "Completely other (2026-01-02, notes/foo)" in text
 
 
-def test_words_behind_what_is_read_of_a_note_are_not_put_down_to_its_last_passage(desk: Desk) -> None:
-    filler = "lorem ipsum dolor amet consectetur adipiscing elit eiusmod tempor incididunt labore magna aliqua " * 11
+def test_words_behind_what_is_read_of_a_note_are_not_put_down_to_its_last_passage(
+    desk: Desk,
+) -> None:
+    filler = (
+        "lorem ipsum dolor amet consectetur adipiscing elit eiusmod tempor incididunt labore magna aliqua "
+        * 11
+    )
     told = {60: "Warranty papers came.", 70: "Technician Halvorsen called.", 80: "It ends in Oslo."}
-    desk.put("log.md", "\n\n".join(
-        f"Paragraph {number}. The turbine was installed. {told.get(number, '')} {filler}" for number in range(95)
-    ))  # fmt: skip
-    for path, passage in asked(desk, "When does the turbine warranty with technician Halvorsen end in Oslo?"):
+    desk.put(
+        "log.md",
+        "\n\n".join(
+            f"Paragraph {number}. The turbine was installed. {told.get(number, '')} {filler}"
+            for number in range(95)
+        ),
+    )
+    for path, passage in asked(
+        desk, "When does the turbine warranty with technician Halvorsen end in Oslo?"
+    ):
         assert path == "log.md"
         number = int(passage.partition(".")[0].removeprefix("Paragraph "))
         assert number < 34 or "Halvorsen" in passage, passage[:40]

@@ -23,13 +23,20 @@ def shelf(desk: Desk) -> Desk:
         "---\ntype: Spec-Sheet\ntags: [UI, db/sql]\nstatus: Draft\nsource: mail\n---\n"
         "alpha word\n- [Fact] one #deep/tag\n",
     )
-    desk.put("b.md", "---\ntype: spec sheet\ntags: [ui]\nstatus: [open, done]\n---\nbeta word\n- [habit] two\n")
+    desk.put(
+        "b.md",
+        "---\ntype: spec sheet\ntags: [ui]\nstatus: [open, done]\n---\nbeta word\n- [habit] two\n",
+    )
     desk.put("c.md", "---\nscope: agent:ada\nsource: Mail\n---\ngamma word\n- three #ui\n")
     desk.put(
-        "skills/m.md", "---\nphase: organized\ncategory: skills\nsource: claude\n---\ndelta word", project="categories"
+        "skills/m.md",
+        "---\nphase: organized\ncategory: skills\nsource: claude\n---\ndelta word",
+        project="categories",
     )
     desk.put(
-        "inbox/n.md", "---\nphase: inbox\ncategory: inbox\nscope: agent:bob\n---\nepsilon word", project="categories"
+        "inbox/n.md",
+        "---\nphase: inbox\ncategory: inbox\nscope: agent:bob\n---\nepsilon word",
+        project="categories",
     )
     return desk
 
@@ -61,7 +68,11 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
     ({"after": START + timedelta(seconds=2)}, {"b.md", "c.md", "skills/m.md", "inbox/n.md"}),
     ({"before": START + timedelta(seconds=2)}, {"a.md"}),
     (
-        {"after": START + timedelta(seconds=2), "before": START + timedelta(seconds=4), "tags": ("ui",)},
+        {
+            "after": START + timedelta(seconds=2),
+            "before": START + timedelta(seconds=4),
+            "tags": ("ui",),
+        },
         {"b.md", "c.md"},
     ),
     ({"created_from": START + timedelta(seconds=4)}, {"skills/m.md", "inbox/n.md"}),
@@ -76,7 +87,11 @@ def test_an_agent_sees_global_notes_and_its_own_under_any_filter(
     shelf: Desk, filters: dict[str, Any], wanted: set[str]
 ) -> None:
     theirs = wanted - {"inbox/n.md"}
-    assert set(shelf.list(viewer="ada", **filters)) == set(shelf.found("word", viewer="ada", **filters)) == theirs
+    assert (
+        set(shelf.list(viewer="ada", **filters))
+        == set(shelf.found("word", viewer="ada", **filters))
+        == theirs
+    )
     assert shelf.search("word", viewer="ada", limit=1, **filters).total == len(theirs)
     assert set(shelf.list(viewer="eve", **filters)) == theirs - {"c.md"}
     assert shelf.search("", viewer="eve", limit=1, **filters).total == len(theirs - {"c.md"})
@@ -98,7 +113,9 @@ def test_case_is_folded_as_python_does_for_contains(desk: Desk) -> None:
 def test_lists_are_ordered_newest_first_and_ties_by_permalink(desk: Desk) -> None:
     def put(name: str, changed: int, created: int) -> None:
         desk.put(
-            f"{name}.md", f"---\ncreated_at: 2026-01-0{created}T00:00:00Z\n---\n", at=START + timedelta(days=changed)
+            f"{name}.md",
+            f"---\ncreated_at: 2026-01-0{created}T00:00:00Z\n---\n",
+            at=START + timedelta(days=changed),
         )
 
     for name, changed, created in (("b", 1, 3), ("a", 1, 1), ("c", 2, 2), ("d", 0, 3)):
@@ -116,27 +133,47 @@ def test_lists_are_ordered_newest_first_and_ties_by_permalink(desk: Desk) -> Non
 def test_a_filter_that_most_notes_pass_is_as_exact_as_a_rare_one(desk: Desk) -> None:
 
     def tags(number: int) -> str:
-        return "[most, some]" if number % 40 == 0 else "[most]" if number % 50 else "[few]"
+        if number % 40 == 0:
+            return "[most, some]"
+        if number % 50:
+            return "[most]"
+        return "[few]"
 
-    desk.put_all({f"{number:04}.md": f"---\ntags: {tags(number)}\n---\n" for number in range(5_400)})
+    desk.put_all(
+        {f"{number:04}.md": f"---\ntags: {tags(number)}\n---\n" for number in range(5_400)}
+    )
     most = [f"{number:04}.md" for number in range(5_399, -1, -1) if number % 50 or number % 40 == 0]
     assert desk.list(tags=("most",), limit=None) == most
     assert desk.list(tags=("most",), limit=70, offset=45) == most[45:115]
     assert desk.list(tags=("most",), limit=9, order="path", offset=100) == sorted(most)[100:109]
     assert desk.list(tags=("most",), limit=20, offset=len(most) - 5) == most[-5:]
-    assert desk.list(projects=("notes",), limit=3, offset=2_700) == ["2699.md", "2698.md", "2697.md"]
+    assert desk.list(projects=("notes",), limit=3, offset=2_700) == [
+        "2699.md",
+        "2698.md",
+        "2697.md",
+    ]
     assert desk.search("", tags=("most",)).total == len(most)
     assert desk.list(tags=("some",), limit=2) == ["5360.md", "5320.md"]
 
 
-def test_notes_since_a_time_are_counted_from_either_end_alike(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes_since_a_time_are_counted_from_either_end_alike(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(12):
-        scope = "---\nscope: agent:ada\n---\n" if number % 3 == 0 else ""
-        desk.put(f"{number}.md", f"{scope}text", project="vault", at=START + timedelta(hours=number))
+        if number % 3 == 0:
+            scope = "---\nscope: agent:ada\n---\n"
+        else:
+            scope = ""
+        desk.put(
+            f"{number}.md", f"{scope}text", project="vault", at=START + timedelta(hours=number)
+        )
     desk.put("other.md", "text", at=START + timedelta(hours=3))
 
     def totals(viewer: str | None) -> list[int]:
-        queries = (Query(projects=("vault",), after=START + timedelta(hours=hour)) for hour in range(-1, 14))
+        queries = (
+            Query(projects=("vault",), after=START + timedelta(hours=hour))
+            for hour in range(-1, 14)
+        )
         return [desk.index.notes.listing(each, viewer=viewer)[1] for each in queries]
 
     expected = [totals(viewer) for viewer in (None, "ada", "bob")]
@@ -156,7 +193,9 @@ def test_a_note_of_a_new_scope_written_in_between_stays_hidden(
     def interrupted(*arguments: object, **more: bool) -> object:
         found = real(*arguments, **more)  # type: ignore[arg-type]
         with other.transaction():
-            note = desk.note("b.md", "---\nscope: agent:eve\n---\na heron of eve\n", project="categories")
+            note = desk.note(
+                "b.md", "---\nscope: agent:eve\n---\na heron of eve\n", project="categories"
+            )
             other.put(note, Stamp(1, 1, 1))
         return found
 
@@ -165,6 +204,8 @@ def test_a_note_of_a_new_scope_written_in_between_stays_hidden(
     if module is listing:
         seen = [info.path for info in listing.listing(desk.db, query, viewer="bob")[0]]
     else:
-        seen = [one.note.path for one in search.smart_search(desk.db, "heron", query, viewer="bob").best]
+        seen = [
+            one.note.path for one in search.smart_search(desk.db, "heron", query, viewer="bob").best
+        ]
     other.close()
     assert seen == ["a.md"]

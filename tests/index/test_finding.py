@@ -21,19 +21,38 @@ def shelf(desk: Desk) -> Desk:
 
 @pytest.mark.parametrize(
     "identifier",
-    ["notes/specs/api-v2", "specs/api-v2", "memory://notes/specs/api-v2", "memory://specs/API%20%28v2%29.md",
-     "specs/API (v2).md", "notes/specs/API (v2).md", "notes/specs/API (v2)", "API (v2)",
-     "api (V2)", ID, ID[:8], ID[:20]],
-)  # fmt: skip
-def test_an_identifier_is_an_address_a_title_an_id_or_its_beginning(shelf: Desk, identifier: str) -> None:
+    [
+        "notes/specs/api-v2",
+        "specs/api-v2",
+        "memory://notes/specs/api-v2",
+        "memory://specs/API%20%28v2%29.md",
+        "specs/API (v2).md",
+        "notes/specs/API (v2).md",
+        "notes/specs/API (v2)",
+        "API (v2)",
+        "api (V2)",
+        ID,
+        ID[:8],
+        ID[:20],
+    ],
+)
+def test_an_identifier_is_an_address_a_title_an_id_or_its_beginning(
+    shelf: Desk, identifier: str
+) -> None:
     assert shelf.find(identifier) == "specs/API (v2).md"
 
 
 def test_the_default_project_then_the_named_one_then_all_others(shelf: Desk) -> None:
     assert shelf.find("plan") == "plan.md"
     assert shelf.index.notes.find("plan", default_project="notes", viewer=None).project == "notes"
-    assert shelf.index.notes.find("vault/plan", default_project="notes", viewer=None).project == "Vault"
-    assert shelf.index.notes.find("Vault/plan.md", default_project="notes", viewer=None).project == "Vault"
+    assert (
+        shelf.index.notes.find("vault/plan", default_project="notes", viewer=None).project
+        == "Vault"
+    )
+    assert (
+        shelf.index.notes.find("Vault/plan.md", default_project="notes", viewer=None).project
+        == "Vault"
+    )
     assert shelf.find("Only there") == "only/there.md"
     assert shelf.find("only/there.md") == "only/there.md"
 
@@ -77,18 +96,28 @@ def test_suggestions_name_nothing_the_caller_may_not_see(shelf: Desk) -> None:
     assert shelf.find("Quartz report", viewer="ada") == "private.md"
 
 
-@pytest.mark.parametrize("target", [ID, ID[:8], ID[:20], ID.upper(), f"vault/{ID}", "zettel-202401"])
-@pytest.mark.parametrize("claim", ["aliases: ['{}']", "title: '{}'", "permalink: '{}'", "merged: ['{}']", "path"])
+@pytest.mark.parametrize(
+    "target", [ID, ID[:8], ID[:20], ID.upper(), f"vault/{ID}", "zettel-202401"]
+)
+@pytest.mark.parametrize(
+    "claim", ["aliases: ['{}']", "title: '{}'", "permalink: '{}'", "merged: ['{}']", "path"]
+)
 def test_no_name_takes_over_the_id_of_another_note(desk: Desk, target: str, claim: str) -> None:
     identity = target if target.startswith("zettel") else ID
     desk.put("mine.md", f"---\nid: {identity}\n---\n", project="Vault")
-    desk.put(f"{target}.md" if claim == "path" else "theirs.md", f"---\n{claim.format(target)}\n---\n")
+    desk.put(
+        f"{target}.md" if claim == "path" else "theirs.md", f"---\n{claim.format(target)}\n---\n"
+    )
     assert desk.find(target) == "mine.md"
     assert desk.find(target.lower(), project="Vault") == "mine.md"
 
 
 def memory(desk: Desk, name: str, id: str, more: str = "", scope: str = "global") -> None:
-    desk.put(f"skills/{name}.md", f"---\nid: {id}\nscope: {scope}\n{more}---\n{name}", project="categories")
+    desk.put(
+        f"skills/{name}.md",
+        f"---\nid: {id}\nscope: {scope}\n{more}---\n{name}",
+        project="categories",
+    )
 
 
 def by_id(desk: Desk, text: str, viewer: str | None = None) -> str:

@@ -18,15 +18,20 @@ def reached(desk: Desk, path: str, depth: int = 1, **more: object) -> list[tuple
 
 
 def test_relations_come_in_the_order_of_the_file_with_their_state(desk: Desk) -> None:
-    desk.put("a.md", '- uses [[b]] (daily)\n- "was inspired by" [[Ghost]]\n\nText with [[b|shown]] and [[twin]].\n')
+    desk.put(
+        "a.md",
+        '- uses [[b]] (daily)\n- "was inspired by" [[Ghost]]\n\nText with [[b|shown]] and [[twin]].\n',
+    )
     desk.put("b.md")
     desk.put("x/twin.md")
     desk.put("y/twin.md")
     edges = desk.index.links.outgoing(desk.get("a.md"), None)
     assert [(edge.type, edge.target, edge.state, edge.context, edge.line) for edge in edges] == [
-        ("uses", "b", "resolved", "daily", 1), ("was inspired by", "Ghost", "unwritten", None, 2),
-        ("links_to", "b", "resolved", None, 4), ("links_to", "twin", "ambiguous", None, 4),
-    ]  # fmt: skip
+        ("uses", "b", "resolved", "daily", 1),
+        ("was inspired by", "Ghost", "unwritten", None, 2),
+        ("links_to", "b", "resolved", None, 4),
+        ("links_to", "twin", "ambiguous", None, 4),
+    ]
     assert edges[0].note == desk.get("b.md")
     assert edges[3].note is None
 
@@ -46,9 +51,20 @@ def test_backlinks_come_newest_first_and_only_from_links_that_really_lead_here(d
 
 def test_a_walk_goes_both_ways_breadth_first_each_note_once(desk: Desk) -> None:
     desk.put_all(
-        {"a.md": "[[b]]", "b.md": "- knows [[c]]\n", "c.md": "[[a]] [[d]]", "d.md": "", "e.md": "[[a]]", "f.md": ""}
+        {
+            "a.md": "[[b]]",
+            "b.md": "- knows [[c]]\n",
+            "c.md": "[[a]] [[d]]",
+            "d.md": "",
+            "e.md": "[[a]]",
+            "f.md": "",
+        }
     )
-    assert reached(desk, "a.md") == [("e.md", 1, "links_to"), ("c.md", 1, "links_to"), ("b.md", 1, "links_to")]
+    assert reached(desk, "a.md") == [
+        ("e.md", 1, "links_to"),
+        ("c.md", 1, "links_to"),
+        ("b.md", 1, "links_to"),
+    ]
     assert [one for one in reached(desk, "a.md", 5) if one[1] > 1] == [("d.md", 2, "links_to")]
     assert reached(desk, "f.md", 5) == []
 

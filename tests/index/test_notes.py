@@ -9,7 +9,15 @@ from index.conftest import Desk
 
 @pytest.fixture
 def tree(desk: Desk) -> Desk:
-    for path in ("top.md", "b/one.md", "b/two.md", "b/deep/three.md", "a/four.md", "ab/five.md", "文/六.md"):
+    for path in (
+        "top.md",
+        "b/one.md",
+        "b/two.md",
+        "b/deep/three.md",
+        "a/four.md",
+        "ab/five.md",
+        "文/六.md",
+    ):
         desk.put(path)
     desk.put("b/secret.md", "---\nscope: agent:ada\n---\n")
     desk.put("other.md", project="vault")
@@ -25,26 +33,52 @@ def entries(desk: Desk, folder: str = "", **more: object) -> list[tuple[str, int
 
 def test_folders_come_first_with_all_their_notes_then_notes_by_code_point(tree: Desk) -> None:
     assert entries(tree) == [("a", 1), ("ab", 1), ("b", 4), ("文", 1), ("top.md", None)]
-    assert entries(tree, "b") == [("b/deep", 1), ("b/one.md", None), ("b/secret.md", None), ("b/two.md", None)]
-    assert entries(tree, "/b/", viewer="eve") == [("b/deep", 1), ("b/one.md", None), ("b/two.md", None)]
+    assert entries(tree, "b") == [
+        ("b/deep", 1),
+        ("b/one.md", None),
+        ("b/secret.md", None),
+        ("b/two.md", None),
+    ]
+    assert entries(tree, "/b/", viewer="eve") == [
+        ("b/deep", 1),
+        ("b/one.md", None),
+        ("b/two.md", None),
+    ]
     assert entries(tree, "nowhere") == []
 
 
 def test_deeper_levels_pages_and_patterns(tree: Desk) -> None:
     assert entries(tree, depth=3) == [
-        ("a", 1), ("ab", 1), ("b", 4), ("b/deep", 1), ("文", 1), ("a/four.md", None), ("ab/five.md", None),
-        ("b/deep/three.md", None), ("b/one.md", None), ("b/secret.md", None), ("b/two.md", None), ("top.md", None),
+        ("a", 1),
+        ("ab", 1),
+        ("b", 4),
+        ("b/deep", 1),
+        ("文", 1),
+        ("a/four.md", None),
+        ("ab/five.md", None),
+        ("b/deep/three.md", None),
+        ("b/one.md", None),
+        ("b/secret.md", None),
+        ("b/two.md", None),
+        ("top.md", None),
         ("文/六.md", None),
-    ]  # fmt: skip
-    assert entries(tree, depth=9, glob="t*.md") == [("b/deep/three.md", None), ("b/two.md", None), ("top.md", None)]
+    ]
+    assert entries(tree, depth=9, glob="t*.md") == [
+        ("b/deep/three.md", None),
+        ("b/two.md", None),
+        ("top.md", None),
+    ]
     assert entries(tree, limit=2, offset=3) == [("文", 1), ("top.md", None)]
     assert tree.index.notes.directory("notes", viewer=None, limit=1)[1] == 5
 
 
 def test_all_notes_of_a_folder_whatever_their_scope(tree: Desk) -> None:
     assert [note.path for note in tree.index.notes.below("notes", "b")] == [
-        "b/deep/three.md", "b/one.md", "b/secret.md", "b/two.md"
-    ]  # fmt: skip
+        "b/deep/three.md",
+        "b/one.md",
+        "b/secret.md",
+        "b/two.md",
+    ]
     assert len(tree.index.notes.below("notes", "")) == 8
 
 
@@ -55,7 +89,11 @@ def test_counts_are_those_of_what_the_caller_sees(tree: Desk) -> None:
     counts = tree.index.notes.counts(None)
     assert counts.projects == {"notes": 8, "vault": 1, "categories": 3}
     assert counts.categories == {("organized", "skills"): 1, ("inbox", "inbox"): 2}
-    assert (counts.total, tree.index.notes.counts("ada").total, tree.index.notes.counts("eve").total) == (12, 12, 10)
+    assert (
+        counts.total,
+        tree.index.notes.counts("ada").total,
+        tree.index.notes.counts("eve").total,
+    ) == (12, 12, 10)
 
 
 def matches(desk: Desk, address: str, **more: object) -> list[str]:
@@ -78,7 +116,10 @@ def test_a_star_stands_for_any_run_of_characters_in_permalinks(tree: Desk) -> No
 def test_permalinks_are_completed_by_prefix(tree: Desk) -> None:
     inside = ["notes/b/deep/three", "notes/b/one", "notes/b/secret", "notes/b/two"]
     assert tree.index.notes.complete("notes/b/", None) == inside
-    assert tree.index.notes.complete("notes/b/", "eve", limit=2) == ["notes/b/deep/three", "notes/b/one"]
+    assert tree.index.notes.complete("notes/b/", "eve", limit=2) == [
+        "notes/b/deep/three",
+        "notes/b/one",
+    ]
     assert tree.index.notes.complete("", None, project="vault") == ["vault/other"]
     assert tree.index.notes.complete("文", None) == []
 
@@ -88,7 +129,9 @@ def test_ids_used_twice_and_warnings_are_reported(desk: Desk) -> None:
     desk.put("b.md", "---\nid: same\n---\n")
     desk.put("c.md", "---\n: [\n---\n")
     twice = desk.index.notes.duplicates()
-    assert {one: [note.path for note in notes] for one, notes in twice.items()} == {"same": ["a.md", "b.md"]}
+    assert {one: [note.path for note in notes] for one, notes in twice.items()} == {
+        "same": ["a.md", "b.md"]
+    }
     (warning,) = desk.index.notes.warnings()
     assert warning[:2] == ("notes", "c.md")
     assert warning[2][0].startswith("bad_frontmatter")

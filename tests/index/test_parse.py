@@ -13,7 +13,11 @@ TODAY = date(2026, 11, 21)
 
 
 def test_stop_words_leave_a_question_and_chinese_comes_in_pairs() -> None:
-    assert read_question("What did the painter buy in Leiden?").words == ("painter", "buy", "leiden")
+    assert read_question("What did the painter buy in Leiden?").words == (
+        "painter",
+        "buy",
+        "leiden",
+    )
     asked = read_question("用户喜欢深色模式吗？")
     assert asked.words == ("用户", "户喜", "喜欢", "欢深", "深色", "色模", "模式", "式吗")
     assert asked.weak == {"式吗"}, "what lies across a stop word says little"
@@ -29,21 +33,37 @@ def test_a_question_told_in_a_few_sentences_is_kept_whole() -> None:
     assert read_question(told + "Who sold it in the end?").words[:2] == ("mara", "wanted")
 
 
-@pytest.mark.parametrize(("text", "first", "last"), [
-    ("in June 2023", "2023-06-01", "2023-06-31"), ("on 8 May, 2023", "2023-05-08", "2023-05-08"),
-    ("on May 8th 2023", "2023-05-08", "2023-05-08"), ("2023-06", "2023-06-01", "2023-06-31"),
-    ("2023年5月8日", "2023-05-08", "2023-05-08"), ("in May", "05-01", "05-31"), ("in 2019", "2019-01-01", "2019-12-31"),
-    ("yesterday", "2026-11-20", "2026-11-20"), ("the day before yesterday", "2026-11-19", "2026-11-19"),
-    ("last week", "2026-11-09", "2026-11-15"), ("上周", "2026-11-09", "2026-11-15"),
-    ("this month", "2026-11-01", "2026-11-30"), ("last month", "2026-10-01", "2026-10-31"),
-    ("去年", "2025-01-01", "2025-12-31"), ("three days ago", "2026-11-18", "2026-11-18"),
-    ("3天前", "2026-11-18", "2026-11-18"), ("two weeks ago", "2026-11-04", "2026-11-10"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("in June 2023", "2023-06-01", "2023-06-31"),
+        ("on 8 May, 2023", "2023-05-08", "2023-05-08"),
+        ("on May 8th 2023", "2023-05-08", "2023-05-08"),
+        ("2023-06", "2023-06-01", "2023-06-31"),
+        ("2023年5月8日", "2023-05-08", "2023-05-08"),
+        ("in May", "05-01", "05-31"),
+        ("in 2019", "2019-01-01", "2019-12-31"),
+        ("yesterday", "2026-11-20", "2026-11-20"),
+        ("the day before yesterday", "2026-11-19", "2026-11-19"),
+        ("last week", "2026-11-09", "2026-11-15"),
+        ("上周", "2026-11-09", "2026-11-15"),
+        ("this month", "2026-11-01", "2026-11-30"),
+        ("last month", "2026-10-01", "2026-10-31"),
+        ("去年", "2025-01-01", "2025-12-31"),
+        ("three days ago", "2026-11-18", "2026-11-18"),
+        ("3天前", "2026-11-18", "2026-11-18"),
+        ("two weeks ago", "2026-11-04", "2026-11-10"),
+    ],
+)
 def test_the_days_a_question_names(text: str, first: str, last: str) -> None:
-    assert (first, last) in [(one.first, one.last) for one in periods(f"What happened {text}?", TODAY)]
+    assert (first, last) in [
+        (one.first, one.last) for one in periods(f"What happened {text}?", TODAY)
+    ]
 
 
-@pytest.mark.parametrize("text", ["may I go", "a 13月", "32 things", "May be", "99999 years ago", "room 2023a"])
+@pytest.mark.parametrize(
+    "text", ["may I go", "a 13月", "32 things", "May be", "99999 years ago", "room 2023a"]
+)
 def test_what_names_no_day(text: str) -> None:
     assert periods(text, TODAY) == []
 

@@ -59,17 +59,29 @@ def test_a_word_is_spelled_as_titles_have_it_or_as_texts_do(memory: Memory) -> N
     for number in range(5):
         memory.write(Draft(f"The kitchen has number {number}.", title=f"Room {number}"))
     memory.write(Draft("A man.", title="Kitchin family"))
-    titles, texts = Query("kitchn", search_type="title"), Query("kitchn")
+    titles = Query("kitchn", search_type="title")
+    texts = Query("kitchn")
     for query in (titles, texts, titles, texts):
         assert len(memory.search(query)) == (1 if query is titles else 6)
 
 
 def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> None:
-    home, question = tmp_path / "home", "What did Ann say about walnts?"
+    home = tmp_path / "home"
+    question = "What did Ann say about walnts?"
     with open_memory(home, agent="one") as one, open_memory(home, agent="two") as two:
-        one.write(Draft("Ann: I like walnuts.", title="Hers", folder="talk", date="2024-05-01", scope="agent:one"))
+        one.write(
+            Draft(
+                "Ann: I like walnuts.",
+                title="Hers",
+                folder="talk",
+                date="2024-05-01",
+                scope="agent:one",
+            )
+        )
         for number in range(2):
-            two.write(Draft("Ben: I like bread.", title=f"His {number}", folder="talk", date="2024-05-01"))
+            two.write(
+                Draft("Ben: I like bread.", title=f"His {number}", folder="talk", date="2024-05-01")
+            )
         for _ in range(2):
             hits = one.search(question)
             assert hits[0].note.title == "Hers"
@@ -80,9 +92,10 @@ def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> N
 
 def test_a_note_moved_to_another_folder_stands_with_those_there(memory: Memory) -> None:
     for folder, name, text in (
-        ("talk", "One", "Ann: I baked bread."), ("talk", "Two", "Ben: With what?"),
+        ("talk", "One", "Ann: I baked bread."),
+        ("talk", "Two", "Ben: With what?"),
         ("other", "Three", "Cleo: Walnuts."),
-    ):  # fmt: skip
+    ):
         memory.write(Draft(text, title=name, folder=folder, date="2024-05-01"))
     assert "Two" in found(memory, "What bread did Ann bake?")
     root = memory.project("notes").root

@@ -21,14 +21,18 @@ TALK = [
 
 
 def talk(desk: Desk, day: str = "2023-05-08", folder: str = "talk") -> None:
-    desk.put_all({
-        f"{folder}/{at}.md": f"---\nsource: {who}\ndate: {day}\n---\n{who}: {text}\n"
-        for at, (who, text) in enumerate(TALK)
-    })  # fmt: skip
+    desk.put_all(
+        {
+            f"{folder}/{at}.md": f"---\nsource: {who}\ndate: {day}\n---\n{who}: {text}\n"
+            for at, (who, text) in enumerate(TALK)
+        }
+    )
 
 
 def asked(desk: Desk, text: str, **more: object) -> list[str]:
-    return [hit.note.path for hit in search.search(desk.db, Query(text), viewer=None, limit=20, **more)]  # type: ignore[arg-type]
+    return [
+        hit.note.path for hit in search.search(desk.db, Query(text), viewer=None, limit=20, **more)
+    ]  # type: ignore[arg-type]
 
 
 def test_an_answer_that_holds_no_word_of_the_question_is_found_beside_it(desk: Desk) -> None:
@@ -37,28 +41,43 @@ def test_an_answer_that_holds_no_word_of_the_question_is_found_beside_it(desk: D
 
 
 FIRST = {
-    "what the named person said": ("What did Ada say about the kettle?", "Ada: a kettle is on the stove",
-                                   "Mel: a kettle is on the stove"),
-    "what the person named in its header said": ("What did Mel say about the kettle?",
-                                                 "---\nspeaker: Mel\n---\nThe kettle is on the stove.",
-                                                 "---\nspeaker: Ada\n---\nThe kettle is on the stove."),
-    "a statement before a question of the same words": ("does the red canoe leak?", "Ada: the red canoe leaks badly",
-                                                        "Mel: the red canoe leaks badly?"),
+    "what the named person said": (
+        "What did Ada say about the kettle?",
+        "Ada: a kettle is on the stove",
+        "Mel: a kettle is on the stove",
+    ),
+    "what the person named in its header said": (
+        "What did Mel say about the kettle?",
+        "---\nspeaker: Mel\n---\nThe kettle is on the stove.",
+        "---\nspeaker: Ada\n---\nThe kettle is on the stove.",
+    ),
+    "a statement before a question of the same words": (
+        "does the red canoe leak?",
+        "Ada: the red canoe leaks badly",
+        "Mel: the red canoe leaks badly?",
+    ),
     "of notes that stand alone the one that says a word more often": (
         "where is the canoe kept?",
         "The canoe leaks. We mend the canoe with tar, and the canoe floats again by evening.",
-        "The canoe leaks. We mend the roof with tar, and the cellar is dry again by evening."),
-    "what names a time, where somebody says it": ("When was the roof mended?", "Ada: the roof was mended last Tuesday",
-                                                  "Ada: the roof was mended by the neighbours"),
-}  # fmt: skip
+        "The canoe leaks. We mend the roof with tar, and the cellar is dry again by evening.",
+    ),
+    "what names a time, where somebody says it": (
+        "When was the roof mended?",
+        "Ada: the roof was mended last Tuesday",
+        "Ada: the roof was mended by the neighbours",
+    ),
+}
 
 
 @pytest.mark.parametrize(("text", "better", "worse"), FIRST.values(), ids=FIRST)
-def test_of_two_notes_the_better_answer_comes_first(desk: Desk, text: str, better: str, worse: str) -> None:
+def test_of_two_notes_the_better_answer_comes_first(
+    desk: Desk, text: str, better: str, worse: str
+) -> None:
     desk.put("a/1.md", better)
     desk.put("b/1.md", worse)
     assert asked(desk, text) == ["a/1.md", "b/1.md"]
-    desk.put("c/1.md", better)  # nor does it matter which was written first
+    # Nor does it matter which was written first
+    desk.put("c/1.md", better)
     desk.remove("a/1.md")
     assert asked(desk, text) == ["c/1.md", "b/1.md"]
 
@@ -85,7 +104,10 @@ def test_the_day_a_question_names_favours_its_notes(desk: Desk) -> None:
 
 def test_a_long_prompt_before_a_question_changes_nothing(desk: Desk) -> None:
     talk(desk)
-    prompt = "You are a careful assistant with an old kettle of rules; keep answers short and friendly. " * 23
+    prompt = (
+        "You are a careful assistant with an old kettle of rules; keep answers short and friendly. "
+        * 23
+    )
     assert len(prompt) > 2_000
     question = "What did Ada bring to the lake?"
     assert asked(desk, prompt + question) == asked(desk, question)
@@ -98,18 +120,25 @@ def test_explain_names_the_share_of_each_feature(desk: Desk) -> None:
     named = {why.split(" ")[0] for why in hit.why}
     assert {"words:", "words", "speaker", "timed", "relaxed"} <= named
     shares = [
-        float(why.split(" ")[1]) for why in hit.why if len(why.split(" ")) == 2 and why.split(" ")[1][-1].isdigit()
+        float(why.split(" ")[1])
+        for why in hit.why
+        if len(why.split(" ")) == 2 and why.split(" ")[1][-1].isdigit()
     ]
     assert sum(shares) == pytest.approx(hit.score, abs=0.01)
 
 
 def test_neighbours_do_not_bring_in_what_filters_or_scopes_keep_out(desk: Desk) -> None:
     talk(desk)
-    desk.put("talk/3.md", "---\nsource: Ada\ndate: 2023-05-08\nscope: agent:ada\n---\nAda: Yes! It is bright red.")
+    desk.put(
+        "talk/3.md",
+        "---\nsource: Ada\ndate: 2023-05-08\nscope: agent:ada\n---\nAda: Yes! It is bright red.",
+    )
     assert "talk/3.md" in desk.found("What color is the canoe?", viewer="ada")
     assert "talk/3.md" not in desk.found("What color is the canoe?", viewer="bob")
     assert desk.found("What color is the canoe?", projects=("elsewhere",)) == []
-    assert all(path == "talk/2.md" for path in desk.found("What color is the canoe?", contains="canoe"))
+    assert all(
+        path == "talk/2.md" for path in desk.found("What color is the canoe?", contains="canoe")
+    )
 
 
 def test_pages_of_a_question_put_together_are_the_whole_list(desk: Desk) -> None:
@@ -118,7 +147,11 @@ def test_pages_of_a_question_put_together_are_the_whole_list(desk: Desk) -> None
     question = "What did Ada bring to the lake with a kettle?"
     whole = desk.found(question, limit=100)
     assert len(set(whole)) == len(whole) == desk.search(question).total
-    pages = [path for offset in range(0, len(whole), 3) for path in desk.found(question, limit=3, offset=offset)]
+    pages = [
+        path
+        for offset in range(0, len(whole), 3)
+        for path in desk.found(question, limit=3, offset=offset)
+    ]
     assert pages == whole
 
 
@@ -126,14 +159,25 @@ def test_a_question_for_nothing_but_a_day_is_answered_by_the_notes_of_that_day(d
     for day in ("08", "09", "10"):
         desk.put(f"{day}.md", f"---\ndate: 2026-06-{day}\n---\nThe choir sang number {day}.")
     assert asked(desk, "What was yesterday?", today=date(2026, 6, 10)) == ["09.md"]
-    assert set(asked(desk, "What did I do this week?", today=date(2026, 6, 10))) == {"08.md", "09.md", "10.md"}
+    assert set(asked(desk, "What did I do this week?", today=date(2026, 6, 10))) == {
+        "08.md",
+        "09.md",
+        "10.md",
+    }
 
 
 def test_several_things_are_looked_for_in_several_conversations(desk: Desk) -> None:
-    said = {"08/0": "the canoe is a fine boat", "08/1": "the ferry is a fine boat, too", "09/0": "a raft, no boat"}
-    desk.put_all({
-        f"{place}.md": f"---\ndate: 2023-05-{place[:2]}\n---\nAda: {text}\n" for place, text in said.items()
-    })  # fmt: skip
+    said = {
+        "08/0": "the canoe is a fine boat",
+        "08/1": "the ferry is a fine boat, too",
+        "09/0": "a raft, no boat",
+    }
+    desk.put_all(
+        {
+            f"{place}.md": f"---\ndate: 2023-05-{place[:2]}\n---\nAda: {text}\n"
+            for place, text in said.items()
+        }
+    )
     one = desk.search("What fine boat is there?", explain=True)
     many = desk.search("What fine boats are there?", explain=True)
     assert not any(why.startswith("several") for hit in one for why in hit.why)
@@ -144,7 +188,13 @@ def test_several_things_are_looked_for_in_several_conversations(desk: Desk) -> N
 
 
 def test_what_a_note_loses_to_better_ones_of_its_conversation_has_an_end(desk: Desk) -> None:
-    desk.put_all({f"a/{at}.md": f"---\ndate: 2023-05-08\n---\nAda: boat number {at}" for at in range(12)})
-    found = search.search(desk.db, Query("What boats are there?"), viewer=None, limit=20, explain=True)
-    lost = [float(why.split(" ")[1]) for hit in found for why in hit.why if why.startswith("several ")]
+    desk.put_all(
+        {f"a/{at}.md": f"---\ndate: 2023-05-08\n---\nAda: boat number {at}" for at in range(12)}
+    )
+    found = search.search(
+        desk.db, Query("What boats are there?"), viewer=None, limit=20, explain=True
+    )
+    lost = [
+        float(why.split(" ")[1]) for hit in found for why in hit.why if why.startswith("several ")
+    ]
     assert sorted(lost) == sorted([-0.1, -0.2, -0.3, -0.4] + [-0.5] * 7)

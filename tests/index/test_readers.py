@@ -27,7 +27,9 @@ def vault(tmp_path: Path) -> Path:
     for number in range(NOTES):
         place = folder / f"part {number % 3}" / f"note {number}.md"
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(f"---\ntags: [t{number % 5}]\n---\n# Heading {number}\n\n- [fact] word{number} [[note 1]]\n")
+        place.write_text(
+            f"---\ntags: [t{number % 5}]\n---\n# Heading {number}\n\n- [fact] word{number} [[note 1]]\n"
+        )
     (folder / "long.md").write_text("a passage about herons\n\n" * 2_000)
     (folder / "same.md").write_text("one")
     (folder / "Same.md").write_text("two")
@@ -60,7 +62,10 @@ def test_the_index_is_the_same_whoever_read_the_files(
 ) -> None:
     started: list[Any] = []
     popen = subprocess.Popen
-    monkeypatch.setattr("subprocess.Popen", lambda *args, **more: started.append(popen(*args, **more)) or started[-1])
+    monkeypatch.setattr(
+        "subprocess.Popen",
+        lambda *args, **more: started.append(popen(*args, **more)) or started[-1],
+    )
     synced(tmp_path / "a", vault).close()
     assert len(started) == 2
     assert all(process.returncode is not None for process in started), "they ended with the sync"
@@ -82,7 +87,9 @@ def test_the_journal_says_who_wrote_what_others_read(tmp_path: Path) -> None:
         assert {each.who for each in before} == {"agent:ada"}
 
 
-OTHER_VERSION = readers._PROGRAM.replace("; answer", "; answer.__globals__['SCHEMA_VERSION'] = 0; answer")
+OTHER_VERSION = readers._PROGRAM.replace(
+    "; answer", "; answer.__globals__['SCHEMA_VERSION'] = 0; answer"
+)
 NO_ANSWER = "import os; os.read(0, 100); os.write(1, b'no pickle')"
 
 

@@ -18,7 +18,9 @@ def test_a_whole_path_is_not_taken_for_the_slug_of_another_note(desk: Desk) -> N
     assert desk.leads("notes/a-b") == "z.md"
 
 
-@pytest.mark.parametrize("title", ["🎉", "->", "C++", "深色模式", "Ünï", "a/b", "x" * 150, "?", "№ 5"])
+@pytest.mark.parametrize(
+    "title", ["🎉", "->", "C++", "深色模式", "Ünï", "a/b", "x" * 150, "?", "№ 5"]
+)
 def test_odd_titles_are_linked_by_themselves(desk: Desk, title: str) -> None:
     desk.put("n1.md", f"---\ntitle: {title!r}\npermalink: p1\n---\n")
     desk.put("n2.md", "---\ntitle: '💥'\npermalink: p2\n---\n")
@@ -27,7 +29,9 @@ def test_odd_titles_are_linked_by_themselves(desk: Desk, title: str) -> None:
     assert desk.incoming("n1.md") == ["from.md"]
 
 
-@pytest.mark.parametrize("target", ["", " ", "/", ".", "..", "./", "../", "#", "nothing", "a" * 3000, "\ud800"])
+@pytest.mark.parametrize(
+    "target", ["", " ", "/", ".", "..", "./", "../", "#", "nothing", "a" * 3000, "\ud800"]
+)
 def test_targets_that_mean_nothing_are_unwritten(desk: Desk, target: str) -> None:
     desk.put("a.md")
     assert desk.leads(target) == "unwritten"
@@ -37,7 +41,9 @@ def test_targets_that_mean_nothing_are_unwritten(desk: Desk, target: str) -> Non
 def test_memories_are_linked_by_their_first_line_title_alias_and_id(desk: Desk) -> None:
     desk.put("inbox/x.md", "# Dark mode is preferred\nsecond line", project="categories")
     desk.put(
-        "inbox/y.md", f"---\nid: {ID}\ntitle: Short\naliases: [Nick]\n---\nThe whole first line", project="categories"
+        "inbox/y.md",
+        f"---\nid: {ID}\ntitle: Short\naliases: [Nick]\n---\nThe whole first line",
+        project="categories",
     )
     for target in ("# Dark mode is preferred", "dark mode IS preferred", "Dark mode is preferred"):
         assert desk.leads(target, project="categories") == "inbox/x.md", target
@@ -58,7 +64,11 @@ def test_the_names_of_memories_are_cut_at_100_characters_on_both_sides(desk: Des
 def test_of_equal_memories_the_same_scope_comes_first_then_the_oldest(desk: Desk) -> None:
     def memory(name: str, scope: str, day: int) -> None:
         at = (START + timedelta(days=day)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        desk.put(f"skills/{name}.md", f"---\nscope: {scope}\ncreated_at: {at}\n---\nTwin", project="categories")
+        desk.put(
+            f"skills/{name}.md",
+            f"---\nscope: {scope}\ncreated_at: {at}\n---\nTwin",
+            project="categories",
+        )
 
     memory("new", "global", 9)
     memory("old", "global", 1)

@@ -35,62 +35,103 @@ SPELLED = {
 }
 FOUND: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
     "a word weighs most in the title": (
-        {"a.md": "lantern lantern lantern " + "filler words " * 40, "lantern.md": "Nothing about it here."},
+        {
+            "a.md": "lantern lantern lantern " + "filler words " * 40,
+            "lantern.md": "Nothing about it here.",
+        },
         {"lantern": ["lantern.md", "a.md"]},
     ),
     "a word weighs more in a heading than in a sentence": (
-        {"b.md": "## lantern\n\nmore text follows here\n", "a.md": "the lantern\n\nmore text follows here\n"},
+        {
+            "b.md": "## lantern\n\nmore text follows here\n",
+            "a.md": "the lantern\n\nmore text follows here\n",
+        },
         {"lantern": ["b.md", "a.md"]},
     ),
     "words match as prefixes, and whole words rank first, however many the others are": (
         {**VERSE, "many.md": "indexes indexed indexing indexer " * 20},
-        {"index": ["city/map.md", "many.md", "city/tram.md"], "indexi": ["many.md", "city/tram.md"]},
+        {
+            "index": ["city/map.md", "many.md", "city/tram.md"],
+            "indexi": ["many.md", "city/tram.md"],
+        },
     ),
     "very short words match whole words, unless there are none": (
-        {"a.md": "we use go here", "b.md": "the goat is golden", "c.md": "quartz"}, {"go": ["a.md"], "qu": ["c.md"]},
+        {"a.md": "we use go here", "b.md": "the goat is golden", "c.md": "quartz"},
+        {"go": ["a.md"], "qu": ["c.md"]},
     ),
     "`NOT` alone finds long notes too": (
-        {"long.md": "some words that repeat themselves\n\n" * 600}, {"NOT harbour": ["long.md"]},
+        {"long.md": "some words that repeat themselves\n\n" * 600},
+        {"NOT harbour": ["long.md"]},
     ),
     "a possessive is no beginning": ({"a.md": "the client sends it"}, {"client's": []}),
     "a possessive is found where it stands": (
-        {"a.md": "the client sends it", "b.md": "the client's book"}, {"client's": ["b.md"], "client’s": ["b.md"]},
+        {"a.md": "the client sends it", "b.md": "the client's book"},
+        {"client's": ["b.md"], "client’s": ["b.md"]},
     ),
     "Latin glued to Chinese is found by itself": (
         {"zh.md": "用户偏好深色模式，重跑qx7z后再部署。"},
-        {**{text: ["zh.md"] for text in ("qx7z", "重跑qx7z后", "跑qx7z", "qx7z后", "QX7")}, "跑qx8": []},
+        {
+            **{text: ["zh.md"] for text in ("qx7z", "重跑qx7z后", "跑qx7z", "qx7z后", "QX7")},
+            "跑qx8": [],
+        },
     ),
     "a star leaves out what begins with the word": (
-        VERSE, {
+        VERSE,
+        {
             "harbour OR hill NOT ind": ["hill.md", "city/tram.md", "sea.md"],
             "harbour OR hill NOT ind*": ["hill.md", "sea.md"],
         },
     ),
     "a sign before a word behind a quoted one begins no prefix": (
         {"a.md": "project starboard", "b.md": "project, and android nothing organ"},
-        {text: ["a.md"] for text in ('"project" *star', "project *starboard", '"project" NOT *nothing')},
+        {
+            text: ["a.md"]
+            for text in ('"project" *star', "project *starboard", '"project" NOT *nothing')
+        },
     ),
     "a path is found with and without its project": (
-        VERSE, {text: ["city/tram.md"] for text in ("city/tram", "notes/city/tram", "city/tram.md", '"city/tram.md"')},
+        VERSE,
+        {
+            text: ["city/tram.md"]
+            for text in ("city/tram", "notes/city/tram", "city/tram.md", '"city/tram.md"')
+        },
     ),
-    "a text pasted as a query finds something, whatever stands in it": (VERSE, {
-        'He said "nobody goes there" and did NOT OR WOULD never paint the lighthouse, nor any other tower': ["sea.md"],
-    }),
+    "a text pasted as a query finds something, whatever stands in it": (
+        VERSE,
+        {
+            'He said "nobody goes there" and did NOT OR WOULD never paint the lighthouse, nor any other tower': [
+                "sea.md"
+            ],
+        },
+    ),
     "two words that only begin like a question are not relaxed": (
-        SHORT_QUESTIONS, {text: [] for text in ("will Bob", "is plumber zebra NOT x", "Bob zebra", "can plumber")},
+        SHORT_QUESTIONS,
+        {text: [] for text in ("will Bob", "is plumber zebra NOT x", "Bob zebra", "can plumber")},
     ),
     "what is short, quoted or an operator is not spelled otherwise": (
-        SPELLED, {text: [] for text in ("henz", '"kuberntes"', "kuberntes OR zebra", "kuberntes NOT green", "egzs",
-                                        "xkubernetes")},
+        SPELLED,
+        {
+            text: []
+            for text in (
+                "henz",
+                '"kuberntes"',
+                "kuberntes OR zebra",
+                "kuberntes NOT green",
+                "egzs",
+                "xkubernetes",
+            )
+        },
     ),
     "words of a long text are not spelled otherwise": (
-        {"a.md": "We painted the canoe."}, {
+        {"a.md": "We painted the canoe."},
+        {
             "What about the canoo?": ["a.md"],
             f"What about the canoo {' '.join(f'filler{number}' for number in range(40))}?": [],
         },
     ),
     "a word some note holds is looked for as it is": (
-        {**SPELLED, "typo.md": "He wrote kuberntes again."}, {"kuberntes": ["typo.md"], "kuberntes green": []},
+        {**SPELLED, "typo.md": "He wrote kuberntes again."},
+        {"kuberntes": ["typo.md"], "kuberntes green": []},
     ),
     "a question finds other forms of a word, and longer words": (
         {"a.md": "She bought a bicycle.", "b.md": "The violinist stands in the corner."},
@@ -98,26 +139,34 @@ FOUND: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
     ),
     "a word of a question that no note holds is taken for one an edit away": (
         {"a.md": "The zeppelin flew over the lake."},
-        {f"which {word} was it?": ["a.md"] for word in ("zepelin", "zeppelni", "zeppelins", "zappelin")},
+        {
+            f"which {word} was it?": ["a.md"]
+            for word in ("zepelin", "zeppelni", "zeppelins", "zappelin")
+        },
     ),
     "a word of a question that notes hold is not taken for another": (
-        {"a.md": "The canoe is red.", "b.md": "The canon is loud."}, {"where is the canon now?": ["b.md"]},
+        {"a.md": "The canoe is red.", "b.md": "The canon is loud."},
+        {"where is the canon now?": ["b.md"]},
     ),
     "a question of stop words is asked as words": (
-        {"a.md": "to be or not to be"}, {"is it to be or not to be": [], "to be or not to be?": ["a.md"]},
+        {"a.md": "to be or not to be"},
+        {"is it to be or not to be": [], "to be or not to be?": ["a.md"]},
     ),
     "a word of a script SQLite cannot part is no error": (
-        {"a.md": "plain words here"}, {"what is a\U0001e900b of plain words?": ["a.md"]},
+        {"a.md": "plain words here"},
+        {"what is a\U0001e900b of plain words?": ["a.md"]},
     ),
     "a question with a phrase nobody holds is asked by its words": (
         {"a.md": "Ada told of the red canoe."},
         {'Who told of the "canoe made of gold"?': ["a.md"], '"canoe made of gold"': []},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("notes", "found"), FOUND.values(), ids=FOUND)
-def test_what_is_found_and_in_which_order(desk: Desk, notes: dict[str, str], found: dict[str, list[str]]) -> None:
+def test_what_is_found_and_in_which_order(
+    desk: Desk, notes: dict[str, str], found: dict[str, list[str]]
+) -> None:
     desk.put_all(notes)
     assert {text: desk.found(text) for text in found} == found
 
@@ -128,7 +177,9 @@ def verse(desk: Desk) -> Desk:
     return desk
 
 
-@pytest.mark.parametrize("text", ["OR", "AND", "NOT", "gulls OR", "OR gulls", "gulls AND", "gulls NOT", "OR OR OR"])
+@pytest.mark.parametrize(
+    "text", ["OR", "AND", "NOT", "gulls OR", "OR gulls", "gulls AND", "gulls NOT", "OR OR OR"]
+)
 def test_a_lone_operator_is_text(verse: Desk, text: str) -> None:
     word = {"OR": "or", "AND": "and", "NOT": "not"}
     wanted = [word.get(part, part) for part in text.split()]
@@ -148,11 +199,21 @@ def test_no_hit_for_three_bare_words_is_asked_again_with_or(verse: Desk) -> None
     assert not verse.search("goats graze").relaxed
 
 
-@pytest.mark.parametrize(("text", "path"), [
-    ("梁宝生是谁?", "liang.md"), ("会议几点?", "meeting.md"), ("谁会弹钢琴？", "piano.md"), ("Bob 住哪", "home.md"),
-    ("猫几岁?", "cat.md"), ("誰がピアノを弾けますか", "ja.md"), ("ピアノは誰？", "ja.md"), ("민수 생일?", "ko.md"),
-    ("who is Bob?", "bob.md"), ("Plumbers?", "bob.md"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("梁宝生是谁?", "liang.md"),
+        ("会议几点?", "meeting.md"),
+        ("谁会弹钢琴？", "piano.md"),
+        ("Bob 住哪", "home.md"),
+        ("猫几岁?", "cat.md"),
+        ("誰がピアノを弾けますか", "ja.md"),
+        ("ピアノは誰？", "ja.md"),
+        ("민수 생일?", "ko.md"),
+        ("who is Bob?", "bob.md"),
+        ("Plumbers?", "bob.md"),
+    ],
+)
 def test_a_question_is_asked_relaxed_however_short_it_is(desk: Desk, text: str, path: str) -> None:
     desk.put_all(SHORT_QUESTIONS)
     hits = desk.search(text)
@@ -168,11 +229,17 @@ def test_a_short_question_that_stands_in_a_note_as_it_is_finds_that(desk: Desk) 
     assert not hits.relaxed
 
 
-@pytest.mark.parametrize(("text", "path", "spelled"), [
-    ("kuberntes", "k8s.md", "kubernetes"), ("kuberntes deployment", "k8s.md", "kubernetes"),
-    ("Deploymnt kubernetes", "k8s.md", "deployment"), ("recieve", "post.md", "receive"),
-    ("recieved parcl", "post.md", "received, parcel"), ("kubernetess", "k8s.md", "kubernetes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "path", "spelled"),
+    [
+        ("kuberntes", "k8s.md", "kubernetes"),
+        ("kuberntes deployment", "k8s.md", "kubernetes"),
+        ("Deploymnt kubernetes", "k8s.md", "deployment"),
+        ("recieve", "post.md", "receive"),
+        ("recieved parcl", "post.md", "received, parcel"),
+        ("kubernetess", "k8s.md", "kubernetes"),
+    ],
+)
 def test_one_or_two_words_that_find_nothing_are_asked_again_as_they_are_spelled(
     desk: Desk, text: str, path: str, spelled: str
 ) -> None:
@@ -200,7 +267,11 @@ def test_a_word_of_very_many_notes_keeps_an_exact_total_and_whole_pages(desk: De
     hits = desk.search("common", limit=10)
     assert hits.total == 2_661
     assert hits[0].note.path == "Common.md"
-    pages = [path for offset in range(0, 2_700, 300) for path in desk.found("common", limit=300, offset=offset)]
+    pages = [
+        path
+        for offset in range(0, 2_700, 300)
+        for path in desk.found("common", limit=300, offset=offset)
+    ]
     assert len(pages) == len(set(pages)) == 2_661
     assert desk.search("commo").total == 2_661
     assert desk.found("common 1234") == ["1234.md"]
@@ -214,10 +285,22 @@ def test_of_very_many_matches_the_total_is_a_lower_bound_and_no_page_is_missing(
     desk.put_all({f"{number}.md": f"common word {number}" for number in range(1_700)})
     monkeypatch.setattr(queries, "MAX_COUNTED", 1_600)
     filters: tuple[dict[str, Any], ...] = ({}, {"after": START}, {"metadata": {"type": "note"}})
-    for text in ("common", "commo", '"common word"', "common OR again", "what do we know about common?"):
+    for text in (
+        "common",
+        "commo",
+        '"common word"',
+        "common OR again",
+        "what do we know about common?",
+    ):
         for some in filters if text == "common" else filters[:1]:
             found = []
-            for offset, total in ((0, 1_600), (400, 1_600), (800, 1_600), (1_200, 1_600), (1_600, 1_700)):
+            for offset, total in (
+                (0, 1_600),
+                (400, 1_600),
+                (800, 1_600),
+                (1_200, 1_600),
+                (1_600, 1_700),
+            ):
                 page = desk.search(text, limit=400, offset=offset, **some)
                 assert (page.total, page.is_lower_bound) == (total, offset < 1_600)
                 found += [hit.note.path for hit in page]
@@ -226,9 +309,25 @@ def test_of_very_many_matches_the_total_is_a_lower_bound_and_no_page_is_missing(
             assert (page.total, page.is_lower_bound) == (1_660, True)
 
 
-def test_words_of_a_prefix_find_what_the_prefix_finds(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["mar", "march", "Märchen", "marsh", "mark2", "market", "summary", "ma", "mas", "mar-tin", "mar\u4e2d"]
-    desk.put_all({f"{at}.md": f"{word} {'more' if at % 2 else 'less'}" for at, word in enumerate(words)})
+def test_words_of_a_prefix_find_what_the_prefix_finds(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [
+        "mar",
+        "march",
+        "Märchen",
+        "marsh",
+        "mark2",
+        "market",
+        "summary",
+        "ma",
+        "mas",
+        "mar-tin",
+        "mar\u4e2d",
+    ]
+    desk.put_all(
+        {f"{at}.md": f"{word} {'more' if at % 2 else 'less'}" for at, word in enumerate(words)}
+    )
     texts = ("mar", "MAR", "mark", "less mar", "mar NOT more", '"less" mar mor', "marz")
     found = [[(hit.note.path, hit.why) for hit in desk.search(text)] for text in texts]
     assert all(found[:3])
@@ -252,13 +351,25 @@ def test_titles_only(verse: Desk) -> None:
     assert verse.found("hill", search_type="title") == ["hill.md"]
     assert verse.found("town", search_type="title") == ["city/map.md"]
     assert verse.found("harbour", search_type="title") == []
-    assert set(verse.found("NOT hill", search_type="title")) == {"sea.md", "city/tram.md", "city/map.md"}
+    assert set(verse.found("NOT hill", search_type="title")) == {
+        "sea.md",
+        "city/tram.md",
+        "city/map.md",
+    }
     assert verse.found("transport", search_type="title") == []
 
 
-def test_every_query_type_answers_the_same_after_the_index_is_made_anew(verse: Desk, tmp_path: object) -> None:
+def test_every_query_type_answers_the_same_after_the_index_is_made_anew(
+    verse: Desk, tmp_path: object
+) -> None:
     assert isinstance(verse.path.parent, type(tmp_path))
-    asked = ["harbour", "hill OR index", '"grey sky"', "where is the goat and the tram today", "tag:city"]
+    asked = [
+        "harbour",
+        "hill OR index",
+        '"grey sky"',
+        "where is the goat and the tram today",
+        "tag:city",
+    ]
     before = {text: verse.asked(text) for text in asked}
     scores = {text: [hit.score for hit in verse.search(text)] for text in asked}
     other = Desk(verse.path.with_name("anew.db"))
@@ -270,7 +381,9 @@ def test_every_query_type_answers_the_same_after_the_index_is_made_anew(verse: D
     other.db.close()
 
 
-def test_a_page_with_few_notes_that_hold_all_words_is_topped_up_with_those_that_hold_some(verse: Desk) -> None:
+def test_a_page_with_few_notes_that_hold_all_words_is_topped_up_with_those_that_hold_some(
+    verse: Desk,
+) -> None:
     hits = verse.search("grey sky gulls hill")
     assert not [hit for hit in hits if "relaxed" not in hit.why]
     hits = verse.search("harbour goats hill")
@@ -285,6 +398,8 @@ def test_a_page_with_few_notes_that_hold_all_words_is_topped_up_with_those_that_
     assert scores == sorted(scores, reverse=True)
 
 
-@pytest.mark.parametrize("text", ['"harbour goats"', "harbour AND goats AND tram", "tram lighthouse"])
+@pytest.mark.parametrize(
+    "text", ['"harbour goats"', "harbour AND goats AND tram", "tram lighthouse"]
+)
 def test_phrases_operators_and_two_words_are_never_topped_up(verse: Desk, text: str) -> None:
     assert all("relaxed" not in hit.why for hit in verse.search(text))

@@ -45,7 +45,9 @@ def score(memory: Memory, query: str) -> list[float]:
         ("", []),
     ],
 )
-def test_words_are_han_characters_and_runs_of_letters_and_digits(text: str, expected: list[str]) -> None:
+def test_words_are_han_characters_and_runs_of_letters_and_digits(
+    text: str, expected: list[str]
+) -> None:
     assert smart_tokens(text) == expected
 
 
@@ -63,21 +65,41 @@ def test_stop_words_count_only_where_there_is_nothing_else(memory: Memory) -> No
 
 
 MEMORIES = (
-    "Grandma's spare key hangs behind the shed.", "The gym closes at ten on weekdays.", "Nora is allergic to peanuts.",
-    "The ferry across the lake takes bikes for six euros.", "We chose Postgres for the billing service.",
-    "Emil's cello recital is on 14 June.", "The caretaker of the cabin is called Sven.",
+    "Grandma's spare key hangs behind the shed.",
+    "The gym closes at ten on weekdays.",
+    "Nora is allergic to peanuts.",
+    "The ferry across the lake takes bikes for six euros.",
+    "We chose Postgres for the billing service.",
+    "Emil's cello recital is on 14 June.",
+    "The caretaker of the cabin is called Sven.",
     "Compost goes out on Thursdays.",
-    "Priya answers questions about cloud quotas.", "The school bus leaves at 7:25.", "爸爸的心脏科医生姓王。",
-    "路由器的管理地址写在背面的贴纸上。", "小李负责支付网关。", "外婆有糖尿病，不吃甜食。", "家长会在第三周召开。",
-    "What is done is done, and it is what it is.", "This and that and the other, for you and for me.",
-)  # fmt: skip
+    "Priya answers questions about cloud quotas.",
+    "The school bus leaves at 7:25.",
+    "爸爸的心脏科医生姓王。",
+    "路由器的管理地址写在背面的贴纸上。",
+    "小李负责支付网关。",
+    "外婆有糖尿病，不吃甜食。",
+    "家长会在第三周召开。",
+    "What is done is done, and it is what it is.",
+    "This and that and the other, for you and for me.",
+)
 QUESTIONS = (
-    "Where is grandma's key?", "When does the gym close on weekdays?", "Is Nora allergic to anything?",
-    "What do bikes cost on the ferry?", "Which database did we choose for billing?", "When is the recital of Emil?",
-    "Who is the caretaker of the cabin?", "On what day does the compost go out?", "Who do I ask about cloud quotas?",
-    "What time does the bus to the school leave?", "爸爸的医生是谁？", "路由器的管理地址是什么？", "谁负责支付网关？",
-    "外婆可以吃甜食吗？", "家长会是什么时候？",
-)  # fmt: skip
+    "Where is grandma's key?",
+    "When does the gym close on weekdays?",
+    "Is Nora allergic to anything?",
+    "What do bikes cost on the ferry?",
+    "Which database did we choose for billing?",
+    "When is the recital of Emil?",
+    "Who is the caretaker of the cabin?",
+    "On what day does the compost go out?",
+    "Who do I ask about cloud quotas?",
+    "What time does the bus to the school leave?",
+    "爸爸的医生是谁？",
+    "路由器的管理地址是什么？",
+    "谁负责支付网关？",
+    "外婆可以吃甜食吗？",
+    "家长会是什么时候？",
+)
 
 
 def test_fifteen_questions_find_their_memory_first(memory: Memory) -> None:
@@ -87,8 +109,12 @@ def test_fifteen_questions_find_their_memory_first(memory: Memory) -> None:
     assert sum(each.total for each in found) <= 30
 
 
-@pytest.mark.parametrize(("times", "expected"), [(1, 1.0), (2, 1.5), (3, 2.0), (4, 2.0), (5, 3.0), (9, 3.0)])
-def test_a_word_adds_by_how_often_it_stands_there(memory: Memory, times: int, expected: float) -> None:
+@pytest.mark.parametrize(
+    ("times", "expected"), [(1, 1.0), (2, 1.5), (3, 2.0), (4, 2.0), (5, 3.0), (9, 3.0)]
+)
+def test_a_word_adds_by_how_often_it_stands_there(
+    memory: Memory, times: int, expected: float
+) -> None:
     put(memory, " ".join(["Dark"] * times))
     assert score(memory, "dark") == [expected]
 
@@ -151,7 +177,24 @@ def test_an_agent_finds_and_counts_its_own_and_what_is_global(memory: Memory) ->
 
 
 PIECES = st.sampled_from(
-    ["dark", "Dark", "DARKER", "ui", " ", "-", "深", "色", "né", "NÉ", "xİ", "aß", "aẞ", "\u212a8s", "\n", "xx"]
+    [
+        "dark",
+        "Dark",
+        "DARKER",
+        "ui",
+        " ",
+        "-",
+        "深",
+        "色",
+        "né",
+        "NÉ",
+        "xİ",
+        "aß",
+        "aẞ",
+        "\u212a8s",
+        "\n",
+        "xx",
+    ]
 )
 TEXTS = st.lists(PIECES, min_size=1, max_size=12).map("".join).filter(str.strip)
 
@@ -162,9 +205,19 @@ def test_the_scores_are_those_of_the_definition(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str
 ) -> None:
     def weight(count: int) -> float:
-        return 0 if not count else 1 if count == 1 else 1.5 if count == 2 else 2 if count < 5 else 3
+        if not count:
+            return 0
+        if count == 1:
+            return 1
+        if count == 2:
+            return 1.5
+        if count < 5:
+            return 2
+        return 3
 
-    expected = [sum(weight(text.lower().count(token)) for token in smart_tokens(query)) for text in texts]
+    expected = [
+        sum(weight(text.lower().count(token)) for token in smart_tokens(query)) for text in texts
+    ]
     with open_memory(tmp_path_factory.mktemp("home"), watch=False) as memory:
         for text in texts:
             put(memory, text)

@@ -13,8 +13,35 @@ from tests.index.conftest import Desk
 from memoranda.index import listing
 from memoranda.query import Query
 
-PIECES = ("Straße", "STRASSE", "K", "heron", "Heron ", "苍鹭在河边", "İstanbul", "🦩 flamingo", "a\0b", "ﬁne", "x", "")
-NEEDLES = ("strasse", "k", "HERON", "鹭在", "i", "🦩", "a\0b", "\0", "fine", "fi", "n x", "heron h", "zz")
+PIECES = (
+    "Straße",
+    "STRASSE",
+    "K",
+    "heron",
+    "Heron ",
+    "苍鹭在河边",
+    "İstanbul",
+    "🦩 flamingo",
+    "a\0b",
+    "ﬁne",
+    "x",
+    "",
+)
+NEEDLES = (
+    "strasse",
+    "k",
+    "HERON",
+    "鹭在",
+    "i",
+    "🦩",
+    "a\0b",
+    "\0",
+    "fine",
+    "fi",
+    "n x",
+    "heron h",
+    "zz",
+)
 
 
 def held(desk: Desk, needle: str, **filters: object) -> list[str]:
@@ -25,7 +52,9 @@ def held(desk: Desk, needle: str, **filters: object) -> list[str]:
 
 
 steps = st.lists(
-    st.tuples(st.integers(0, 5), st.lists(st.sampled_from(PIECES), max_size=3).map("".join)), min_size=1, max_size=14
+    st.tuples(st.integers(0, 5), st.lists(st.sampled_from(PIECES), max_size=3).map("".join)),
+    min_size=1,
+    max_size=14,
 )
 
 
@@ -44,10 +73,14 @@ def test_cached_texts_find_what_a_look_at_each_text_finds(changes: list[tuple[in
                 desk.put(path, text)
                 known[path] = text
             needle = NEEDLES[at % len(NEEDLES)]
-            expected = sorted(path for path, text in known.items() if needle.casefold() in text.casefold())
+            expected = sorted(
+                path for path, text in known.items() if needle.casefold() in text.casefold()
+            )
             assert held(desk, needle) == expected
         for needle in NEEDLES:
-            expected = sorted(path for path, text in known.items() if needle.casefold() in text.casefold())
+            expected = sorted(
+                path for path, text in known.items() if needle.casefold() in text.casefold()
+            )
             assert held(desk, needle) == expected
         desk.db.close()
 
@@ -62,17 +95,23 @@ def test_filters_count_for_cached_texts(desk: Desk) -> None:
         assert held(desk, "heron", projects=("none",)) == []
 
 
-def test_texts_too_large_for_the_cache_are_looked_at_each_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_too_large_for_the_cache_are_looked_at_each_time(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(listing, "MAX_BYTES", 400)
     for number in range(6):
         desk.put(f"{number}.md", f"Straße {number}")
-        assert [held(desk, "STRASSE") for _ in range(3)] == [[f"{each}.md" for each in range(number + 1)]] * 3
+        assert [held(desk, "STRASSE") for _ in range(3)] == [
+            [f"{each}.md" for each in range(number + 1)]
+        ] * 3
 
 
 @pytest.mark.slow
 def test_sqlite_leaves_out_nothing_that_python_would_find() -> None:
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
-    missed = [each for each in every if not each.isascii() and any(map(str.isascii, each.casefold()))]
+    missed = [
+        each for each in every if not each.isascii() and any(map(str.isascii, each.casefold()))
+    ]
     assert [each for each in missed if not listing.folds_to_ascii(each)] == []
     assert [each for each in every if listing.folds_to_ascii(each) and each not in missed] == ["\0"]
 

@@ -96,15 +96,31 @@ def test_changes_come_in_an_order_of_their_own_however_the_disk_is_listed(shelf:
     shelf.sync()
     shelf.files["b/moved.md"] = shelf.files.pop("old.md")
     del shelf.files["c.md"]
-    for mtime, path in ((-5, "y.md"), (1 << 70, "z.md"), (2, "b/ä.md"), (2, "b/a.md"), (9, "b/d.md"), (8, "a.md")):
+    for mtime, path in (
+        (-5, "y.md"),
+        (1 << 70, "z.md"),
+        (2, "b/ä.md"),
+        (2, "b/a.md"),
+        (9, "b/d.md"),
+        (8, "a.md"),
+    ):
         shelf.write(path, "changed", mtime)
-    planned = shelf.desk.index.plan("notes", ({path: stamp} for path, (_, stamp) in reversed(shelf.files.items())))
+    planned = shelf.desk.index.plan(
+        "notes", ({path: stamp} for path, (_, stamp) in reversed(shelf.files.items()))
+    )
     assert [(each.path, each.old) for each in planned] == [
-        ("c.md", "c.md"), ("b/moved.md", "old.md"),
-        ("y.md", None), ("b/a.md", None), ("b/ä.md", None), ("z.md", None),
-        ("a.md", "a.md"), ("b/d.md", "b/d.md"),
-    ]  # fmt: skip
-    assert [each.stamp for each in planned[2:5]] == [shelf.files[each][1] for each in ("y.md", "b/a.md", "b/ä.md")]
+        ("c.md", "c.md"),
+        ("b/moved.md", "old.md"),
+        ("y.md", None),
+        ("b/a.md", None),
+        ("b/ä.md", None),
+        ("z.md", None),
+        ("a.md", "a.md"),
+        ("b/d.md", "b/d.md"),
+    ]
+    assert [each.stamp for each in planned[2:5]] == [
+        shelf.files[each][1] for each in ("y.md", "b/a.md", "b/ä.md")
+    ]
     assert planned[5].stamp == (len("changed"), (1 << 63) - 1, shelf.files["z.md"][1].inode)
 
 
@@ -115,7 +131,12 @@ def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> Non
     result = sync.Result()
     changes = shelf.plan()
     shelf.desk.index.apply(
-        "notes", changes, shelf.load, nullcontext(), result, lambda done, all: told.append((done, all))
+        "notes",
+        changes,
+        shelf.load,
+        nullcontext(),
+        result,
+        lambda done, all: told.append((done, all)),
     )
     assert told == [(200, 453), (400, 453), (453, 453)]
     assert result.added == 453
@@ -131,7 +152,9 @@ def test_many_new_notes_are_indexed_as_each_by_itself_would_be(shelf: Shelf, tmp
     shelf.write("odd \0.md", '---\npermalink: "a\\0b"\n---\n\ud800', 95)
     shelf.sync()
     alone = Desk(tmp_path / "alone.db")
-    for path, (text, stamp) in sorted(shelf.files.items(), key=lambda each: (each[1][1].mtime_ns, each[0])):
+    for path, (text, stamp) in sorted(
+        shelf.files.items(), key=lambda each: (each[1][1].mtime_ns, each[0])
+    ):
         with alone.index.transaction():
             alone.index.put(alone.note(path, text), stamp)
     alone.check()
@@ -158,10 +181,15 @@ def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, mon
     assert len(taken) == 3
 
 
-def test_after_many_new_notes_the_words_lie_in_one_segment(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_many_new_notes_the_words_lie_in_one_segment(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def segments() -> dict[str, int]:
         sql = "select count(distinct segid) from {}_idx"
-        return {table: shelf.desk.db.execute(sql.format(table)).fetchone()[0] for table in ("note_fts", "stem_fts")}
+        return {
+            table: shelf.desk.db.execute(sql.format(table)).fetchone()[0]
+            for table in ("note_fts", "stem_fts")
+        }
 
     monkeypatch.setattr(sync, "BATCH", 5)
     for number in range(40):

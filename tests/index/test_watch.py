@@ -25,13 +25,17 @@ def vault(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def watch(vault: Path) -> Iterator[Watch]:
-    opened = Watch.open([("vault", str(vault), str(vault)), ("vault", str(vault), str(vault / "sub"))])
+    opened = Watch.open(
+        [("vault", str(vault), str(vault)), ("vault", str(vault), str(vault / "sub"))]
+    )
     assert opened is not None
     yield opened
     opened.close()
 
 
-def test_a_write_is_told_before_the_file_is_closed_and_a_changed_time_too(watch: Watch, vault: Path) -> None:
+def test_a_write_is_told_before_the_file_is_closed_and_a_changed_time_too(
+    watch: Watch, vault: Path
+) -> None:
     told = Changes(files={("vault", "a.md")})
     with (vault / "a.md").open("a") as file:
         file.write("more")
@@ -57,13 +61,17 @@ def test_more_events_than_the_queue_holds_are_lost(watch: Watch, vault: Path) ->
 
 
 def test_folders_that_are_gone_already_are_no_failure(vault: Path) -> None:
-    opened = Watch.open([("vault", str(vault), str(vault)), ("vault", str(vault), str(vault / "gone"))])
+    opened = Watch.open(
+        [("vault", str(vault), str(vault)), ("vault", str(vault), str(vault / "gone"))]
+    )
     assert opened is not None
     assert opened.drain() == Changes()
     opened.close()
 
 
-def test_where_no_watch_can_be_had_there_is_none(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_watch_can_be_had_there_is_none(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import inotify_simple
 
     def refuse(*_: object) -> None:

@@ -12,11 +12,19 @@ from index.conftest import Desk
 
 LONG = "\n\n".join(f"Paragraph {number} of a long text 深色模式 café." for number in range(900))
 TEXTS = [
-    "", "plain", "---\ntitle: T\ntags: [a, b]\nstatus: draft\n---\n- [fact] x #y (z)\n- uses [[b]]\n", LONG,
-    "---\n: broken: [\n---\n[[x]]", "# 深色模式\n\n- [事实] 内容 #标签\n", "---\nmerged: [one, two]\n---\nm",
+    "",
+    "plain",
+    "---\ntitle: T\ntags: [a, b]\nstatus: draft\n---\n- [fact] x #y (z)\n- uses [[b]]\n",
+    LONG,
+    "---\n: broken: [\n---\n[[x]]",
+    "# 深色模式\n\n- [事实] 内容 #标签\n",
+    "---\nmerged: [one, two]\n---\nm",
     '---\ntitle: "\\ud800"\n---\n',
-    "\ufeff---\ntitle: bom\n---\nbody", "a\r\nb\r\n", "x" * 40_000, "---\naliases: [b, c]\npermalink: own/link\n---\n",
-]  # fmt: skip
+    "\ufeff---\ntitle: bom\n---\nbody",
+    "a\r\nb\r\n",
+    "x" * 40_000,
+    "---\naliases: [b, c]\npermalink: own/link\n---\n",
+]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -58,7 +66,9 @@ def test_any_history_of_changes_leaves_what_the_last_state_would(desk: Desk) -> 
 
 
 def test_a_forgotten_project_leaves_nothing_and_others_stay(desk: Desk) -> None:
-    desk.put_all({f"{number}.md": TEXTS[number % len(TEXTS)] for number in range(30)}, project="vault")
+    desk.put_all(
+        {f"{number}.md": TEXTS[number % len(TEXTS)] for number in range(30)}, project="vault"
+    )
     desk.put("a.md", "kept")
     with desk.index.transaction():
         desk.index.forget_project("vault")
@@ -79,14 +89,24 @@ def test_a_note_comes_back_with_everything_it_says(desk: Desk) -> None:
     )
     desk.put("a/b.md", text)
     info = desk.get("a/b.md")
-    assert (info.id, info.title, info.type, info.permalink) == ("ab12", "A title", "Spec Sheet", "notes/a/b")
+    assert (info.id, info.title, info.type, info.permalink) == (
+        "ab12",
+        "A title",
+        "Spec Sheet",
+        "notes/a/b",
+    )
     said = ("2026-01-02T03:04:05.000678Z", "2025-12-24", "agent:ada", "mail")
     assert (info.created, info.date, info.scope, info.source) == said
     assert (info.tags, info.aliases, info.locked, len(info.etag)) == (("x", "y"), ("z",), True, 64)
-    assert (info.header["version_name"], info.header["odd"], next(iter(info.header))) == ("1.10", "no", "id")
-    assert [(o.category, o.content, o.tags, o.context, o.line) for o in desk.index.notes.observations(info)] == [
-        ("fact", "seen #t", ("t",), "c", 15)
-    ]
+    assert (info.header["version_name"], info.header["odd"], next(iter(info.header))) == (
+        "1.10",
+        "no",
+        "id",
+    )
+    assert [
+        (o.category, o.content, o.tags, o.context, o.line)
+        for o in desk.index.notes.observations(info)
+    ] == [("fact", "seen #t", ("t",), "c", 15)]
     assert "".join(desk.index.notes.text_of(info.row)) == text
     assert info.checksum == info.etag[:8]
 
@@ -96,12 +116,18 @@ PATHS = ["a.md", "A.md", "a-1.md", "A 1.md", "a-1-1.md", "a-2.md", "a-10.md", "A
 
 @pytest.mark.slow
 @settings(max_examples=40)
-@given(st.lists(st.tuples(st.sampled_from(PATHS), st.sampled_from(["put", "own a", "own a-1", "remove"])), max_size=14))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(PATHS), st.sampled_from(["put", "own a", "own a-1", "remove"])),
+        max_size=14,
+    )
+)
 def test_permalinks_depend_on_the_notes_not_on_the_order_they_came(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]]
 ) -> None:
     folder = tmp_path_factory.mktemp("permalinks")
-    desk, anew = Desk(folder / "a.db"), Desk(folder / "b.db")
+    desk = Desk(folder / "a.db")
+    anew = Desk(folder / "b.db")
     now: dict[str, str] = {}
     for path, step in steps:
         if step == "remove":

@@ -57,9 +57,19 @@ def test_a_tag_after_code_counts():
 
 @pytest.mark.parametrize(
     "text",
-    ["https://a.org/#no", "https://a.org/(#no)", "[x](#no)", "[x]( #no )", "<https://a.org/#no>", "[x]: #no",
-     "[[Page #no]]", "[[Page#no]]", "[[#no]]", "![[a #no|b]]"],
-)  # fmt: skip
+    [
+        "https://a.org/#no",
+        "https://a.org/(#no)",
+        "[x](#no)",
+        "[x]( #no )",
+        "<https://a.org/#no>",
+        "[x]: #no",
+        "[[Page #no]]",
+        "[[Page#no]]",
+        "[[#no]]",
+        "![[a #no|b]]",
+    ],
+)
 def test_addresses_and_wikilinks_hold_no_tags(text):
     assert tags(text) == ()
 
@@ -70,7 +80,9 @@ def test_two_words_in_brackets_are_a_tag_where_asked_for():
     assert tags(text) == ("plain",)
 
 
-@given(st.text(alphabet=st.sampled_from("#[]()`~ab1 /-_\n\t>:%<!*|\\标 "), max_size=60), st.booleans())
+@given(
+    st.text(alphabet=st.sampled_from("#[]()`~ab1 /-_\n\t>:%<!*|\\标 "), max_size=60), st.booleans()
+)
 def test_any_text_has_tags_of_the_form_they_must_have(text, bracketed):
     for tag in tags(text, bracketed=bracketed):
         assert tag == tag.lower()

@@ -21,7 +21,8 @@ class Ground:
     """A memory, and a vault to take in."""
 
     def __init__(self, memory, vault):
-        self.memory, self.vault = memory, vault
+        self.memory = memory
+        self.vault = vault
         self.upkeep = Upkeep(memory)
 
     def put(self, **files):
@@ -43,10 +44,17 @@ class Ground:
         return sorted(content_of(self.memory, info) for info in self.upkeep.every())
 
     def one(self, name):
-        return next(info for info in self.upkeep.every() if info.header.get("source_ref") == f"obsidian:{name}.md")
+        return next(
+            info
+            for info in self.upkeep.every()
+            if info.header.get("source_ref") == f"obsidian:{name}.md"
+        )
 
     def files(self):
-        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in self.memory.home.rglob("*.md")}
+        return {
+            path: (path.read_bytes(), path.stat().st_mtime_ns)
+            for path in self.memory.home.rglob("*.md")
+        }
 
 
 @pytest.fixture
@@ -60,7 +68,12 @@ def test_a_file_becomes_an_inbox_memory_that_expires(ground):
     ground.put(a="text #tag")
     assert ground.take() == (1, 0, 0)
     record = ground.memory.read(ground.one("a"), count=False)
-    assert (record.phase, record.category, record.scope, record.source) == ("inbox", "inbox", "global", "obsidian")
+    assert (record.phase, record.category, record.scope, record.source) == (
+        "inbox",
+        "inbox",
+        "global",
+        "obsidian",
+    )
     assert (record.created, record.updated, record.version) == (MOMENT, MOMENT, 1)
     assert record.expires == MOMENT + timedelta(hours=168)
     assert record.tags == ("obsidian", "tag")
@@ -75,12 +88,19 @@ def test_a_text_any_memory_has_is_skipped(ground):
 def test_new_text_of_a_known_file_updates_its_memory_wherever_it_is(ground):
     ground.put(a="first #old")
     ground.take()
-    info = ground.upkeep.change(ground.one("a"), {"phase": "organized", "expires_at": None}, "dream", category="skills")
+    info = ground.upkeep.change(
+        ground.one("a"), {"phase": "organized", "expires_at": None}, "dream", category="skills"
+    )
     ground.memory.tag(info.id, add=["mine"])
     ground.put(a="---\naliases: [Other]\n---\nsecond #new")
     assert ground.take() == (0, 1, 0)
     record = ground.memory.read(info.id, count=False)
-    assert (record.content, record.version, record.category, record.phase) == ("second #new", 2, "skills", "organized")
+    assert (record.content, record.version, record.category, record.phase) == (
+        "second #new",
+        2,
+        "skills",
+        "organized",
+    )
     assert record.tags == ("obsidian", "old", "mine", "other", "new")
     assert record.header["aliases"] == ["Other"]
     assert record.created == MOMENT
@@ -112,7 +132,11 @@ def test_an_archived_memory_is_there_and_follows_its_file(ground):
     ground.put(a="one, rewritten", c="one")
     assert ground.take() == (1, 1, 1)
     note = ground.memory.read(info.id)
-    assert (note.content, note.phase, note.path.partition("/")[0]) == ("one, rewritten", "organized", "knowledge")
+    assert (note.content, note.phase, note.path.partition("/")[0]) == (
+        "one, rewritten",
+        "organized",
+        "knowledge",
+    )
 
 
 def test_what_was_removed_is_brought_back_only_on_demand(ground):
@@ -120,10 +144,12 @@ def test_what_was_removed_is_brought_back_only_on_demand(ground):
     ground.take()
     ground.memory.delete(ground.one("a"))
     assert ground.take() == (0, 0, 2)
-    ground.put(a="one, rewritten")  # the file is known
+    # The file is known
+    ground.put(a="one, rewritten")
     assert ground.take() == (0, 0, 2)
     (ground.vault / "a.md").unlink()
-    ground.put(other="one")  # the text is known
+    # The text is known
+    ground.put(other="one")
     assert ground.take() == (0, 0, 2)
     assert ground.take(again=True) == (1, 0, 1)
     assert ground.texts() == ["one", "two"]
@@ -145,7 +171,8 @@ def test_once_the_history_holds_it_no_more_a_removed_text_is_new(ground):
     ground.memory.delete(ground.one("a").id)
     ground.memory.delete(ground.one("b").id)
     ground.memory.engine.home.purge(MOMENT + timedelta(days=1))
-    assert ground.take() == (1, 0, 1)  # the latest change always stays
+    # The latest change always stays
+    assert ground.take() == (1, 0, 1)
 
 
 def test_a_moved_memory_counts_as_no_removed_one(ground):
@@ -174,13 +201,15 @@ def test_files_that_pass_their_texts_on_are_settled_in_one_run(ground):
     before = ground.files()
     assert ground.take() == (0, 0, 5)
     assert ground.files() == before
-    ground.put(a="3", b="2")  # each has what the other had: both texts are held
+    # Each has what the other had: both texts are held
+    ground.put(a="3", b="2")
     assert ground.take() == (0, 0, 5)
 
 
 def test_two_runs_at_once_store_each_file_once(ground):
     ground.put(a="one", b="two")
-    first, second = ground.plan(), ground.plan()
+    first = ground.plan()
+    second = ground.plan()
     assert ingest.apply(ground.memory, *first)[0].ingested == 2
     late = ingest.apply(ground.memory, *second)[0]
     assert (late.ingested, late.skipped) == (0, 2)
@@ -212,7 +241,11 @@ def test_a_damaged_text_of_the_history_is_passed_over(ground):
     ground.put(a="one", b="two")
     ground.take()
     ground.memory.delete(ground.one("a").id)
-    kept = [path for path in (ground.memory.home / ".memoranda" / "history" / "objects").rglob("*") if path.is_file()]
+    kept = [
+        path
+        for path in (ground.memory.home / ".memoranda" / "history" / "objects").rglob("*")
+        if path.is_file()
+    ]
     assert len(kept) == 1
     kept[0].write_text("damaged", "utf-8")
     assert ground.take() == (1, 0, 1)

@@ -29,9 +29,24 @@ def scanned(name, root, **files):
         ("claude", "CLAUDE.md", "CLAUDE", ["claude", "instructions"]),
         ("claude", "projects/-srv-heron/CLAUDE.md", "CLAUDE", ["claude", "instructions"]),
         ("claude", "templates/SMALL-CLAUDE.md", "SMALL-CLAUDE", ["claude", "instructions"]),
-        ("claude", "projects/-srv-heron/memory/counting.md", "counting", ["claude", "project-memory"]),
-        ("claude", "projects/-srv-heron/memory/house-rules.md", "house-rules", ["claude", "project-memory"]),
-        ("claude", "projects/-srv-heron/deep/er/memory/湿地.md", "湿地", ["claude", "project-memory"]),
+        (
+            "claude",
+            "projects/-srv-heron/memory/counting.md",
+            "counting",
+            ["claude", "project-memory"],
+        ),
+        (
+            "claude",
+            "projects/-srv-heron/memory/house-rules.md",
+            "house-rules",
+            ["claude", "project-memory"],
+        ),
+        (
+            "claude",
+            "projects/-srv-heron/deep/er/memory/湿地.md",
+            "湿地",
+            ["claude", "project-memory"],
+        ),
         ("car-agent", ".logs/first.md", "first", ["car-agent"]),
         ("car-agent", "garage/charging-cards.md", "charging-cards", ["car-agent"]),
         ("car-agent", "garage/保养.md", "保养", ["car-agent"]),
@@ -39,25 +54,66 @@ def scanned(name, root, **files):
         ("car-agent", "trips/2026-04-18 coast.md", "2026-04-18 coast", ["car-agent"]),
         ("fingersaver", "chat.md", "chat", ["fingersaver", "chat"]),
         ("logseq", "pages/Garden.md", "Garden", ["logseq", "garden", "soil", "spring work", "a/b"]),
-        ("logseq", "pages/Projects%2FGreenhouse.md", "Projects/Greenhouse", ["logseq", "projects/greenhouse", "money"]),
-        ("logseq", "pages/Projects___Rainwater.md", "Projects/Rainwater", ["logseq", "projects/rainwater"]),
+        (
+            "logseq",
+            "pages/Projects%2FGreenhouse.md",
+            "Projects/Greenhouse",
+            ["logseq", "projects/greenhouse", "money"],
+        ),
+        (
+            "logseq",
+            "pages/Projects___Rainwater.md",
+            "Projects/Rainwater",
+            ["logseq", "projects/rainwater"],
+        ),
         ("logseq", "pages/archive/Ann Becker.md", "Ann Becker", ["logseq", "ann becker"]),
-        ("logseq", "pages/Percent 100%.md", "One hundred per cent", ["logseq", "one hundred per cent"]),
+        (
+            "logseq",
+            "pages/Percent 100%.md",
+            "One hundred per cent",
+            ["logseq", "one hundred per cent"],
+        ),
         ("logseq", "pages/读书.md", "读书", ["logseq", "读书", "书/自然", "阅读中"]),
-        ("logseq", "journals/2026_05_07.md", "2026_05_07", ["logseq", "journal", "2026_05_07", "bees"]),
-        ("logseq", "journals/2026/2026_05_08.md", "2026_05_08", ["logseq", "journal", "2026_05_08"]),
+        (
+            "logseq",
+            "journals/2026_05_07.md",
+            "2026_05_07",
+            ["logseq", "journal", "2026_05_07", "bees"],
+        ),
+        (
+            "logseq",
+            "journals/2026/2026_05_08.md",
+            "2026_05_08",
+            ["logseq", "journal", "2026_05_08"],
+        ),
         ("obsidian", "Home.md", "Home", ["obsidian", "index", "map-of-content", "start", "首页"]),
-        ("obsidian", "Projects/Heron.md", "Heron",
-         ["obsidian", "projects", "project", "birds/counting", "bird counter", "status/active", "build"]),
+        (
+            "obsidian",
+            "Projects/Heron.md",
+            "Heron",
+            [
+                "obsidian",
+                "projects",
+                "project",
+                "birds/counting",
+                "bird counter",
+                "status/active",
+                "build",
+            ],
+        ),
         ("obsidian", "Nature/Heron.md", "Heron", ["obsidian", "nature", "birds", "水边"]),
-        ("obsidian", "Nature/2026/四月观察.md", "四月观察",
-         ["obsidian", "nature-2026", "观察/春天", "湿地", "not-a-heading"]),
+        (
+            "obsidian",
+            "Nature/2026/四月观察.md",
+            "四月观察",
+            ["obsidian", "nature-2026", "观察/春天", "湿地", "not-a-heading"],
+        ),
         ("obsidian", "People/Lina.md", "Lina", ["obsidian", "people", "lina park", "朴丽娜"]),
         ("obsidian", "People/小王.md", "小王", ["obsidian", "people"]),
         ("obsidian", "Reading/Deep Work.md", "Deep Work", ["obsidian", "reading", "book"]),
         ("obsidian", "Reading/Broken header.md", "Broken header", ["obsidian", "reading", "kept"]),
     ],
-)  # fmt: skip
+)
 def test_a_file_gives_its_title_and_tags(source, path, title, tags):
     found = FOUND[source][path]
     assert (found.title, list(found.tags), found.source) == (title, tags, source)
@@ -82,10 +138,14 @@ def test_only_the_first_5000_characters_of_a_long_file_are_taken(tmp_path):
 
 def test_obsidian_frontmatter_leaves_the_content_and_a_broken_one_stays():
     assert FOUND["obsidian"]["Home.md"].content.startswith("# Home\n")
-    assert FOUND["obsidian"]["Reading/Broken header.md"].content.startswith("---\ntags: [never closed\n")
+    assert FOUND["obsidian"]["Reading/Broken header.md"].content.startswith(
+        "---\ntags: [never closed\n"
+    )
     tree = Tree(DATA / "obsidian")
     list(SOURCES["obsidian"].scan(tree))
-    assert tree.warnings == ["Reading/Broken header.md: its frontmatter is not valid YAML and stays in the text"]
+    assert tree.warnings == [
+        "Reading/Broken header.md: its frontmatter is not valid YAML and stays in the text"
+    ]
 
 
 def test_logseq_properties_stay_in_the_content():
@@ -118,9 +178,16 @@ def test_only_the_properties_of_the_page_give_aliases(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "page"),
-    [("a%2Fb", "a/b"), ("a___b___c", "a/b/c"), ("50%25", "50%"), ("100% x", "100% x"), ("%E4%B9%A6", "书"),
-     ("%FF", "%FF"), ("a_b", "a_b")],
-)  # fmt: skip
+    [
+        ("a%2Fb", "a/b"),
+        ("a___b___c", "a/b/c"),
+        ("50%25", "50%"),
+        ("100% x", "100% x"),
+        ("%E4%B9%A6", "书"),
+        ("%FF", "%FF"),
+        ("a_b", "a_b"),
+    ],
+)
 def test_a_logseq_file_name_is_the_page(name, page):
     assert logseq_page(name) == page
 
@@ -132,18 +199,31 @@ def test_the_day_of_a_journal_and_of_a_note_is_kept():
 
 
 def test_a_day_that_is_none_is_left_out(tmp_path):
-    found = scanned("logseq", tmp_path, **{"journals/2026_13_45.md": "- x", "journals/2026-05-07.md": "- y"})
+    found = scanned(
+        "logseq", tmp_path, **{"journals/2026_13_45.md": "- x", "journals/2026-05-07.md": "- y"}
+    )
     assert [found[name].date for name in ("2026_13_45", "2026-05-07")] == [None, "2026-05-07"]
 
 
 def test_tags_in_a_vaults_frontmatter_come_in_every_usual_form(tmp_path):
-    found = scanned("obsidian", tmp_path, **{
-        "a.md": "---\ntags: '#One two, three'\n---\nx", "b.md": "---\nTags:\n  - '#Four'\n  - five: six\n  -\n---\nx",
-        "c.md": "---\ntag: seven\naliases: Eight Nine, Ten\n---\nx", "d.md": "---\n---\nx", "e.md": "---\nx",
-    })  # fmt: skip
+    found = scanned(
+        "obsidian",
+        tmp_path,
+        **{
+            "a.md": "---\ntags: '#One two, three'\n---\nx",
+            "b.md": "---\nTags:\n  - '#Four'\n  - five: six\n  -\n---\nx",
+            "c.md": "---\ntag: seven\naliases: Eight Nine, Ten\n---\nx",
+            "d.md": "---\n---\nx",
+            "e.md": "---\nx",
+        },
+    )
     assert [found[name].tags[1:] for name in "abcde"] == [
-        ("one", "two", "three"), ("four",), ("seven", "eight nine", "ten"), (), (),
-    ]  # fmt: skip
+        ("one", "two", "three"),
+        ("four",),
+        ("seven", "eight nine", "ten"),
+        (),
+        (),
+    ]
     assert [found[name].content for name in "de"] == ["x", "---\nx"]
 
 

@@ -40,8 +40,9 @@ def test_links_out_of_the_root_are_not_followed(root, tmp_path):
     tree = Tree(root)
     assert tree.notes(hidden=True) == ["a.md"]
     assert tree.notes("folder", hidden=True) == []
-    assert sorted(tree.warnings) == [f"{name}: a link out of the folder is not followed"
-                                     for name in ("file.md", "folder", "up")]  # fmt: skip
+    assert sorted(tree.warnings) == [
+        f"{name}: a link out of the folder is not followed" for name in ("file.md", "folder", "up")
+    ]
 
 
 def test_links_inside_the_root_are_followed_and_loops_end(root):
@@ -52,7 +53,13 @@ def test_links_inside_the_root_are_followed_and_loops_end(root):
     (root / "seen").symlink_to(".hidden")
     (root / "same.md").symlink_to("real/a.md")
     tree = Tree(root)
-    assert tree.notes(hidden=False) == ["link/a.md", "link/deep/b.md", "real/a.md", "real/deep/b.md", "same.md"]
+    assert tree.notes(hidden=False) == [
+        "link/a.md",
+        "link/deep/b.md",
+        "real/a.md",
+        "real/deep/b.md",
+        "same.md",
+    ]
     assert "seen/c.md" in tree.notes(hidden=True)
     assert tree.warnings == []
 
@@ -85,8 +92,11 @@ def test_too_large_and_not_utf8_are_said(root):
     (root / "bom.md").write_bytes("\ufefftext\r\n".encode())
     tree = Tree(root)
     assert {path: tree.text(path) and len(tree.text(path)) for path in tree.notes(hidden=True)} == {
-        "big.md": "", "bom.md": 6, "fits.md": MOST_BYTES, "latin.md": "",
-    }  # fmt: skip
+        "big.md": "",
+        "bom.md": 6,
+        "fits.md": MOST_BYTES,
+        "latin.md": "",
+    }
     assert tree.warnings == ["big.md: larger than 1 MB", "latin.md: not UTF-8 text"]
 
 

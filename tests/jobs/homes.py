@@ -41,7 +41,8 @@ def further(note: Note) -> dict[str, Any]:
 
 def same_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the ids of new notes be the same each time, from the first one on."""
-    numbers, version = itertools.count(1), 4 << 76 | 8 << 60
+    numbers = itertools.count(1)
+    version = 4 << 76 | 8 << 60
     monkeypatch.setattr(uuid, "uuid4", lambda: UUID(int=next(numbers) << 96 | version))
     monkeypatch.setattr("memoranda.ingest.uuid4", uuid.uuid4)
 
@@ -100,7 +101,10 @@ class Home:
 
     def forgotten_undos(self) -> dict[str, bytes]:
         """As `tree`, without what memories remember of actions that were taken back."""
-        return {path: re.sub(rb"kept_from:\n(?:  - .*\n)+", b"", data) for path, data in self.tree().items()}
+        return {
+            path: re.sub(rb"kept_from:\n(?:  - .*\n)+", b"", data)
+            for path, data in self.tree().items()
+        }
 
     def everything(self) -> dict[str, bytes]:
         """As `tree`, with what the program keeps for itself, but for the index."""

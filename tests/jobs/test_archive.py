@@ -21,7 +21,9 @@ from memoranda.transfer.jsonl import exported
 ARCHIVED = memory_query(archived=True)
 
 
-def decayed(home: Home, text: str = "the heron nests by the weir", category: str = "knowledge", **more: Any) -> str:
+def decayed(
+    home: Home, text: str = "the heron nests by the weir", category: str = "knowledge", **more: Any
+) -> str:
     """A memory that was written, forgotten and archived."""
     one = home.write(text, category, **more)
     home.later(days=31)
@@ -33,7 +35,11 @@ def decayed(home: Home, text: str = "the heron nests by the weir", category: str
 def test_what_decays_is_a_plain_file_of_the_archive_which_no_list_shows(home: Home) -> None:
     one = decayed(home)
     info = home.info(one)
-    assert (info.phase, info.category, info.header["archived_by"]) == ("archived", "knowledge", "decay")
+    assert (info.phase, info.category, info.header["archived_by"]) == (
+        "archived",
+        "knowledge",
+        "decay",
+    )
     (file,) = (home.memory.home / "archive" / "knowledge").iterdir()
     assert "the heron nests by the weir" in file.read_text()
     assert home.memory.list(Query())[0] == []
@@ -50,7 +56,8 @@ def test_what_decays_is_a_plain_file_of_the_archive_which_no_list_shows(home: Ho
 
 @pytest.mark.promise("001-18.1")
 def test_what_expires_is_classified_on_its_way_and_keeps_its_links(home: Home) -> None:
-    one, other = home.write("we decided to use SQLite"), home.write("the schema", "people")
+    one = home.write("we decided to use SQLite")
+    other = home.write("the schema", "people")
     home.memory.link(one, other)
     home.later(days=8)
     (action,) = home.job("expire").actions
@@ -58,7 +65,12 @@ def test_what_expires_is_classified_on_its_way_and_keeps_its_links(home: Home) -
     assert home.info(one).path.startswith("decisions/")
     assert (home.info(one).links, home.info(other).links) == ((other,), (one,))
     note = home.memory.read(one)
-    assert (note.project, note.phase, note.category, note.expires) == ("categories", "organized", "decisions", None)
+    assert (note.project, note.phase, note.category, note.expires) == (
+        "categories",
+        "organized",
+        "decisions",
+        None,
+    )
 
 
 @pytest.mark.promise("001-18.1")
@@ -77,7 +89,10 @@ def test_searches_find_it_below_the_rest_and_marked(home: Home) -> None:
     assert "archived, archive/knowledge" in said
     assert said.count("archived") == 1
     assert [hit.note.id for hit in home.memory.search(ARCHIVED.replace(text="heron"))] == [one]
-    assert [hit.note.id for hit in home.memory.search(memory_query(archived=False).replace(text="heron"))] == [other]
+    assert [
+        hit.note.id
+        for hit in home.memory.search(memory_query(archived=False).replace(text="heron"))
+    ] == [other]
 
 
 @pytest.mark.promise("001-18.1")
@@ -101,7 +116,9 @@ def test_reading_it_through_any_face_brings_it_back(home: Home, way: str) -> Non
     if way == "read":
         home.memory.read(one[:8])
     elif way == "read_note":
-        reply = read_tools.read_note(home.memory, {"identifier": "the heron nests by the weir", "as_json": False})
+        reply = read_tools.read_note(
+            home.memory, {"identifier": "the heron nests by the weir", "as_json": False}
+        )
         assert "heron" in reply.text
     elif way == "restore":
         assert home.memory.restore(one)[0] == f"categories/{home.info(one).path}"
@@ -110,23 +127,34 @@ def test_reading_it_through_any_face_brings_it_back(home: Home, way: str) -> Non
         (home.memory.home / "categories" / "knowledge").mkdir(exist_ok=True)
         os.rename(path, home.memory.home / "categories" / "knowledge" / path.name)
     info = home.info(one)
-    assert (info.project, info.phase, info.category, info.links) == ("categories", "organized", "knowledge", (other,))
+    assert (info.project, info.phase, info.category, info.links) == (
+        "categories",
+        "organized",
+        "knowledge",
+        (other,),
+    )
     assert home.info(other).links == (one,)
     if way != "archived file moved by hand":
         assert "archived_at" not in info.header
         home.later(days=1)
-        assert home.job("decay").actions == ()  # it was wanted yesterday
+        # It was wanted yesterday
+        assert home.job("decay").actions == ()
 
 
 @pytest.mark.promise("001-18.1")
 def test_note_tools_mark_it_and_write_no_note_there(home: Home) -> None:
     decayed(home)
     registry = tools(["notes"], home.memory.settings)
-    assert ", knowledge, archived, " in registry.call(home.memory, "search_notes", {"query": "heron"}).text
+    assert (
+        ", knowledge, archived, "
+        in registry.call(home.memory, "search_notes", {"query": "heron"}).text
+    )
     assert "heron" not in registry.call(home.memory, "recent_activity", {"timeframe": "90d"}).text
-    reply = registry.call(home.memory, "write_note", {
-        "title": "x", "content": "y", "directory": "z", "project": ".archive"
-    })  # fmt: skip
+    reply = registry.call(
+        home.memory,
+        "write_note",
+        {"title": "x", "content": "y", "directory": "z", "project": ".archive"},
+    )
     assert reply.is_error
     assert [each.name for each in home.memory.projects] == list(BUILT_IN_PROJECTS)
 
@@ -141,7 +169,9 @@ def test_a_locked_one_is_read_and_stays(home: Home) -> None:
 
 
 @pytest.mark.promise("001-18.1")
-def test_an_export_holds_the_archive_and_an_import_brings_it_there(home: Home, tmp_path: Any) -> None:
+def test_an_export_holds_the_archive_and_an_import_brings_it_there(
+    home: Home, tmp_path: Any
+) -> None:
     one = decayed(home)
     (line,) = [json.loads(each) for each in exported(home.memory)]
     assert (line["id"], line["phase"]) == (one, "archived")
@@ -175,7 +205,8 @@ def test_being_shown_by_a_search_is_use_which_keeps_a_memory(home: Home, way: st
 
 @pytest.mark.promise("001-18.2")
 def test_a_pinned_memory_neither_expires_nor_decays_nor_merges_away(home: Home) -> None:
-    inbox, old = home.write("in the inbox"), home.write("an old thing", "knowledge")
+    inbox = home.write("in the inbox")
+    old = home.write("an old thing", "knowledge")
     first = home.write("the same words", "knowledge")
     home.later(days=1)
     pinned = home.write("the same words", "people")
@@ -207,9 +238,14 @@ def rounds(home: Home) -> list[str]:
         ("knowledge", "obsidian", {"source_ref": "obsidian:a.md"}, False),
         ("knowledge", "obsidian", {"source_ref": "obsidian:a.md", "source_root": "VAULT"}, False),
         ("knowledge", "obsidian", {"source_ref": "obsidian:gone.md", "source_root": "VAULT"}, True),
-        ("knowledge", "obsidian", {"source_ref": "obsidian:a.md", "source_root": "/nowhere/at/all"}, False),
+        (
+            "knowledge",
+            "obsidian",
+            {"source_ref": "obsidian:a.md", "source_root": "/nowhere/at/all"},
+            False,
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_daemon_leaves_alone_what_a_person_would_miss(
     home: Home, tmp_path: Any, category: str, source: str, further: dict[str, Any], goes: bool
 ) -> None:
@@ -218,7 +254,8 @@ def test_the_daemon_leaves_alone_what_a_person_would_miss(
     home.put(ONE, "some words", category, source=source, further=further)
     home.later(days=31)
     assert rounds(home) == ([ONE] if goes else [])
-    assert len(home.job("decay").actions) == (0 if goes or "pinned" in further else 1)  # the command is as it was
+    # The command is as it was
+    assert len(home.job("decay").actions) == (0 if goes or "pinned" in further else 1)
 
 
 @pytest.mark.promise("001-18.5")
@@ -284,7 +321,8 @@ def test_two_memories_somebody_parted_again_are_not_merged_again(home: Home) -> 
     home.memory.undo()
     assert home.info(merged.id).header["kept_from"] == [f"merge:{merged.target}"]
     assert home.job("consolidate").actions == ()
-    home.write("the same words here", "knowledge")  # joins one of them, and not both
+    # Joins one of them, and not both
+    home.write("the same words here", "knowledge")
     assert len(home.job("consolidate").actions) == 1
     assert home.job("consolidate").actions == ()
     assert home.info(one).id != home.info(two).id

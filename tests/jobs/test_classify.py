@@ -20,11 +20,18 @@ from memoranda.jobs.classify import Classifier, classify, examples
 from memoranda.jobs.job import MemoryState
 from memoranda.note.model import CATEGORIES
 
-ROWS = json.loads((Path(__file__).parents[1] / "contract/data/classification.json").read_text(encoding="utf-8"))["rows"]
-TABLE = tomllib.loads((Path(memoranda.__file__).parent / "jobs/classify.toml").read_text(encoding="utf-8"))
+ROWS = json.loads(
+    (Path(__file__).parents[1] / "contract/data/classification.json").read_text(encoding="utf-8")
+)["rows"]
+TABLE = tomllib.loads(
+    (Path(memoranda.__file__).parent / "jobs/classify.toml").read_text(encoding="utf-8")
+)
 WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 ENTRIES = [
-    (word, category, kind) for category, kinds in TABLE.items() for kind, words in kinds.items() for word in words
+    (word, category, kind)
+    for category, kinds in TABLE.items()
+    for kind, words in kinds.items()
+    for word in words
 ]
 
 
@@ -41,12 +48,39 @@ def test_each_entry_of_the_table_counts_alone():
 @pytest.mark.parametrize(
     ("texts", "word"),
     [
-        (["shoulder", "reshould", "should2", "should_", "éshould", "shouldé", "Яshould", "pr", "Api"], None),
-        (["应该用should吗", "(should)", "should-do", "should's", "아should는", "SHOULD", "Ｓｈｏｕｌｄ"], "should"),
+        (
+            [
+                "shoulder",
+                "reshould",
+                "should2",
+                "should_",
+                "éshould",
+                "shouldé",
+                "Яshould",
+                "pr",
+                "Api",
+            ],
+            None,
+        ),
+        (
+            [
+                "应该用should吗",
+                "(should)",
+                "should-do",
+                "should's",
+                "아should는",
+                "SHOULD",
+                "Ｓｈｏｕｌｄ",
+            ],
+            "should",
+        ),
         (["lesson \n\t learned", "LESSON\u3000Learned", "lesson\u00a0learned"], "lesson learned"),
-        (["PR"], "PR"), (["API"], "API"), (["ci"], "CI"), (["we’ll use it"], "we'll use"),
+        (["PR"], "PR"),
+        (["API"], "API"),
+        (["ci"], "CI"),
+        (["we’ll use it"], "we'll use"),
     ],
-)  # fmt: skip
+)
 def test_a_word_counts_by_itself_in_any_case_but_for_exact_ones_and_with_any_blanks(texts, word):
     for text in texts:
         assert (word in classify(text).words) if word else classify(text).words == (), text
@@ -96,7 +130,11 @@ def test_any_text_scores_by_the_rules(pieces):
     expected = by_the_rules("".join(pieces))
     assert found.scores == expected
     order = list(TABLE)
-    best = min(expected, key=lambda category: (-expected[category], order.index(category)), default="knowledge")
+    best = min(
+        expected,
+        key=lambda category: (-expected[category], order.index(category)),
+        default="knowledge",
+    )
     assert found.category == best
 
 
@@ -115,7 +153,12 @@ def state(text: str, category: str = "inbox") -> MemoryState:
         ("Ela's school play is on 14 May", "time", "date", 'date (time "14 May")'),
         ("Pancakes each Sunday", "time", "habits", 'habits (time "each Sunday")'),
         ("6月9日看牙", "time", "date", 'date (time "6月9日")'),
-        ("The capital of Austria is Vienna", "example", "knowledge", 'knowledge (nearest to "The capital of Canada'),
+        (
+            "The capital of Austria is Vienna",
+            "example",
+            "knowledge",
+            'knowledge (nearest to "The capital of Canada',
+        ),
         ("会修自行车和摩托", "example", "skills", 'skills (nearest to "会修自行车'),
         ("she juggles", "example", "skills", "skills (nearest to"),
         ("zxcv qwer", "fallback", "knowledge", "knowledge (nothing like it is known)"),
@@ -129,7 +172,9 @@ def test_the_first_layer_that_says_something_decides_and_says_why(text, layer, c
 
 def test_there_are_forty_examples_of_each_category_and_language():
     labelled = examples().labelled
-    counts = Counter((category, bool(re.search("[\u4e00-\u9fff]", text))) for text, category in labelled)
+    counts = Counter(
+        (category, bool(re.search("[\u4e00-\u9fff]", text))) for text, category in labelled
+    )
     assert len(set(labelled)) == len(labelled)
     assert {name for name, _ in counts} == {*CATEGORIES} - {"inbox", "reminders"}
     assert len(counts) == 24
@@ -139,12 +184,15 @@ def test_there_are_forty_examples_of_each_category_and_language():
 @pytest.mark.parametrize(
     "text",
     [
-        "Wifi at the cabin: network Birke, passphrase blaubeere77", "Shoe size of Tom: 31",
-        "Health insurance number K123456789", "Bike frame number WBK4471 B",
-        "Anna moved to Hamburg, Eppendorfer Weg 3", "Build fails on arm64 when CGO_ENABLED=0; set CGO_ENABLED=1",
+        "Wifi at the cabin: network Birke, passphrase blaubeere77",
+        "Shoe size of Tom: 31",
+        "Health insurance number K123456789",
+        "Bike frame number WBK4471 B",
+        "Anna moved to Hamburg, Eppendorfer Weg 3",
+        "Build fails on arm64 when CGO_ENABLED=0; set CGO_ENABLED=1",
         "Landlord: Herr Schulte, 0176 5550142, calls back in the evening",
     ],
-)  # fmt: skip
+)
 def test_a_text_without_a_time_is_no_date_however_like_a_sentence_about_one(text):
     assert Classifier(SETTINGS).choose(state(text)).category != "date"
 
@@ -155,6 +203,8 @@ def test_what_is_known_to_be_a_date_still_is_one():
         assert found.category == "date" or found.layer in ("table", "time"), text
 
 
-@pytest.mark.parametrize("text", ["", " ", "\0", "?", "🙂", "\ud800", "a" * 100_000, "的" * 100_000, "'" * 50])
+@pytest.mark.parametrize(
+    "text", ["", " ", "\0", "?", "🙂", "\ud800", "a" * 100_000, "的" * 100_000, "'" * 50]
+)
 def test_any_text_has_a_category(text):
     assert Classifier(SETTINGS).choose(state(text)).category in CATEGORIES

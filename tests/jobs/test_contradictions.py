@@ -1,4 +1,6 @@
-"""Contradictions are listed by `review`, decided by nobody but the owner, and nothing else is listed."""
+"""Contradictions are listed by `review`, decided by nobody but the owner, and nothing else is
+listed.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def test_superseding_answers_it_and_undo_asks_again(memory):
 
 
 def test_both_true_is_written_down_and_changes_no_note(memory):
-    before = [note.text for note in remember(memory, "Anna lives in Berlin", "Anna lives in Munich")]
+    before = [
+        note.text for note in remember(memory, "Anna lives in Berlin", "Anna lives in Munich")
+    ]
     [item] = memory.review(kind="contradiction")
     memory.decide(item.key, "b")
     assert asked(memory) == []
@@ -88,18 +92,28 @@ def test_both_true_is_written_down_and_changes_no_note(memory):
 
 
 def test_of_two_lines_the_one_that_is_over_gets_its_end(memory):
-    note = memory.write(Draft("- lives_in [[Berlin]] (flat)\n- lives_in [[Munich]]\n", project="notes", title="Anna"))
+    note = memory.write(
+        Draft(
+            "- lives_in [[Berlin]] (flat)\n- lives_in [[Munich]]\n", project="notes", title="Anna"
+        )
+    )
     [item] = memory.review(kind="contradiction")
     memory.decide(item.key, "n")
     today = f"{memory.clock():%Y-%m-%d}"
-    assert memory.read(note).body == f"- lives_in [[Berlin]] (flat, until {today})\n- lives_in [[Munich]]\n"
+    assert (
+        memory.read(note).body
+        == f"- lives_in [[Berlin]] (flat, until {today})\n- lives_in [[Munich]]\n"
+    )
     assert asked(memory) == []
 
 
 def test_an_agent_is_asked_nothing_and_private_notes_are_compared_with_their_own_only(memory):
-    claude, bob = memory.as_caller("claude", "test"), memory.as_caller("bob", "test")
+    claude = memory.as_caller("claude", "test")
+    bob = memory.as_caller("bob", "test")
     for agent, town in ((claude, "Berlin"), (bob, "Munich")):
         scope = f"agent:{agent.agent}"
-        agent.write(Draft(f"Anna lives in {town}", project="categories", category="people", scope=scope))
+        agent.write(
+            Draft(f"Anna lives in {town}", project="categories", category="people", scope=scope)
+        )
     assert asked(memory) == []
     assert claude.review() == []

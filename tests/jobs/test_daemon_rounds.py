@@ -1,4 +1,6 @@
-"""The daemon's round: its order, a step that fails, and dreams when nothing happens (contract 001, 13)."""
+"""The daemon's round: its order, a step that fails, and dreams when nothing happens (contract 001,
+13).
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,19 @@ def dreamless(tmp_path: Path) -> Any:
 @pytest.mark.promise("001-17.10")
 def test_the_steps_come_in_the_order_of_the_contract(home: Home) -> None:
     assert [name for name, _ in home.daemon.steps()] == [
-        "sync", "fold", "expire", "decay", "upgrade", "consolidate", "notify", "purge", "history", "dream", "embed",
+        "sync",
+        "fold",
+        "expire",
+        "decay",
+        "upgrade",
+        "consolidate",
+        "notify",
+        "purge",
+        "history",
+        "dream",
+        "embed",
         "memory.md",
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.promise("001-17.10")
@@ -44,7 +56,9 @@ def test_a_dream_of_each_level_comes_once_in_an_idle_period(home: Home) -> None:
     assert home.daemon.level() == 1
 
 
-def test_after_a_long_absence_the_deepest_due_dream_comes_alone_and_a_change_by_hand_ends_it(home: Home) -> None:
+def test_after_a_long_absence_the_deepest_due_dream_comes_alone_and_a_change_by_hand_ends_it(
+    home: Home,
+) -> None:
     home.write("a text")
     home.later(hours=3)
     assert home.daemon.level() == 3
@@ -105,7 +119,8 @@ def test_what_is_written_while_the_jobs_plan_is_looked_at_in_the_next_round(
     dreamless.round()
     dreamless.later(minutes=1)
     dreamless.memory.read(one)
-    planned, real = list[str](), Round.run
+    planned = list[str]()
+    real = Round.run
 
     def run(turn: Round, name: str, plan: Any) -> Outcome:
         outcome = real(turn, name, plan)

@@ -1,4 +1,6 @@
-"""Showing reminders on the desktop: the text is an argument, a failure is a sentence (contract 001, 8)."""
+"""Showing reminders on the desktop: the text is an argument, a failure is a sentence (contract 001,
+8).
+"""
 
 from __future__ import annotations
 
@@ -46,11 +48,15 @@ def settings(folder: Path, method: str, **more: bool) -> Settings:
 
 @pytest.mark.parametrize("method", ["notify-send", "osascript"])
 @pytest.mark.parametrize("text", [NASTY, "-u critical", "", "提醒 😀"])
-def test_the_text_arrives_as_it_is_and_as_one_argument(programs: Path, method: str, text: str) -> None:
+def test_the_text_arrives_as_it_is_and_as_one_argument(
+    programs: Path, method: str, text: str
+) -> None:
     place = program(programs, method)
     assert reminders.show(settings(programs, method), [text]) is None
     given = arguments(place)
-    assert given[given.index("--") + 1 :] == ([text, "Memory CLI"] if method == "osascript" else ["Memory CLI", text])
+    assert given[given.index("--") + 1 :] == (
+        [text, "Memory CLI"] if method == "osascript" else ["Memory CLI", text]
+    )
     assert list(programs.parent.rglob("owned")) == []
 
 
@@ -65,7 +71,9 @@ def test_the_script_for_osascript_is_always_the_same(programs: Path) -> None:
     assert scripts[0][:2] == ["-e", "on run argv"]
 
 
-@pytest.mark.parametrize(("text", "shown"), [("é" * 100, "é" * 100), ("é" * 101, "é" * 100 + "..."), ("a\0b", "a b")])
+@pytest.mark.parametrize(
+    ("text", "shown"), [("é" * 100, "é" * 100), ("é" * 101, "é" * 100 + "..."), ("a\0b", "a b")]
+)
 def test_a_long_text_is_cut_at_100_characters(programs: Path, text: str, shown: str) -> None:
     place = program(programs, "notify-send")
     reminders.show(settings(programs, "notify-send"), [text])
@@ -90,10 +98,15 @@ def test_of_several_only_the_number_is_shown(programs: Path) -> None:
 def test_what_goes_wrong_is_said_in_one_line(programs: Path, text: str | None, reason: str) -> None:
     if text is not None:
         program(programs, "notify-send", text)
-    assert reminders.show(settings(programs, "notify-send"), ["x"]) == f"notify: notify-send failed: {reason}"
+    assert (
+        reminders.show(settings(programs, "notify-send"), ["x"])
+        == f"notify: notify-send failed: {reason}"
+    )
 
 
-def test_a_program_that_does_not_end_is_not_waited_for(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_does_not_end_is_not_waited_for(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program(programs, "notify-send", "#!/bin/sh\nexec /bin/sleep 60\n")
     monkeypatch.setattr(reminders, "SECONDS", 0.2)
     start = time.monotonic()
@@ -102,22 +115,31 @@ def test_a_program_that_does_not_end_is_not_waited_for(programs: Path, monkeypat
     assert time.monotonic() - start < 30
 
 
-@pytest.mark.parametrize(("method", "more"), [("file", {}), ("notify-send", {"notify": False}), ("auto", {})])
-def test_nothing_is_started_when_nothing_is_to_be_shown(programs: Path, method: str, more: dict[str, bool]) -> None:
+@pytest.mark.parametrize(
+    ("method", "more"), [("file", {}), ("notify-send", {"notify": False}), ("auto", {})]
+)
+def test_nothing_is_started_when_nothing_is_to_be_shown(
+    programs: Path, method: str, more: dict[str, bool]
+) -> None:
     place = program(programs, "notify-send")
     assert reminders.show(settings(programs, method, **more), ["x"]) is None
     assert not os.path.exists(f"{place}.arguments")
 
 
-def test_auto_is_the_desktop_where_there_is_one(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sender, script = program(programs, "notify-send"), program(programs, "osascript")
+def test_auto_is_the_desktop_where_there_is_one(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sender = program(programs, "notify-send")
+    script = program(programs, "osascript")
 
     def shown() -> str:
         """The name of the program that `auto` starts now, "" for none."""
         for place in (sender, script):
             Path(f"{place}.arguments").unlink(missing_ok=True)
         assert reminders.show(settings(programs, "auto"), ["x"]) is None
-        return " ".join(place.name for place in (sender, script) if os.path.exists(f"{place}.arguments"))
+        return " ".join(
+            place.name for place in (sender, script) if os.path.exists(f"{place}.arguments")
+        )
 
     monkeypatch.setattr("sys.platform", "darwin")
     assert shown() == "osascript"

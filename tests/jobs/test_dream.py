@@ -23,8 +23,18 @@ def done(dreamt: dream.Dream) -> list[tuple[str, str, str | None]]:
 
 def fill(home: Home) -> None:
     """Something for every step of a deep dream, also of what one step leaves to the next."""
-    home.put(ONE, "Kestrel is our billing service, version 4.2.7 runs on hawk-prod", "project", tags=("billing",))
-    home.put(TWO, "We learned that hawk-prod with Kestrel needs 4.2.7 or newer", "lessons", tags=("billing",))
+    home.put(
+        ONE,
+        "Kestrel is our billing service, version 4.2.7 runs on hawk-prod",
+        "project",
+        tags=("billing",),
+    )
+    home.put(
+        TWO,
+        "We learned that hawk-prod with Kestrel needs 4.2.7 or newer",
+        "lessons",
+        tags=("billing",),
+    )
     home.write("the red fox jumps over the lazy dog every single morning")
     home.write("the red fox jumps over the lazy dog every single morning\nand sleeps")
     home.write("the red fox jumps over the lazy cat every single morning", "habits")
@@ -39,10 +49,19 @@ def test_a_light_dream_empties_the_inbox_and_says_which_words_decided(home: Home
     created = home.info(a).created
     home.later(hours=1)
     dreamt = dream.run(home.memory, 1)
-    assert done(dreamt) == [("classify", a, "lessons"), ("classify", b, "preferences"), ("classify", c, "knowledge")]
+    assert done(dreamt) == [
+        ("classify", a, "lessons"),
+        ("classify", b, "preferences"),
+        ("classify", c, "knowledge"),
+    ]
     assert [each.words for each in dreamt.actions] == [("lesson",), ("偏好",), ()]
     info = home.info(a)
-    assert (info.phase, info.category, info.expires, info.created) == ("organized", "lessons", None, created)
+    assert (info.phase, info.category, info.expires, info.created) == (
+        "organized",
+        "lessons",
+        None,
+        created,
+    )
     assert home.file(a).parent.name == "lessons"
 
 
@@ -57,7 +76,8 @@ def test_a_medium_dream_merges_what_is_the_same_and_links_what_is_similar(home: 
 
 
 def test_a_wikilink_becomes_a_link_both_ways(home: Home) -> None:
-    bob, note = home.write("Bob", "people"), home.write("ask [[bob]] and [[nobody]]", "project")
+    bob = home.write("Bob", "people")
+    note = home.write("ask [[bob]] and [[nobody]]", "project")
     assert done(dream.run(home.memory, 2)) == [("link", note, bob)]
     assert (home.info(note).links, home.info(bob).links) == ((bob,), (note,))
 
@@ -94,7 +114,9 @@ def test_a_dry_run_changes_nothing_and_names_the_actions_after_which_a_second_dr
     assert home.everything() == before
     dreamt = dream.run(home.memory, level)
     assert done(dreamt)
-    assert [each.document() for each in planned.actions] == [each.document() for each in dreamt.actions]
+    assert [each.document() for each in planned.actions] == [
+        each.document() for each in dreamt.actions
+    ]
     assert planned.report == dreamt.report
     before = home.tree()
     assert done(dream.run(home.memory, level)) == []
@@ -201,12 +223,16 @@ def answers(model: LanguageModel, *given: Any) -> None:
 
     def content(self: Any = None) -> bytes:
         text = rest.pop(0) if rest else "{}"
-        return json.dumps({"choices": [{"message": {"role": "assistant", "content": text}}]}).encode()
+        return json.dumps(
+            {"choices": [{"message": {"role": "assistant", "content": text}}]}
+        ).encode()
 
     model.answer = content  # type: ignore[method-assign]
 
 
-def test_the_model_is_asked_only_about_what_the_table_says_nothing_of(helped: Home, model: LanguageModel) -> None:
+def test_the_model_is_asked_only_about_what_the_table_says_nothing_of(
+    helped: Home, model: LanguageModel
+) -> None:
     sure = helped.write("lesson learned")
     helped.later(seconds=1)
     unsure = helped.write("copper conducts heat badly")
@@ -219,7 +245,9 @@ def test_the_model_is_asked_only_about_what_the_table_says_nothing_of(helped: Ho
     assert model.asked[0][2]["temperature"] == 0
 
 
-def test_below_level_three_and_without_configuration_nobody_is_asked(helped: Home, model: LanguageModel) -> None:
+def test_below_level_three_and_without_configuration_nobody_is_asked(
+    helped: Home, model: LanguageModel
+) -> None:
     helped.write("copper conducts heat badly")
     deep(helped, 2)
     assert model.asked == []
@@ -227,9 +255,18 @@ def test_below_level_three_and_without_configuration_nobody_is_asked(helped: Hom
 
 @pytest.mark.parametrize(
     "answer",
-    ["no JSON", [], {}, {"categories": []}, {"categories": {"ID": "nonsense"}}, {"categories": {"ID": "inbox"}},
-     {"categories": {"ID": ["soul"]}}, {"categories": {"ID": "soul", ONE: "soul"}}, None],
-)  # fmt: skip
+    [
+        "no JSON",
+        [],
+        {},
+        {"categories": []},
+        {"categories": {"ID": "nonsense"}},
+        {"categories": {"ID": "inbox"}},
+        {"categories": {"ID": ["soul"]}},
+        {"categories": {"ID": "soul", ONE: "soul"}},
+        None,
+    ],
+)
 def test_without_an_answer_that_keeps_the_rules_the_table_decides(
     helped: Home, model: LanguageModel, answer: Any
 ) -> None:
@@ -254,11 +291,20 @@ def test_the_model_may_link_what_this_dream_organized(helped: Home, model: Langu
 
 @pytest.mark.parametrize(
     "row",
-    [{"a": "FRESH", "b": "FRESH", "reason": "x"}, {"a": "FRESH", "b": THREE, "reason": "x"}, "x", {"a": "FRESH"},
-     {"a": "FRESH", "b": TWO, "reason": "another scope"}, {"a": "FRESH", "b": ONE, "reason": " "},
-     {"a": ONE, "b": FOUR, "reason": "neither is new"}, {"a": "FRESH", "b": ["x"], "reason": "x"}],
-)  # fmt: skip
-def test_a_link_that_breaks_a_rule_is_not_made(helped: Home, model: LanguageModel, row: Any) -> None:
+    [
+        {"a": "FRESH", "b": "FRESH", "reason": "x"},
+        {"a": "FRESH", "b": THREE, "reason": "x"},
+        "x",
+        {"a": "FRESH"},
+        {"a": "FRESH", "b": TWO, "reason": "another scope"},
+        {"a": "FRESH", "b": ONE, "reason": " "},
+        {"a": ONE, "b": FOUR, "reason": "neither is new"},
+        {"a": "FRESH", "b": ["x"], "reason": "x"},
+    ],
+)
+def test_a_link_that_breaks_a_rule_is_not_made(
+    helped: Home, model: LanguageModel, row: Any
+) -> None:
     helped.put(ONE, "the telescope stands in the garden shed")
     helped.put(FOUR, "a garden has beds")
     helped.put(TWO, "the garden of somebody else", scope="agent:x")
@@ -270,7 +316,10 @@ def test_a_link_that_breaks_a_rule_is_not_made(helped: Home, model: LanguageMode
 def test_the_model_gets_no_text_of_another_scope_and_may_not_exceed_the_limits(
     helped: Home, model: LanguageModel
 ) -> None:
-    others = [helped.put(f"{n}0000000-1111-4111-8111-111111111111", f"garden number {n}") for n in range(5)]
+    others = [
+        helped.put(f"{n}0000000-1111-4111-8111-111111111111", f"garden number {n}")
+        for n in range(5)
+    ]
     helped.put(TWO, "the garden of somebody else", scope="agent:x")
     fresh = helped.write("my favorite: the garden at night")
     answers(model, {"links": [{"a": fresh, "b": each, "reason": "garden"} for each in others]})
@@ -281,7 +330,8 @@ def test_the_model_gets_no_text_of_another_scope_and_may_not_exceed_the_limits(
 
 @pytest.mark.promise("001-17.4")
 def test_resolve_links_a_second_time_finds_nothing_and_changes_no_byte(home: Home) -> None:
-    bob, note = home.write("Bob", "people"), home.write("ask [[bob]] and [[nobody]]", "project")
+    bob = home.write("Bob", "people")
+    note = home.write("ask [[bob]] and [[nobody]]", "project")
     home.write("ask [[bob]] too", "people", metadata={"locked": True})
     before = home.tree()
     planned = home.memory.resolve_links(dry_run=True)

@@ -36,19 +36,34 @@ def test_a_time_in_a_text_becomes_a_reminder_linked_with_it(home: Home) -> None:
     (made,) = reminders(home)
     record = home.memory.read(made, count=False)
     assert record.id == row["id"] == str(uuid5(UUID(source), "tomorrow at 3pm"))
-    assert (record.content, record.category, record.phase) == ("Pay the tax tomorrow at 3pm", "reminders", "organized")
-    assert (record.tags, record.source, record.scope) == (("money", "auto-reminder"), "dream-engine", "agent:x")
+    assert (record.content, record.category, record.phase) == (
+        "Pay the tax tomorrow at 3pm",
+        "reminders",
+        "organized",
+    )
+    assert (record.tags, record.source, record.scope) == (
+        ("money", "auto-reminder"),
+        "dream-engine",
+        "agent:x",
+    )
     assert (record.created, record.expires) == (home.now, None)
     assert further(record) == {
-        "due_at": "2026-05-07T15:00:00Z", "due_text": "tomorrow at 3pm", "reminder_of": source
-    }  # fmt: skip
+        "due_at": "2026-05-07T15:00:00Z",
+        "due_text": "tomorrow at 3pm",
+        "reminder_of": source,
+    }
     assert (record.links, home.info(source).links) == ((source,), (record.id,))
     assert row == {
-        "id": record.id, "source": source, "due_at": "2026-05-07T15:00:00Z", "phrase": "tomorrow at 3pm"
-    }  # fmt: skip
+        "id": record.id,
+        "source": source,
+        "due_at": "2026-05-07T15:00:00Z",
+        "phrase": "tomorrow at 3pm",
+    }
 
 
-def test_a_text_of_the_inbox_too_is_read_with_its_own_time_of_writing_as_the_clock(home: Home) -> None:
+def test_a_text_of_the_inbox_too_is_read_with_its_own_time_of_writing_as_the_clock(
+    home: Home,
+) -> None:
     sources = home.write("call Bob in 3 days at 9:00"), home.write("明天下午3点交报告")
     home.later(hours=20)
     deep(home)
@@ -62,8 +77,9 @@ def test_a_reminder_holds_the_paragraph_that_names_the_time(home: Home) -> None:
     home.write(text, "people")
     deep(home)
     assert sorted(content_of(home.memory, each) for each in reminders(home)) == [
-        "And on 2026-06-01 at 9:00 the tax.", "Call Bob\ntomorrow at 3pm",
-    ]  # fmt: skip
+        "And on 2026-06-01 at 9:00 the tax.",
+        "Call Bob\ntomorrow at 3pm",
+    ]
 
 
 def test_one_time_said_twice_in_a_paragraph_is_one_reminder(home: Home) -> None:
@@ -74,7 +90,9 @@ def test_one_time_said_twice_in_a_paragraph_is_one_reminder(home: Home) -> None:
     assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
 
 
-def test_what_is_ambiguous_over_or_vague_makes_none_and_the_report_tells_of_the_first_two(home: Home) -> None:
+def test_what_is_ambiguous_over_or_vague_makes_none_and_the_report_tells_of_the_first_two(
+    home: Home,
+) -> None:
     a = home.write("meet at 3 tomorrow", "people")
     b = home.write("it rained yesterday", "knowledge")
     home.write("call soon", "lessons")
@@ -94,22 +112,38 @@ def test_what_is_ambiguous_over_or_vague_makes_none_and_the_report_tells_of_the_
     [
         ("The application must be in by 30 June 2026.", ["2026-06-30"]),
         ("Conference from 8 to 11 September.", ["2026-09-08"]),
-        ("Holiday 20 July to 8 August.", ["2026-07-20"]), ("The report is due on Friday.", ["2026-05-08"]),
-        ("周五之前交报告", ["2026-05-08"]), ("Don't forget: 9 June, dentist.", ["2026-06-09"]),
+        ("Holiday 20 July to 8 August.", ["2026-07-20"]),
+        ("The report is due on Friday.", ["2026-05-08"]),
+        ("周五之前交报告", ["2026-05-08"]),
+        ("Don't forget: 9 June, dentist.", ["2026-06-09"]),
         ("6月9日看牙", ["2026-06-09"]),
-        ("water the plants every Monday at 10:00", []), ("I run on Tuesdays.", []), ("Dinner on Friday", []),
-        ("The trip on 9 June is cancelled, do not book.", []), ("我不打算6月9日去了。", []), ("Rent on the 15th", []),
-        ("Room 15 is free at noon", []), ("She might come on 9 June.", []), ("We usually leave by 9 June", []),
-        ("Built on 2 May 2019.", []), ("a week of 9 June, not the week of 16 June", []),
-        ("Cancel Netflix by 9 June", ["2026-06-09"]), ("Please cancel the gym before 9 June", ["2026-06-09"]),
-        ("- [ ] cancel the gym by 9 June", ["2026-06-09"]), ("取消健身房会员，6月9日之前", ["2026-06-09"]),
-        ("Cancel the meeting on 9 June", []), ("Never cancel by 9 June", []), ("取消了6月9日之前的预约", []),
-        ("Everything due by 9 June is cancelled", []), ("Mia was born on 6 May 2026", []),
+        ("water the plants every Monday at 10:00", []),
+        ("I run on Tuesdays.", []),
+        ("Dinner on Friday", []),
+        ("The trip on 9 June is cancelled, do not book.", []),
+        ("我不打算6月9日去了。", []),
+        ("Rent on the 15th", []),
+        ("Room 15 is free at noon", []),
+        ("She might come on 9 June.", []),
+        ("We usually leave by 9 June", []),
+        ("Built on 2 May 2019.", []),
+        ("a week of 9 June, not the week of 16 June", []),
+        ("Cancel Netflix by 9 June", ["2026-06-09"]),
+        ("Please cancel the gym before 9 June", ["2026-06-09"]),
+        ("- [ ] cancel the gym by 9 June", ["2026-06-09"]),
+        ("取消健身房会员，6月9日之前", ["2026-06-09"]),
+        ("Cancel the meeting on 9 June", []),
+        ("Never cancel by 9 June", []),
+        ("取消了6月9日之前的预约", []),
+        ("Everything due by 9 June is cancelled", []),
+        ("Mia was born on 6 May 2026", []),
         ("Bought on 6 May 2026, warranty until 6 May 2028", ["2028-05-06"]),
         ("The report is due on 6 May 2026", ["2026-05-06"]),
     ],
-)  # fmt: skip
-def test_only_an_explicit_date_ahead_or_a_deadline_makes_a_reminder(home: Home, text: str, due: list[str]) -> None:
+)
+def test_only_an_explicit_date_ahead_or_a_deadline_makes_a_reminder(
+    home: Home, text: str, due: list[str]
+) -> None:
     home.write(text, "project")
     deep(home)
     assert [str(each.header["due_at"])[:10] for each in reminders(home)] == due
@@ -126,11 +160,15 @@ def test_only_an_explicit_date_ahead_or_a_deadline_makes_a_reminder(home: Home, 
         ("Send the form by 9 June, the office opens at 7:00", "2026-06-09T09:00:00Z"),
     ],
 )
-def test_an_early_hour_later_in_the_sentence_of_a_day_is_its_hour(home: Home, text: str, due: str) -> None:
+def test_an_early_hour_later_in_the_sentence_of_a_day_is_its_hour(
+    home: Home, text: str, due: str
+) -> None:
     home.write(text, "project")
     rows = deep(home)["reminders"]
     assert rows[0]["due_at"] == due
-    assert ("all_day" in home.info(rows[0]["id"]).header) == ("飞" not in text and "Flight" not in text)
+    assert ("all_day" in home.info(rows[0]["id"]).header) == (
+        "飞" not in text and "Flight" not in text
+    )
     assert home.memory.review(kind="reminder") == []
 
 
@@ -141,7 +179,11 @@ CHANGED = "[its memory changed] Dentist on 9 June at 10:00"
     ("new", "shown", "why"),
     [
         ("Dentist on 16 June at 10:00", CHANGED, 'says now "Dentist on 16 June at 10:00"'),
-        ("Dentist on 9 June at 10:00 is cancelled", CHANGED, 'says now "Dentist on 9 June at 10:00 is cancelled"'),
+        (
+            "Dentist on 9 June at 10:00 is cancelled",
+            CHANGED,
+            'says now "Dentist on 9 June at 10:00 is cancelled"',
+        ),
         (None, "[its memory is gone] Dentist on 9 June at 10:00", "is gone"),
     ],
 )
@@ -157,7 +199,9 @@ def test_a_reminder_whose_memory_asks_for_it_no_more_says_so_and_the_owner_is_as
         home.upkeep.rewrite(home.info(source), new, {}, "edit")
     deep(home)
     (item,) = home.memory.review(kind="reminder")
-    asked = f'Keep the reminder "Dentist on 9 June at 10:00" on 2026-06-09 at 10:00? Its memory {why}'
+    asked = (
+        f'Keep the reminder "Dentist on 9 June at 10:00" on 2026-06-09 at 10:00? Its memory {why}'
+    )
     assert (item.text, item.refs) == (asked, (row["id"],))
     home.memory.decide(item, "n")
     assert home.memory.review(kind="reminder") == []
@@ -175,10 +219,11 @@ def test_a_reminder_whose_memory_asks_for_it_no_more_says_so_and_the_owner_is_as
 @pytest.mark.parametrize(
     "new",
     [
-        "Dentist, Main St 12, on 9 June at 10:00", "Dentist\n\nIt is on 2026-06-09 at 10:00, bring the card",
+        "Dentist, Main St 12, on 9 June at 10:00",
+        "Dentist\n\nIt is on 2026-06-09 at 10:00, bring the card",
         "Dentist on 9 June at 10:00\n\nNo coffee before.",
     ],
-)  # fmt: skip
+)
 def test_a_reminder_whose_memory_still_names_its_time_says_nothing(home: Home, new: str) -> None:
     source = home.write("Dentist on 9 June at 10:00", "date")
     (row,) = deep(home)["reminders"]
@@ -211,15 +256,21 @@ def test_a_memory_an_agent_does_not_see_is_not_gone(home: Home) -> None:
 def test_a_memory_is_read_once_for_all_reminders_that_are_compared_with_it(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sources = [home.write(f"Dentist visit {number} on {number} June at 10:00", "date") for number in range(10, 20)]
+    sources = [
+        home.write(f"Dentist visit {number} on {number} June at 10:00", "date")
+        for number in range(10, 20)
+    ]
     deep(home)
     for number in range(10):
         home.write(f"Dentist number {number} moved to the {number + 10} of July", "people")
         home.write(f"The release of version {number} is on {number + 10} June", "project")
     for each in sources:
         home.memory.delete(each)
-    read, times = list[str](), timephrase.read_all
-    monkeypatch.setattr(timephrase, "read_all", lambda text, *args: (read.append(text), times(text, *args))[1])
+    read = list[str]()
+    times = timephrase.read_all
+    monkeypatch.setattr(
+        timephrase, "read_all", lambda text, *args: (read.append(text), times(text, *args))[1]
+    )
     home.now = home.now.replace(month=7)
     assert len(notify(home.memory).notified) == 10
     assert 10 <= len(read) == len(set(read))
@@ -232,7 +283,9 @@ def test_reminders_make_no_reminders(home: Home) -> None:
 
 
 @pytest.mark.promise("001-17.4")
-def test_no_reminder_is_made_twice_also_when_it_was_deleted_as_the_files_alone_tell(home: Home, tmp_path: Path) -> None:
+def test_no_reminder_is_made_twice_also_when_it_was_deleted_as_the_files_alone_tell(
+    home: Home, tmp_path: Path
+) -> None:
     source = home.write("Pay the tax tomorrow at 3pm", "project")
     (row,) = deep(home)["reminders"]
     assert deep(home)["reminders"] == []
@@ -267,7 +320,9 @@ def test_a_merged_memory_does_not_make_the_reminder_of_the_other_again(home: Hom
 def test_a_memory_whose_id_is_no_uuid_has_its_reminders_too(home: Home) -> None:
     path = home.memory.home / "categories" / "people" / "bob.md"
     path.parent.mkdir(parents=True)
-    path.write_text("---\nid: bob\ncreated_at: 2026-05-06T10:00:00Z\n---\ncall Bob tomorrow at 3pm\n")
+    path.write_text(
+        "---\nid: bob\ncreated_at: 2026-05-06T10:00:00Z\n---\ncall Bob tomorrow at 3pm\n"
+    )
     assert [each["source"] for each in deep(home)["reminders"]] == ["bob"]
     assert deep(home)["reminders"] == []
 
@@ -285,7 +340,11 @@ def test_the_configuration_says_when_a_day_begins_and_where(tmp_path: Path) -> N
     ("one", "other", "made"),
     [
         ("Dentist on 9 June at 10:00", "The user has a dentist appointment on June 9th at 10am", 1),
-        ("Flight to Lisbon LX2080 on 12 June at 07:15", "Flight LX2080 to Lisbon leaves 2026-06-12 07:15", 1),
+        (
+            "Flight to Lisbon LX2080 on 12 June at 07:15",
+            "Flight LX2080 to Lisbon leaves 2026-06-12 07:15",
+            1,
+        ),
         ("下周三下午3点和王总开会", "用户下周三15点与王总开会", 1),
         ("Tax return is due on 31 July 2026", "User must file the tax return by 31 July", 1),
         ("Dentist for Tom on 9 June at 10:00", "Dentist for Lea on 9 June at 10:00", 2),
@@ -297,7 +356,9 @@ def test_the_configuration_says_when_a_day_begins_and_where(tmp_path: Path) -> N
         ("Dentist on 9 June at 10:00", "Dentist on 10 June at 10:00", 2),
     ],
 )
-def test_an_appointment_noted_twice_makes_one_reminder(home: Home, one: str, other: str, made: int) -> None:
+def test_an_appointment_noted_twice_makes_one_reminder(
+    home: Home, one: str, other: str, made: int
+) -> None:
     home.put(ONE, one, "date")
     home.put(TWO, other, "date")
     assert len(deep(home)["reminders"]) == made
@@ -313,13 +374,18 @@ def test_what_the_owner_asked_to_be_reminded_of_is_not_made_again_of_a_text(home
     assert deep(home)["reminders"] == []
 
 
+# It is over, and only stands beside the word
 @pytest.mark.parametrize(
     ("text", "due", "rule"),
     [
         ("Anna's birthday is 12 May", "2026-05-12T09:00:00Z", "BYMONTH=5;BYMONTHDAY=12"),
         ("Dad's birthday: 3 March 1951", "2027-03-03T09:00:00Z", "BYMONTH=3;BYMONTHDAY=3"),
         ("安娜的生日：1984年5月12日", "2026-05-12T09:00:00Z", "BYMONTH=5;BYMONTHDAY=12"),
-        ("Our wedding anniversary is on the 3rd of June", "2026-06-03T09:00:00Z", "BYMONTH=6;BYMONTHDAY=3"),
+        (
+            "Our wedding anniversary is on the 3rd of June",
+            "2026-06-03T09:00:00Z",
+            "BYMONTH=6;BYMONTHDAY=3",
+        ),
         ("Leo's birthday is 29 February 2012", "2027-02-28T09:00:00Z", "BYMONTH=2;BYMONTHDAY=-1"),
         ("Leo's birthday: 29 February", "2027-02-28T09:00:00Z", "BYMONTH=2;BYMONTHDAY=-1"),
         ("12 May is Anna's birthday.", "2026-05-12T09:00:00Z", "BYMONTH=5;BYMONTHDAY=12"),
@@ -327,11 +393,17 @@ def test_what_the_owner_asked_to_be_reminded_of_is_not_made_again_of_a_text(home
         ("Passport expires on 4 July 2026, Anna's birthday.", "2026-07-04T09:00:00Z", None),
         ("Company 10th anniversary: launch v2 on 1 September 2026", "2026-09-01T09:00:00Z", None),
         ("Anna's birthday is tomorrow", "2026-05-07T09:00:00Z", None),
-        ("Bought Anna a birthday card on 3 March 2026", None, None),  # it is over, and only stands beside the word
+        (
+            "Bought Anna a birthday card on 3 March 2026",
+            None,
+            None,
+        ),
         ("2026年3月5日给妈妈买了生日卡", None, None),
     ],
 )
-def test_a_birthday_is_a_reminder_for_every_year(home: Home, text: str, due: str | None, rule: str | None) -> None:
+def test_a_birthday_is_a_reminder_for_every_year(
+    home: Home, text: str, due: str | None, rule: str | None
+) -> None:
     home.write(text, "people")
     deep(home)
     expected = rule and f"FREQ=YEARLY;{rule};BYHOUR=9;BYMINUTE=0"

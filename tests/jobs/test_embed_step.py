@@ -27,7 +27,9 @@ from memoranda.serve.stdio import embed_some
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Any:
-    settings = replace(config.load(tmp_path / "home"), semantic_model=str(tiny.make(tmp_path / "tiny")))
+    settings = replace(
+        config.load(tmp_path / "home"), semantic_model=str(tiny.make(tmp_path / "tiny"))
+    )
     with open_memory(config=settings, face=FACE) as opened:
         yield opened
 
@@ -42,13 +44,16 @@ def embedded(memory: Memory) -> int:
     return counts.embedded
 
 
-def test_a_round_embeds_for_a_while_and_goes_on_until_the_next_one(memory: Memory, monkeypatch: Any) -> None:
+def test_a_round_embeds_for_a_while_and_goes_on_until_the_next_one(
+    memory: Memory, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(ticks, "EMBED_SECONDS", 0.0)
     monkeypatch.setattr(ticks, "EMBED_BETWEEN", 0.0)
     write(memory, 70)
     scheduler = Scheduler(memory)
     scheduler.keep_up()
-    assert embedded(memory) == 0  # nothing says yet that there is something to do
+    # Nothing says yet that there is something to do
+    assert embedded(memory) == 0
     assert dict(scheduler.steps())["embed"]() == 8
     scheduler.keep_up()
     assert embedded(memory) == 16
@@ -68,13 +73,16 @@ def test_examples_are_compared_by_meaning_once_the_daemon_has_embedded_all_of_th
     chosen = [choice(memory, "Lunch!"), choice(memory, "奶酪和面包")]
     assert [each.layer for each in chosen] == ["fallback", "example"]
     assert dict(daemon.steps())["embed"]() == 32
-    assert choice(memory, "Lunch!") == chosen[0]  # half of the examples decide nothing
+    # Half of the examples decide nothing
+    assert choice(memory, "Lunch!") == chosen[0]
     daemon.keep_up()
     assert choice(memory, "Lunch!").layer == "example"
     assert choice(memory, "奶酪和面包") == chosen[1]
     vectors = known_texts(memory.settings, texts)
     assert vectors is not None
-    by_hand = open_model(ModelSettings(memory.settings.semantic_model)).embed([*texts[:2], "Lunch!"])
+    by_hand = open_model(ModelSettings(memory.settings.semantic_model)).embed(
+        [*texts[:2], "Lunch!"]
+    )
     assert vectors.cosines("Lunch!") == pytest.approx([*(by_hand[:2] @ by_hand[2]), 0.0], abs=1e-5)
     assert vectors.cosines("奶酪") == []
     assert embedded(memory) == 0
@@ -97,7 +105,9 @@ def test_a_model_that_cannot_be_loaded_is_reported_once(tmp_path: Path, caplog: 
     ]
 
 
-def test_a_server_embeds_between_calls_as_long_as_there_is_more(memory: Memory, monkeypatch: Any) -> None:
+def test_a_server_embeds_between_calls_as_long_as_there_is_more(
+    memory: Memory, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(turns, "KEPT_UP_AFTER", 0.0)
     monkeypatch.setattr(turns, "AGAIN_AFTER", 0.0)
     finished = asyncio.Event()

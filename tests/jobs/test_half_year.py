@@ -1,5 +1,5 @@
-"""180 days in the life of a memory with the daemon's defaults (contract 001, 18): what a person wrote is there, what
-is archived comes back by one command, and two lives give the same bytes."""
+"""180 days in the life of a memory with the daemon's defaults (contract 001, 18): what a person
+wrote is there, what is archived comes back by one command, and two lives give the same bytes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class Life:
     known: set[str] = field(default_factory=set)
 
     def live(self, days: range) -> None:
-        """Each day at nine people and agents write, delete and ask, the daemon works at noon, at first at ten too."""
+        """Each day at nine people and agents write, delete and ask, the daemon works at noon, at
+        first at ten too.
+        """
         daemon = Daemon(Scheduler(self.memory.as_caller(None, FACE)), timedelta(hours=1))
         for day in days:
             self.now = START + timedelta(days=day, hours=1)
@@ -69,7 +71,9 @@ class Life:
                 if row.get("pin"):
                     Upkeep(self.memory).pin([self.memory.memory_id(note.id)])
             if day in row.get("asks", ()):
-                assert row["text"] in self.memory.as_caller(agent, "mcp").context_for(row["question"])
+                assert row["text"] in self.memory.as_caller(agent, "mcp").context_for(
+                    row["question"]
+                )
         if day == 0:
             for row in SET["file"]:
                 (self.vault / row["path"]).parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +101,9 @@ def a_life(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Life]:
     (folder / "home").mkdir(parents=True)
     (folder / "home" / "config.yaml").write_text("timezone: UTC\nnotification:\n  method: file\n")
     life: Any = None
-    with open_memory(folder / "home", face="cli", clock=lambda: life.now if life else START) as memory:
+    with open_memory(
+        folder / "home", face="cli", clock=lambda: life.now if life else START
+    ) as memory:
         life = Life(memory, folder / "vault")
         yield life
 
@@ -118,7 +124,9 @@ def test_half_a_year_with_the_daemon_forgets_nothing_a_person_wrote(
         there = {life.text(info.id) for info in infos}
         assert there >= BY_HAND, "by hand"
         assert there >= ASKED, "looked for again and again"
-        assert {life.text(info.id) for info in infos if info.category in KEPT_CATEGORIES}.isdisjoint(archived)
+        assert {
+            life.text(info.id) for info in infos if info.category in KEPT_CATEGORIES
+        }.isdisjoint(archived)
         from_files = {row["text"] for row in SET["file"]}
         assert from_files - there == {row["text"] for row in SET["file"] if row.get("gone")}
         every = {row["text"] for row in [*SET["memory"], *SET["file"]]}

@@ -1,4 +1,6 @@
-"""The runner: plan first, apply one by one, each as long as its memories are as planned (contract 001, 3 and 5)."""
+"""The runner: plan first, apply one by one, each as long as its memories are as planned (contract
+001, 3 and 5).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def lock(home: Home, identity: str) -> None:
 def test_an_action_on_a_memory_that_changed_after_the_plan_is_skipped_and_the_others_are_applied(
     home: Home, name: str, category: str | None, meddle: Callable[[Home, str], object]
 ) -> None:
-    one, two = home.write("one", category), home.write("two", category)
+    one = home.write("one", category)
+    two = home.write("two", category)
     home.later(days=31)
 
     def plan(*given: Any) -> Sequence[Action]:
@@ -66,13 +69,16 @@ def test_a_job_that_fails_is_reported_and_the_next_one_runs(home: Home) -> None:
         raise RuntimeError("out of order")
 
     turn = Round(home.memory)
-    first, second = turn.run("first", fails), turn.run("expire", lifecycle.JOBS["expire"])
+    first = turn.run("first", fails)
+    second = turn.run("expire", lifecycle.JOBS["expire"])
     assert first.failure is not None
     assert "RuntimeError: out of order" in first.failure
     assert len(second.actions) == 1
 
 
-def test_what_was_applied_before_a_failure_counts(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_applied_before_a_failure_counts(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = home.write("one")
     home.later(seconds=1)
     two = home.write("two")
@@ -117,9 +123,15 @@ def test_an_action_says_in_json_what_its_verb_needs(home: Home) -> None:
     (action,) = home.job("upgrade", dry_run=True).actions
     assert list(action.document()) == ["job", "verb", "id", "reason", "path", "category", "words"]
     assert action.document() == {
-        "job": "upgrade", "verb": "upgrade", "id": one,
+        "job": "upgrade",
+        "verb": "upgrade",
+        "id": one,
         "reason": "read 3 times: lessons (lesson learned, never again)",
         "path": f"categories/inbox/lesson-learned-never-again-{one[:8]}.md",
-        "category": "lessons", "words": ["lesson learned", "never again"],
-    }  # fmt: skip
-    assert action.line() == f"would upgrade {one[:8]} read 3 times: lessons (lesson learned, never again)"
+        "category": "lessons",
+        "words": ["lesson learned", "never again"],
+    }
+    assert (
+        action.line()
+        == f"would upgrade {one[:8]} read 3 times: lessons (lesson learned, never again)"
+    )

@@ -1,4 +1,6 @@
-"""What the daemon does not archive because of a time: what a reminder is still to come of, and what has just fired."""
+"""What the daemon does not archive because of a time: what a reminder is still to come of, and what
+has just fired.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ TEXT = "Release 2.3 goes out on 15 July 2026"
 def home(tmp_path: Path) -> Home:
     """A home in which an agent noted a day ten weeks ahead, of which a dream made a reminder."""
     home = Home(tmp_path / "home", "timezone: UTC\nnotification:\n  method: file\n")
-    home.memory.as_caller("claude", "mcp").write(Draft(TEXT, project="categories", category="project"))
+    home.memory.as_caller("claude", "mcp").write(
+        Draft(TEXT, project="categories", category="project")
+    )
     home.later(hours=3)
     home.round()
     assert shown(home) == {("project", TEXT), ("reminders", TEXT)}
@@ -31,21 +35,29 @@ def home(tmp_path: Path) -> Home:
 def shown(home: Home) -> set[tuple[str | None, str]]:
     """Category and text of what lists show."""
     found = home.memory.list(memory_query(), limit=0)[0]
-    return {(info.category, text) for info, text in zip(found, contents(home.memory, found), strict=True)}
+    return {
+        (info.category, text)
+        for info, text in zip(found, contents(home.memory, found), strict=True)
+    }
 
 
 def live(home: Home, until: str, *without: str) -> None:
-    """A round at ten in the morning once a week, and each of the last days up to and including this day of 2026."""
+    """A round at ten in the morning once a week, and each of the last days up to and including this
+    day of 2026.
+    """
     while f"{home.now:%m-%d}" < until:
         in_a_week = home.now + timedelta(days=7)
-        home.now = home.now.replace(hour=10) + timedelta(days=7 if f"{in_a_week:%m-%d}" < until else 1)
+        home.now = home.now.replace(hour=10) + timedelta(
+            days=7 if f"{in_a_week:%m-%d}" < until else 1
+        )
         home.round(*without)
 
 
 def test_a_memory_and_its_reminder_stay_until_that_leaves_the_pending_list(home: Home) -> None:
     live(home, "07-22")
     assert shown(home) == {("project", TEXT), ("reminders", TEXT)}
-    assert TEXT in (home.memory.home / "pending.md").read_text(encoding="utf-8")  # though it was made long ago
+    # Though it was made long ago
+    assert TEXT in (home.memory.home / "pending.md").read_text(encoding="utf-8")
     live(home, "07-23")
     assert shown(home) == set()
     assert TEXT not in (home.memory.home / "pending.md").read_text(encoding="utf-8")
@@ -53,7 +65,11 @@ def test_a_memory_and_its_reminder_stay_until_that_leaves_the_pending_list(home:
 
 def test_a_reminder_that_was_acknowledged_is_archived_at_once_when_it_is_old(home: Home) -> None:
     live(home, "07-15")
-    (info,) = [each for each in home.memory.list(memory_query(), limit=0)[0] if each.category == "reminders"]
+    (info,) = [
+        each
+        for each in home.memory.list(memory_query(), limit=0)[0]
+        if each.category == "reminders"
+    ]
     reminders.acknowledge(home.memory, info.id)
     live(home, "07-16")
     assert shown(home) == set()
@@ -61,13 +77,17 @@ def test_a_reminder_that_was_acknowledged_is_archived_at_once_when_it_is_old(hom
 
 def test_a_threshold_of_all_time_ends_nothing(tmp_path: Path) -> None:
     home = Home(tmp_path / "home", "daemon:\n  decay_threshold: 9999999d\n")
-    home.memory.as_caller("claude", "mcp").write(Draft("kept", project="categories", category="knowledge"))
+    home.memory.as_caller("claude", "mcp").write(
+        Draft("kept", project="categories", category="knowledge")
+    )
     home.later(days=9000)
     assert home.job("decay").actions == ()
     assert next_due(Round(home.memory).memories, home.memory.settings, home.now).year == 9999
 
 
-def test_a_note_of_the_inbox_with_a_reminder_ahead_does_not_expire_before_it(tmp_path: Path) -> None:
+def test_a_note_of_the_inbox_with_a_reminder_ahead_does_not_expire_before_it(
+    tmp_path: Path,
+) -> None:
     home = Home(tmp_path / "home", "timezone: UTC\n")
     text = "Ramen with Kenji, 15 June 2026, 18:30"
     ref = home.memory.as_caller("claude", "mcp").write(Draft(text, project="categories")).id
@@ -77,7 +97,8 @@ def test_a_note_of_the_inbox_with_a_reminder_ahead_does_not_expire_before_it(tmp
     assert next_due(turn.memories, home.memory.settings, turn.now) == MOMENT.replace(
         month=6, day=22, hour=18, minute=30
     )
-    live(home, "06-16", "dream")  # it fires
+    # It fires
+    live(home, "06-16", "dream")
     live(home, "06-22", "dream")
     assert home.info(ref).phase == "inbox"
     live(home, "06-24", "dream")
@@ -94,4 +115,7 @@ def test_nobody_is_asked_whether_to_archive_what_has_a_reminder_ahead(home: Home
     assert home.memory.review(kind="archive") == []
     home.later(days=365)
     (asked,) = [each.text for each in home.memory.review(kind="archive") if "(date)" in each.text]
-    assert asked == 'Archive "The boiler is serviced on 15 July 2026" (date)? It was never read since 2026-05-06'
+    assert (
+        asked
+        == 'Archive "The boiler is serviced on 15 July 2026" (date)? It was never read since 2026-05-06'
+    )

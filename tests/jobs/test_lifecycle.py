@@ -23,7 +23,11 @@ def test_a_memory_of_the_inbox_expires_after_its_time_and_not_a_moment_before(ho
     assert home.job("expire").actions == ()
     home.later(microseconds=1)
     (action,) = home.job("expire").actions
-    assert (action.verb, action.id, action.reason) == ("expire", one, "expired 2026-05-13T10:00:00Z")
+    assert (action.verb, action.id, action.reason) == (
+        "expire",
+        one,
+        "expired 2026-05-13T10:00:00Z",
+    )
     assert home.ids() == set()
 
 
@@ -34,8 +38,10 @@ def test_an_organized_memory_never_expires_whatever_its_file_says(home: Home) ->
 
 
 def test_old_memories_nobody_read_decay(home: Home) -> None:
-    old, read, soul = (home.write(text, category) for text, category in
-                       (("old", "knowledge"), ("read", "knowledge"), ("core", "soul")))  # fmt: skip
+    old, read, soul = (
+        home.write(text, category)
+        for text, category in (("old", "knowledge"), ("read", "knowledge"), ("core", "soul"))
+    )
     inbox = home.write("in the inbox")
     home.memory.read(read)
     home.later(days=30)
@@ -48,30 +54,50 @@ def test_old_memories_nobody_read_decay(home: Home) -> None:
 
 def test_a_reminder_decays_only_when_it_will_not_fire_any_more(home: Home) -> None:
     home.put(ONE, "to come", "reminders", further={"due_at": "2026-12-01T09:00:00Z"})
-    home.put(TWO, "every day", "reminders", further={"due_at": "2026-12-01T09:00:00Z", "repeat": "FREQ=DAILY",
-                                                    "fired_at": "2026-05-01T09:00:00Z"})  # fmt: skip
-    home.put(THREE, "fired", "reminders", further={"due_at": "2026-05-01T09:00:00Z",
-                                                  "fired_at": "2026-05-01T09:00:00Z"})  # fmt: skip
+    home.put(
+        TWO,
+        "every day",
+        "reminders",
+        further={
+            "due_at": "2026-12-01T09:00:00Z",
+            "repeat": "FREQ=DAILY",
+            "fired_at": "2026-05-01T09:00:00Z",
+        },
+    )
+    home.put(
+        THREE,
+        "fired",
+        "reminders",
+        further={"due_at": "2026-05-01T09:00:00Z", "fired_at": "2026-05-01T09:00:00Z"},
+    )
     home.later(days=31)
     assert [each.id for each in home.job("decay").actions] == [THREE]
 
 
-def test_the_configuration_says_what_is_old_what_is_exempt_and_what_is_read_often(tmp_path: Path) -> None:
+def test_the_configuration_says_what_is_old_what_is_exempt_and_what_is_read_often(
+    tmp_path: Path,
+) -> None:
     config = "daemon:\n  decay_threshold: 1h30m\n  decay_exempt: [people, skills]\n  upgrade_access_threshold: 1\n"
     home = Home(tmp_path / "home", config)
     with home.memory:
-        kept, gone, often = home.write("kept", "people"), home.write("gone", "soul"), home.write("often")
+        kept = home.write("kept", "people")
+        gone = home.write("gone", "soul")
+        often = home.write("often")
         home.memory.read(often)
         home.later(hours=2)
         assert verbs(lifecycle.consolidate(home.memory)) == {
-            "expire": [], "decay": [("decay", gone)], "upgrade": [("upgrade", often)], "consolidate": []
-        }  # fmt: skip
+            "expire": [],
+            "decay": [("decay", gone)],
+            "upgrade": [("upgrade", often)],
+            "consolidate": [],
+        }
         assert home.ids() == {kept, often}
 
 
 @pytest.mark.promise("001-17.5")
 def test_a_memory_read_three_times_is_organized_and_keeps_what_must_not_change(home: Home) -> None:
-    one, other = home.write("I prefer dark mode", source="claude"), home.write("read twice")
+    one = home.write("I prefer dark mode", source="claude")
+    other = home.write("read twice")
     path = home.file(one)
     for _ in range(3):
         home.memory.read(one)
@@ -90,7 +116,9 @@ def test_a_memory_read_three_times_is_organized_and_keeps_what_must_not_change(h
     assert (home.file(one), home.info(one).phase) == (path, "inbox")
 
 
-def test_a_hand_made_file_keeps_its_id_its_time_and_its_source_when_it_is_organized(home: Home) -> None:
+def test_a_hand_made_file_keeps_its_id_its_time_and_its_source_when_it_is_organized(
+    home: Home,
+) -> None:
     path = home.memory.home / "categories" / "inbox" / "mine.md"
     path.parent.mkdir(parents=True)
     path.write_text("we decided to use Postgres\n")
@@ -99,19 +127,28 @@ def test_a_hand_made_file_keeps_its_id_its_time_and_its_source_when_it_is_organi
         home.memory.read(before.id)
     home.job("upgrade")
     after = home.info(before.id)
-    assert (after.path, after.created, after.source) == ("decisions/mine.md", before.created, "file")
+    assert (after.path, after.created, after.source) == (
+        "decisions/mine.md",
+        before.created,
+        "file",
+    )
     assert home.file(before.id).read_text().endswith("\n---\nwe decided to use Postgres\n")
 
 
 def test_a_memory_of_the_inbox_that_somebody_put_into_a_category_keeps_it(home: Home) -> None:
     home.put(ONE, "lesson learned", "people", phase="inbox", access_count=5)
     (action,) = home.job("upgrade").actions
-    assert (action.category, home.category(ONE), home.info(ONE).phase) == ("people", "people", "organized")
+    assert (action.category, home.category(ONE), home.info(ONE).phase) == (
+        "people",
+        "people",
+        "organized",
+    )
 
 
 @pytest.mark.promise("001-17.5")
 def test_equal_texts_are_merged_into_the_one_that_is_read_more(home: Home) -> None:
-    a, b = home.write("same text here", tags=["x"]), home.write("same  text here.", tags=["y"])
+    a = home.write("same text here", tags=["x"])
+    b = home.write("same  text here.", tags=["y"])
     home.memory.read(b)
     assert verbs(lifecycle.consolidate(home.memory))["consolidate"] == [("merge", a)]
     info = home.info(a)
@@ -126,7 +163,9 @@ def test_texts_that_only_begin_alike_both_survive(home: Home) -> None:
     assert home.ids() == both
 
 
-def test_links_to_what_was_merged_lead_to_the_survivor_and_wikilinks_still_find_it(home: Home) -> None:
+def test_links_to_what_was_merged_lead_to_the_survivor_and_wikilinks_still_find_it(
+    home: Home,
+) -> None:
     home.put(ONE, f"{LONG}\nsecond line")
     home.put(TWO, LONG, further={"title": "The short one"})
     home.put(THREE, "see [[The short one]]", links=(TWO,))
@@ -155,12 +194,16 @@ def test_each_job_sees_what_the_ones_before_it_did(home: Home) -> None:
     """What expires is not merged; what is upgraded is, with its new category."""
     gone = home.write("copper conducts heat badly")
     home.later(days=7, seconds=1)
-    often, other = home.write("copper conducts heat badly"), home.write("copper conducts heat badly", "people")
+    often = home.write("copper conducts heat badly")
+    other = home.write("copper conducts heat badly", "people")
     for _ in range(3):
         home.memory.read(often)
     assert verbs(lifecycle.consolidate(home.memory)) == {
-        "expire": [("expire", gone)], "decay": [], "upgrade": [("upgrade", often)], "consolidate": [("merge", other)]
-    }  # fmt: skip
+        "expire": [("expire", gone)],
+        "decay": [],
+        "upgrade": [("upgrade", often)],
+        "consolidate": [("merge", other)],
+    }
     assert home.category(often) == "knowledge"
 
 
@@ -189,7 +232,9 @@ def fill(home: Home) -> None:
 
 
 @pytest.mark.promise("001-17.4")
-def test_a_dry_run_changes_nothing_and_names_the_actions_after_which_a_second_run_has_none(home: Home) -> None:
+def test_a_dry_run_changes_nothing_and_names_the_actions_after_which_a_second_run_has_none(
+    home: Home,
+) -> None:
     fill(home)
     before = home.everything()
     planned = verbs(lifecycle.consolidate(home.memory, dry_run=True))
@@ -211,4 +256,6 @@ def test_every_action_can_be_taken_back_one_after_the_other(home: Home) -> None:
         home.memory.undo()
     assert home.forgotten_undos() == before
     again = [action for each in lifecycle.consolidate(home.memory) for action in each.actions]
-    assert {(each.verb, each.id) for each in again}.isdisjoint((each.verb, each.id) for each in done)
+    assert {(each.verb, each.id) for each in again}.isdisjoint(
+        (each.verb, each.id) for each in done
+    )

@@ -24,13 +24,21 @@ CATEGORIES = ("people", "project", "lessons", "skills")
 
 def two(own: dict, other: dict | None = None) -> list[MemoryState]:
     """Two memories of different categories."""
-    return [memory("a", **own), memory("b", **({"category": "people"} | (own if other is None else other)))]
+    return [
+        memory("a", **own),
+        memory("b", **({"category": "people"} | (own if other is None else other))),
+    ]
 
 
 def points(reason: str) -> float:
     """The score of a link's evidence."""
     terms = reason.count('term "') + len(re.findall('term "[\u4e00-\u9fff]{4}', reason))
-    return reason.count('tag "') + 1.5 * reason.count('link "') + 2 * reason.count('name "') + min(3, terms)
+    return (
+        reason.count('tag "')
+        + 1.5 * reason.count('link "')
+        + 2 * reason.count('name "')
+        + min(3, terms)
+    )
 
 
 def reasons(known: list[MemoryState]) -> list[str]:
@@ -38,7 +46,17 @@ def reasons(known: list[MemoryState]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "word", ["kubernetes", "qx7z", "v2", "kube-proxy", "max_retries", "config.yaml", "3.11.2", "2026-05-07"]
+    "word",
+    [
+        "kubernetes",
+        "qx7z",
+        "v2",
+        "kube-proxy",
+        "max_retries",
+        "config.yaml",
+        "3.11.2",
+        "2026-05-07",
+    ],
 )
 def test_long_words_and_marked_ones_are_terms(word):
     assert evidence_words(f"({word})") == {word}
@@ -59,14 +77,23 @@ def test_pairs_of_han_characters_are_terms_unless_they_say_nothing():
     assert evidence_pairs("我们的数据") == {"们的", "的数", "数据"}
 
 
+# At the beginning of a sentence a word may have a capital
 @pytest.mark.parametrize(
     ("own", "other", "linked"),
     [
         ("Kofi's wife is called Ama.", "Ama's recital is in spring", ['name "Ama"']),
-        ("Our doctor is Dr. Lindqvist", "see Lindqvist soon", ['name "Lindqvist", term "lindqvist"']),
+        (
+            "Our doctor is Dr. Lindqvist",
+            "see Lindqvist soon",
+            ['name "Lindqvist", term "lindqvist"'],
+        ),
         ("Dentist: Dr. Lind, 555 01 02", "Appointment with Dr. Lind", ['name "Lind", term "lind"']),
         ("ask Mrs Okafor", "Mrs Bell knows", []),
-        ("Apples are red", "Apples grow there", []),  # at the beginning of a sentence a word may have a capital
+        (
+            "Apples are red",
+            "Apples grow there",
+            [],
+        ),
         ("we meet on Mondays", "not on Mondays", []),
         ("I saw it in May", "done in May", []),
         ("we know that I may", "so I may", []),
@@ -86,7 +113,10 @@ def test_a_name_many_have_links_nothing():
     ("own", "reason"),
     [
         ({"content": "grafana", "tags": ("Ops",)}, 'tag "Ops", term "grafana"'),
-        ({"content": "see [[Home Lab]], grafana", "targets": ("Home Lab",)}, 'link "Home Lab", term "grafana"'),
+        (
+            {"content": "see [[Home Lab]], grafana", "targets": ("Home Lab",)},
+            'link "Home Lab", term "grafana"',
+        ),
         ({"tags": ("ops", "infra")}, 'tag "infra", tag "ops"'),
         ({"tags": ("ops",), "targets": ("Lab",)}, 'tag "ops", link "Lab"'),
         ({"targets": ("Lab", "Box")}, 'link "Box", link "Lab"'),
@@ -97,10 +127,8 @@ def test_evidence_of_two_points_makes_a_link(own, reason):
 
 
 def test_tags_and_targets_are_one_in_whatever_case_and_shown_as_the_first_has_them():
-    own, other = (
-        {"tags": ("Ops",), "targets": ("Home Lab",)},
-        {"tags": ("ops",), "targets": ("home lab ",), "category": "people"},
-    )
+    own = {"tags": ("Ops",), "targets": ("Home Lab",)}
+    other = {"tags": ("ops",), "targets": ("home lab ",), "category": "people"}
     assert reasons(two(own, other)) == ['tag "Ops", link "Home Lab"']
 
 
@@ -113,9 +141,13 @@ def test_of_many_shared_terms_three_count_the_rarest():
 def test_neighbouring_shared_pairs_of_han_characters_count_once_and_four_characters_twice():
     assert reasons(two({"content": "数据库"})) == []
     assert reasons(two({"content": "数据库迁移"})) == ['term "数据库迁移"']
-    assert reasons(two({"content": "数据库迁移，回滚方案"})) == ['term "回滚方案", term "数据库迁移"']
+    assert reasons(two({"content": "数据库迁移，回滚方案"})) == [
+        'term "回滚方案", term "数据库迁移"'
+    ]
     apart = {"content": "方案回滚：迁移数据库", "category": "people"}
-    assert reasons(two({"content": "数据库迁移，回滚方案"}, apart)) == ['term "回滚", term "数据库", term "方案"']
+    assert reasons(two({"content": "数据库迁移，回滚方案"}, apart)) == [
+        'term "回滚", term "数据库", term "方案"'
+    ]
 
 
 def test_a_term_of_more_than_five_memories_is_rare_only_among_many():
@@ -127,14 +159,19 @@ def test_a_term_of_more_than_five_memories_is_rare_only_among_many():
 
 def test_a_pair_unlinked_before_a_merge_stays_unlinked():
     known = two({"content": "grafana prometheus"})
-    assert plan_links([replace(known[0], merged=("old",)), replace(known[1], unlinked=("old",))]) == []
+    assert (
+        plan_links([replace(known[0], merged=("old",)), replace(known[1], unlinked=("old",))]) == []
+    )
 
 
 def many_pairs() -> list[MemoryState]:
     return [
         each
         for n in range(60)
-        for each in (memory(f"{n:02}a", f"term{n}x term{n}y"), memory(f"{n:02}b", f"term{n}x term{n}y", "people"))
+        for each in (
+            memory(f"{n:02}a", f"term{n}x term{n}y"),
+            memory(f"{n:02}b", f"term{n}x term{n}y", "people"),
+        )
     ]
 
 
@@ -149,7 +186,18 @@ def test_a_run_makes_fifty_links_a_second_with_the_same_clock_none_a_later_one_t
     assert plan_links(after_actions(known, rest, LATER), LATER) == []
 
 
-PIECES = ["grafana", "prometheus", "tempo2", "loki-stack", "cat", "because", "数据库迁移", "回滚方案", "迁移", "，"]
+PIECES = [
+    "grafana",
+    "prometheus",
+    "tempo2",
+    "loki-stack",
+    "cat",
+    "because",
+    "数据库迁移",
+    "回滚方案",
+    "迁移",
+    "，",
+]
 MEMORIES = st.builds(
     memory,
     id=st.just(""),
@@ -164,7 +212,9 @@ MEMORIES = st.builds(
 
 def by_the_rules(known: list[MemoryState], now: datetime) -> list[tuple[str, str, float]]:
     """All pairs compared, best first under the caps."""
-    known = sorted((each for each in known if each.category != "reminders"), key=lambda each: each.id)
+    known = sorted(
+        (each for each in known if each.category != "reminders"), key=lambda each: each.id
+    )
     words = [evidence_words(plain(each.content)) for each in known]
     pairs = [evidence_pairs(plain(each.content)) for each in known]
     tags = [{tag.lower() for tag in each.tags} for each in known]
@@ -172,16 +222,24 @@ def by_the_rules(known: list[MemoryState], now: datetime) -> list[tuple[str, str
     with_tag = Counter(tag for each in tags for tag in each)
 
     def score(a: int, b: int) -> float:
-        rare = {t for t in (words[a] & words[b]) | (pairs[a] & pairs[b]) if counts[t] <= max(5, len(known) / 100)}
+        rare = {
+            t
+            for t in (words[a] & words[b]) | (pairs[a] & pairs[b])
+            if counts[t] <= max(5, len(known) / 100)
+        }
         said = phrases(known[a].content, rare & pairs[a])
         groups = len(rare & words[a]) + len(said) + sum(len(each) > 3 for each in said)
         shared_tags = sum(with_tag[tag] <= 10 for tag in tags[a] & tags[b])
-        return min(3, groups) + shared_tags + 1.5 * len(set(known[a].targets) & set(known[b].targets))
+        return (
+            min(3, groups) + shared_tags + 1.5 * len(set(known[a].targets) & set(known[b].targets))
+        )
 
     related = {
         (a, b): score(a, b)
         for a, b in combinations(range(len(known)), 2)
-        if known[a].scope == known[b].scope and known[a].category != known[b].category and score(a, b) >= 2
+        if known[a].scope == known[b].scope
+        and known[a].category != known[b].category
+        and score(a, b) >= 2
     }
     has = Counter[int]()
     left = linking.MOST_LINKS_PER_RUN
@@ -191,7 +249,8 @@ def by_the_rules(known: list[MemoryState], now: datetime) -> list[tuple[str, str
             left -= known[a].updated == now == known[b].updated
     found = []
     for (a, b), points in sorted(related.items(), key=lambda item: (-item[1], item[0])):
-        own, other = known[a], known[b]
+        own = known[a]
+        other = known[b]
         if other.id in (*own.links, *own.unlinked) or own.id in (*other.links, *other.unlinked):
             continue
         if has[a] < 3 and has[b] < 3 and len(found) < left:
@@ -203,7 +262,9 @@ def by_the_rules(known: list[MemoryState], now: datetime) -> list[tuple[str, str
 @given(collections(MEMORIES), st.randoms(use_true_random=False))
 def test_the_plan_is_that_of_comparing_all_pairs_and_a_second_run_has_none(known, chance):
     links = plan_links(known, NOW)
-    assert [(link.id, link.target, points(link.reason)) for link in links] == by_the_rules(known, NOW)
+    assert [(link.id, link.target, points(link.reason)) for link in links] == by_the_rules(
+        known, NOW
+    )
     assert plan_links(chance.sample(known, len(known)), NOW) == links
     after = after_actions(known, links, NOW)
     assert plan_links(after, NOW) == []

@@ -1,5 +1,5 @@
-"""A month in the life of a memory, under a clock that is moved: everything comes as the contract says, and twice
-the same (contract 001, 5 to 9)."""
+"""A month in the life of a memory, under a clock that is moved: everything comes as the contract
+says, and twice the same (contract 001, 5 to 9)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from memoranda.jobs.lifecycle import FACE, Scheduler
 from memoranda.note.model import Draft
 from memoranda.serve.daemon import Daemon
 
-START = datetime(2026, 5, 1, 9, 0, tzinfo=UTC)  # a Friday
+# A Friday
+START = datetime(2026, 5, 1, 9, 0, tzinfo=UTC)
 CONFIG = "timezone: UTC\ndaemon:\n  dream: false\n  keep: []\nnotification:\n  method: file\n"
 
 
@@ -44,7 +45,9 @@ class Month:
         return (self.now - START).days
 
     def write(self, text, category=None, **more):
-        return self.memory.write(Draft(text, project="categories", category=category, source="claude", **more)).id
+        return self.memory.write(
+            Draft(text, project="categories", category=category, source="claude", **more)
+        ).id
 
     def until(self, day):
         """Let the daemon work each day at nine, up to this one."""
@@ -85,7 +88,10 @@ def live(home):
         assert month.memory.memory_id(alice).tags == ("work", "office")
         assert month.memory.memory_id(tea).category == "preferences"
 
-        month.write("The zebra-index broke ADR-042, Carol knows why; the meeting is in 2 days at 10:00", "project")
+        month.write(
+            "The zebra-index broke ADR-042, Carol knows why; the meeting is in 2 days at 10:00",
+            "project",
+        )
         month.write("ADR-042 says: never rebuild the zebra-index by hand", "decisions")
         month.write("we decided to use SQLite")
         for level in (1, 2, 3):
@@ -121,13 +127,22 @@ def test_a_month_goes_by_as_the_contract_says_and_twice_the_same(tmp_path, monke
         (31, "decay", "call-bob-tomorrow-at-3pm"),
         (31, "fire", "water-the-plants-every-monday-at-8am"),
     ]
-    kept = {path.rpartition("/")[2].rpartition("-")[0] for path in files if path.startswith("categories/")}
+    kept = {
+        path.rpartition("/")[2].rpartition("-")[0]
+        for path in files
+        if path.startswith("categories/")
+    }
     assert kept == {
-        "bob-prefers-tea", "my-mission-is-kindness", "alice-is-my-colleague",
-        "water-the-plants-every-monday-at-8am", "the-zebra-index-broke-adr-042-carol-knows-why",
-        "adr-042-says-never-rebuild-the-zebra-index-by", "we-decided-to-use-sqlite",
-    }  # fmt: skip
+        "bob-prefers-tea",
+        "my-mission-is-kindness",
+        "alice-is-my-colleague",
+        "water-the-plants-every-monday-at-8am",
+        "the-zebra-index-broke-adr-042-carol-knows-why",
+        "adr-042-says-never-rebuild-the-zebra-index-by",
+        "we-decided-to-use-sqlite",
+    }
     pending = files["pending.md"].decode()
     assert "water the plants" in pending
-    assert "call Bob" not in pending  # seven days old by then
+    # Seven days old by then
+    assert "call Bob" not in pending
     assert "## decisions (2)" in files["memory.md"].decode()

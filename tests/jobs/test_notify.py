@@ -1,4 +1,6 @@
-"""Firing reminders: once each, in an order no crash can hurt, and the pending lists (contract 001, 8)."""
+"""Firing reminders: once each, in an order no crash can hurt, and the pending lists (contract 001,
+8).
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def header(home: Home, identity: str) -> dict[str, Any]:
     return home.info(identity).header
 
 
-def test_a_reminder_fires_at_its_time_once_unless_that_is_undone_and_not_a_moment_before(home: Home) -> None:
+def test_a_reminder_fires_at_its_time_once_unless_that_is_undone_and_not_a_moment_before(
+    home: Home,
+) -> None:
     remind(home, ONE, "call Bob")
     home.later(microseconds=-1)
     assert fire(home) == []
@@ -65,7 +69,9 @@ def test_a_reminder_fires_at_its_time_once_unless_that_is_undone_and_not_a_momen
     assert fire(home) == [ONE]
 
 
-def test_a_reminder_put_off_leaves_the_list_and_fires_again_and_one_that_repeats_is_left_alone(home: Home) -> None:
+def test_a_reminder_put_off_leaves_the_list_and_fires_again_and_one_that_repeats_is_left_alone(
+    home: Home,
+) -> None:
     remind(home, ONE, "call Bob")
     remind(home, TWO, "water", further={"repeat": DAILY})
     assert fire(home) == [ONE, TWO]
@@ -76,15 +82,26 @@ def test_a_reminder_put_off_leaves_the_list_and_fires_again_and_one_that_repeats
     assert fire(home) == [ONE]
     reminders.acknowledge(home.memory, ONE)
     reminders.snooze(home.memory, ONE, "2026-05-08 09:00")
-    assert (header(home, ONE)["due_at"], "acked_at" in header(home, ONE)) == ("2026-05-08T09:00:00Z", False)
+    assert (header(home, ONE)["due_at"], "acked_at" in header(home, ONE)) == (
+        "2026-05-08T09:00:00Z",
+        False,
+    )
     home.memory.undo()
     assert "acked_at" in header(home, ONE)
     with pytest.raises(InvalidInput, match="not a reminder"):
         reminders.snooze(home.memory, home.write("no reminder"), "tomorrow")
 
 
-def test_of_a_repeating_reminder_one_occurrence_is_put_off_and_the_others_come_when_they_would(home: Home) -> None:
-    remind(home, ONE, "water", datetime(2026, 5, 6, 9, tzinfo=UTC), further={"repeat": "FREQ=DAILY;INTERVAL=2"})
+def test_of_a_repeating_reminder_one_occurrence_is_put_off_and_the_others_come_when_they_would(
+    home: Home,
+) -> None:
+    remind(
+        home,
+        ONE,
+        "water",
+        datetime(2026, 5, 6, 9, tzinfo=UTC),
+        further={"repeat": "FREQ=DAILY;INTERVAL=2"},
+    )
     assert fire(home) == [ONE]
     reminders.snooze(home.memory, ONE, "2026-05-09 12:00")
     fire(home)
@@ -93,12 +110,19 @@ def test_of_a_repeating_reminder_one_occurrence_is_put_off_and_the_others_come_w
     for _ in range(12):
         home.later(hours=12)
         times += [header(home, ONE)["fired_for"] for _ in fire(home)]
-    assert times == ["2026-05-08T09:00:00Z", "2026-05-09T12:00:00Z", "2026-05-10T09:00:00Z", "2026-05-12T09:00:00Z"]
+    assert times == [
+        "2026-05-08T09:00:00Z",
+        "2026-05-09T12:00:00Z",
+        "2026-05-10T09:00:00Z",
+        "2026-05-12T09:00:00Z",
+    ]
     reminders.acknowledge(home.memory, ONE)
-    reminders.snooze(home.memory, ONE, "2026-05-14 18:00")  # the one still to come
+    # The one still to come
+    reminders.snooze(home.memory, ONE, "2026-05-14 18:00")
     home.later(days=2)
     assert fire(home) == []
-    reminders.snooze(home.memory, ONE, "2026-05-14 19:00")  # put off once more
+    # Put off once more
+    reminders.snooze(home.memory, ONE, "2026-05-14 19:00")
     home.later(hours=10)
     assert fire(home) == [ONE]
     assert pending(home) == f"{HEAD}1. water\n   due 2026-05-14 19:00, id 11111111\n\n"
@@ -121,7 +145,9 @@ def test_an_occurrence_put_off_and_then_done_does_not_fire_and_a_rule_nobody_can
     assert fire(home) == [ONE]
 
 
-def test_a_repeating_reminder_that_is_done_before_a_round_found_it_due_comes_at_its_next_time(home: Home) -> None:
+def test_a_repeating_reminder_that_is_done_before_a_round_found_it_due_comes_at_its_next_time(
+    home: Home,
+) -> None:
     remind(home, ONE, "water", datetime(2026, 5, 6, 9, tzinfo=UTC), further={"repeat": DAILY})
     reminders.acknowledge(home.memory, ONE)
     assert (fire(home), header(home, ONE)["due_at"]) == ([], "2026-05-07T09:00:00Z")
@@ -129,7 +155,9 @@ def test_a_repeating_reminder_that_is_done_before_a_round_found_it_due_comes_at_
     assert fire(home) == [ONE]
 
 
-def test_firing_changes_no_other_byte_of_the_file_and_is_no_change_of_the_content(home: Home) -> None:
+def test_firing_changes_no_other_byte_of_the_file_and_is_no_change_of_the_content(
+    home: Home,
+) -> None:
     remind(home, ONE, "call\r\nBob", further={"colour": "red"})
     before = home.file(ONE).read_bytes()
     home.later(hours=1)
@@ -138,8 +166,16 @@ def test_firing_changes_no_other_byte_of_the_file_and_is_no_change_of_the_conten
     assert text.replace(b"fired_at: 2026-05-06T11:00:00Z\n", b"") == before
 
 
-def test_a_repeating_reminder_goes_on_to_its_next_time_and_what_was_missed_is_not_made_up(home: Home) -> None:
-    remind(home, ONE, "water the plants", datetime(2026, 5, 6, 9, tzinfo=UTC), further={"repeat": DAILY})
+def test_a_repeating_reminder_goes_on_to_its_next_time_and_what_was_missed_is_not_made_up(
+    home: Home,
+) -> None:
+    remind(
+        home,
+        ONE,
+        "water the plants",
+        datetime(2026, 5, 6, 9, tzinfo=UTC),
+        further={"repeat": DAILY},
+    )
     assert fire(home) == [ONE]
     assert header(home, ONE)["due_at"] == "2026-05-07T09:00:00Z"
     assert fire(home) == []
@@ -183,7 +219,9 @@ def test_undated_unreadable_locked_and_other_memories_never_fire(home: Home) -> 
 def test_a_time_written_by_hand_counts_in_any_form_and_without_any_other_key(home: Home) -> None:
     place = home.memory.home / "categories" / "reminders" / "tea.md"
     place.parent.mkdir(parents=True)
-    place.write_text("---\ndue_at: 2026-05-06T11:30:00+02:00\n---\nput the kettle on\n", encoding="utf-8")
+    place.write_text(
+        "---\ndue_at: 2026-05-06T11:30:00+02:00\n---\nput the kettle on\n", encoding="utf-8"
+    )
     (ref,) = fire(home)
     assert header(home, ref)["fired_at"] == stamp(MOMENT)
     assert place.read_text(encoding="utf-8").endswith("---\nput the kettle on\n")
@@ -203,7 +241,9 @@ def test_several_go_in_the_order_of_their_times_and_are_one_notification(home: H
 def test_the_daemon_fires_and_logs_when_the_desktop_cannot_be_reached(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(reminders, "show", lambda settings, texts: "notify: notify-send failed: no bus")
+    monkeypatch.setattr(
+        reminders, "show", lambda settings, texts: "notify: notify-send failed: no bus"
+    )
     remind(home, ONE, "call Bob")
     notify = dict(home.daemon.steps())["notify"]
     assert notify() == 1
@@ -211,7 +251,9 @@ def test_the_daemon_fires_and_logs_when_the_desktop_cannot_be_reached(
     assert notify() == 0
 
 
-def test_what_could_not_be_listed_does_not_fire_but_the_next_time(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_listed_does_not_fire_but_the_next_time(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     remind(home, ONE, "call Bob")
 
     def full(*_: Any) -> bool:
@@ -256,7 +298,9 @@ def test_a_reminder_stays_listed_for_the_days_configured_after_it_fired(home: Ho
     assert pending(home) == f"{HEAD}None.\n"
 
 
-def test_an_acknowledged_reminder_leaves_the_list_and_a_repeating_one_comes_back(home: Home) -> None:
+def test_an_acknowledged_reminder_leaves_the_list_and_a_repeating_one_comes_back(
+    home: Home,
+) -> None:
     remind(home, ONE, "water", further={"repeat": DAILY})
     fire(home)
     reminders.acknowledge(home.memory, ONE)
@@ -280,7 +324,10 @@ def test_the_list_follows_whatever_happens_to_the_memory(home: Home, change: str
     else:
         place.write_text(place.read_text().replace("fired_at:", "was:"))
     Overview(home.memory).refresh()
-    left = "1. call Alice\n   due 2026-05-06 10:00, id 11111111\n\n" if change == "edit" else "None.\n"
+    if change == "edit":
+        left = "1. call Alice\n   due 2026-05-06 10:00, id 11111111\n\n"
+    else:
+        left = "None.\n"
     assert pending(home) == HEAD + left
 
 
@@ -297,7 +344,9 @@ def test_a_scope_written_by_hand_leads_to_no_file_outside(home: Home) -> None:
     place.write_text(place.read_text().replace("agent:claude", "agent:../../x"))
     before = set(home.memory.home.parent.rglob("*.md"))
     fire(home)
-    assert {path.name for path in set(home.memory.home.parent.rglob("*.md")) - before} <= {"pending.md"}
+    assert {path.name for path in set(home.memory.home.parent.rglob("*.md")) - before} <= {
+        "pending.md"
+    }
 
 
 def test_a_file_of_the_user_that_has_such_a_name_stays(home: Home) -> None:

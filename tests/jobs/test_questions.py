@@ -1,4 +1,6 @@
-"""What the jobs ask the owner, and what the daemon therefore leaves alone (engine/review.py, jobs/questions.py)."""
+"""What the jobs ask the owner, and what the daemon therefore leaves alone (engine/review.py,
+jobs/questions.py).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def near(home: Home) -> None:
 
 @pytest.mark.promise("13.7-review")
 @pytest.mark.parametrize(("choice", "kept"), [("1", ONE), ("2", TWO)])
-def test_near_duplicates_are_merged_as_the_owner_says_and_undo_asks_again(home: Home, choice: str, kept: str) -> None:
+def test_near_duplicates_are_merged_as_the_owner_says_and_undo_asks_again(
+    home: Home, choice: str, kept: str
+) -> None:
     near(home)
     (item,) = home.memory.review()
     assert (item.kind, item.refs) == ("merge", (ONE, TWO))
@@ -43,7 +47,9 @@ def test_a_question_about_a_memory_whose_id_is_all_is_about_it_alone(home: Home)
     assert len(home.ids()) == 1
 
 
-def test_near_duplicates_kept_apart_are_asked_about_again_once_one_of_them_changes(home: Home) -> None:
+def test_near_duplicates_kept_apart_are_asked_about_again_once_one_of_them_changes(
+    home: Home,
+) -> None:
     near(home)
     home.memory.decide(home.memory.review()[0].key, "n")
     assert kinds(home) == []
@@ -51,7 +57,9 @@ def test_near_duplicates_kept_apart_are_asked_about_again_once_one_of_them_chang
     assert kinds(home) == ["merge"]
 
 
-def test_a_linked_pair_of_near_duplicates_is_still_asked_about_and_an_unlinked_one_is_not(home: Home) -> None:
+def test_a_linked_pair_of_near_duplicates_is_still_asked_about_and_an_unlinked_one_is_not(
+    home: Home,
+) -> None:
     near(home)
     dream.run(home.memory, 2)
     assert home.info(ONE).links == (TWO,)
@@ -74,7 +82,8 @@ def test_a_category_the_owner_chooses_is_learned_from(home: Home) -> None:
 
 
 def test_the_daemon_leaves_in_the_inbox_what_would_be_asked(home: Home) -> None:
-    sure, unsure = home.write("lesson: never force push"), home.write(UNSURE)
+    sure = home.write("lesson: never force push")
+    unsure = home.write(UNSURE)
     home.later(hours=3)
     home.round()
     assert (home.category(sure), home.category(unsure)) == ("lessons", "inbox")
@@ -83,10 +92,13 @@ def test_the_daemon_leaves_in_the_inbox_what_would_be_asked(home: Home) -> None:
     assert kinds(home) == []
 
 
-def test_the_daemon_leaves_what_is_often_read_in_the_inbox_until_its_category_is_sure(home: Home) -> None:
+def test_the_daemon_leaves_what_is_often_read_in_the_inbox_until_its_category_is_sure(
+    home: Home,
+) -> None:
     agent = home.memory.as_caller("claude", "mcp")
     unsure, sure, unread = (
-        agent.write(Draft(text, project="categories")).id for text in (UNSURE, "lesson: never force push", "wvut yxzb")
+        agent.write(Draft(text, project="categories")).id
+        for text in (UNSURE, "lesson: never force push", "wvut yxzb")
     )
     for _ in range(3):
         home.memory.read(unsure)
@@ -102,7 +114,9 @@ def test_the_daemon_leaves_what_is_often_read_in_the_inbox_until_its_category_is
 
 
 def test_what_the_daemon_archives_by_itself_is_not_asked_about(home: Home) -> None:
-    home.memory.as_caller("claude", "mcp").write(Draft("the build took long", project="categories", category="project"))
+    home.memory.as_caller("claude", "mcp").write(
+        Draft("the build took long", project="categories", category="project")
+    )
     mine = home.write("the boiler needs water", "knowledge")
     home.write("Anna is allergic to peanuts", "people")
     home.later(days=40)
@@ -111,7 +125,9 @@ def test_what_the_daemon_archives_by_itself_is_not_asked_about(home: Home) -> No
     assert [each.refs for each in home.memory.review(kind="archive")] == [(mine,)]
 
 
-def test_a_day_without_a_date_is_asked_about_and_what_is_repeated_or_negated_is_not(home: Home) -> None:
+def test_a_day_without_a_date_is_asked_about_and_what_is_repeated_or_negated_is_not(
+    home: Home,
+) -> None:
     source = home.write("Dinner with friends on Friday", "people")
     home.write("I run on Tuesdays.", "habits")
     home.write("No dinner on Friday", "people")
@@ -157,9 +173,12 @@ def test_what_expires_in_the_inbox_is_unaffected_by_an_answer(home: Home) -> Non
 
 
 SENTENCES = (
-    "the boiler needs water", "garage code is 4471", "mortgage runs until 2031", "bins are green on even weeks",
+    "the boiler needs water",
+    "garage code is 4471",
+    "mortgage runs until 2031",
+    "bins are green on even weeks",
     "the good pizza place is Da Remo",
-)  # fmt: skip
+)
 
 
 def year_old(home: Home) -> list[str]:
@@ -211,7 +230,9 @@ def test_more_than_are_asked_about_at_once_are_counted(home: Home) -> None:
     assert len(item.lines) == 25
 
 
-def test_many_without_a_sure_category_are_sorted_by_one_answer_and_teach_nothing(home: Home) -> None:
+def test_many_without_a_sure_category_are_sorted_by_one_answer_and_teach_nothing(
+    home: Home,
+) -> None:
     ids = {home.write(text) for text in ("zxcv qwer", "wvut yxzb", "qqqq wwww", "kjhg fdsa")}
     (item,) = home.memory.review()
     assert (item.text, {*item.refs}) == ("Sort these 4 memories of the inbox as shown?", ids)
@@ -224,10 +245,14 @@ def test_many_without_a_sure_category_are_sorted_by_one_answer_and_teach_nothing
     assert (home.memory.review(), {home.category(each) for each in ids}) == ([], {"inbox"})
 
 
-def test_nobody_is_asked_to_sort_what_expires_and_what_may_be_worth_keeping_does_not(home: Home) -> None:
+def test_nobody_is_asked_to_sort_what_expires_and_what_may_be_worth_keeping_does_not(
+    home: Home,
+) -> None:
     agent = home.memory.as_caller("claude", "mcp")
     passing = agent.write(Draft(UNSURE, project="categories")).id
-    kept = agent.write(Draft("User wants commit messages in the imperative", project="categories")).id
+    kept = agent.write(
+        Draft("User wants commit messages in the imperative", project="categories")
+    ).id
     assert [each.refs for each in home.memory.review()] == [(kept,)]
     for _ in range(2):
         home.later(days=8)

@@ -1,4 +1,6 @@
-"""Edits on LF, CRLF, BOM and files without a final newline (contract 000a, 6; contract 000b, 7 edit_note)."""
+"""Edits on LF, CRLF, BOM and files without a final newline (contract 000a, 6; contract 000b, 7
+edit_note).
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,12 @@ last"""
         (Append("more\nlines\n"), "last", "last\nmore\nlines\n", 22),
         (Prepend("first"), "# Doc", "first\n# Doc", 4),
         (FindReplace("text\n\n###", "t\n###"), "text\n\n###", "t\n###", 10),
-        (ReplaceSection("## Two", "## Two\nnew\nlines\n"), "## Two\nlast", "## Two\nnew\nlines", 21),
+        (
+            ReplaceSection("## Two", "## Two\nnew\nlines\n"),
+            "## Two\nlast",
+            "## Two\nnew\nlines",
+            21,
+        ),
         (ReplaceSection("Two", ""), "## Two\nlast", "## Two\n", 21),
         (InsertBeforeSection("Two", "before"), "## Two", "before\n## Two", 20),
         (InsertAfterSection("One", "after\n"), "## One\n\nold", "## One\nafter\n\nold", 9),
@@ -111,10 +118,19 @@ def test_text_is_prepended_after_the_frontmatter(before: str, after: str) -> Non
 
 
 def test_an_item_goes_after_the_last_one_of_its_section() -> None:
-    assert AddItem("Relations", "- a [[B]]").apply("# T\n").text == "# T\n\n## Relations\n\n- a [[B]]\n"
+    assert (
+        AddItem("Relations", "- a [[B]]").apply("# T\n").text
+        == "# T\n\n## Relations\n\n- a [[B]]\n"
+    )
     text = "## Relations\n\n- x [[Y]]\n\n## More\n"
-    assert AddItem("Relations", "- a [[B]]").apply(text).text == "## Relations\n\n- x [[Y]]\n- a [[B]]\n\n## More\n"
-    assert AddItem("Relations", "- a [[B]]").apply("## Relations\n").text == "## Relations\n\n- a [[B]]\n"
+    assert (
+        AddItem("Relations", "- a [[B]]").apply(text).text
+        == "## Relations\n\n- x [[Y]]\n- a [[B]]\n\n## More\n"
+    )
+    assert (
+        AddItem("Relations", "- a [[B]]").apply("## Relations\n").text
+        == "## Relations\n\n- a [[B]]\n"
+    )
 
 
 COUNTED = "one two\none one\n"
@@ -125,7 +141,11 @@ COUNTED = "one two\none one\n"
 def test_the_number_of_occurrences_must_be_the_expected_one(expected: int, found: int) -> None:
     with pytest.raises(CountMismatch) as caught:
         FindReplace("one", "1", expected).apply(COUNTED)
-    assert (caught.value.found, caught.value.expected, caught.value.lines) == (found, expected, [1, 2, 2])
+    assert (caught.value.found, caught.value.expected, caught.value.lines) == (
+        found,
+        expected,
+        [1, 2, 2],
+    )
     assert FindReplace("one", "1", 3).apply(COUNTED) == Edited("1 two\n1 1\n", 1, 3)
 
 
@@ -154,7 +174,12 @@ def test_line_breaks_are_literal_in_a_file_of_both_kinds() -> None:
 
 @pytest.mark.parametrize(
     ("find", "replace"),
-    [("x # own", "a: b"), ("---\n# Doc", "# Doc"), ("---\ntitle", "title"), ("title: x # own", "[")],
+    [
+        ("x # own", "a: b"),
+        ("---\n# Doc", "# Doc"),
+        ("---\ntitle", "title"),
+        ("title: x # own", "["),
+    ],
 )
 def test_a_replacement_that_breaks_the_frontmatter_is_refused(find: str, replace: str) -> None:
     with pytest.raises(InvalidInput, match="frontmatter"):
@@ -167,7 +192,8 @@ def test_a_header_that_was_broken_before_may_be_mended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "old"), [("a" * 500_000, "a" * 200_000), ("a" * 500_000, "a"), ("ab" * 250_000, "ab" * 9)]
+    ("text", "old"),
+    [("a" * 500_000, "a" * 200_000), ("a" * 500_000, "a"), ("ab" * 250_000, "ab" * 9)],
 )
 def test_many_occurrences_are_listed_in_bounded_time(text: str, old: str) -> None:
     started = time.process_time()
@@ -183,18 +209,25 @@ def test_a_rewrite_tells_the_first_line_that_differs() -> None:
 
 
 def test_keys_are_removed_and_a_broken_header_is_left_alone() -> None:
-    assert SetKeys({"title": REMOVE, "x": 1}).apply(NOTE).text == NOTE.replace("title: x # own", "x: 1")
+    assert SetKeys({"title": REMOVE, "x": 1}).apply(NOTE).text == NOTE.replace(
+        "title: x # own", "x: 1"
+    )
     with pytest.raises(ValueError, match=r".+"):
         SetKeys({"x": 1}).apply("---\na: b: c\n---\n")
 
 
 PARTS = st.lists(
-    st.sampled_from(["# A", "## B", "### C", "text", "", "- item", "```", "~~~", "> # A", "    # A"]), max_size=12
+    st.sampled_from(
+        ["# A", "## B", "### C", "text", "", "- item", "```", "~~~", "> # A", "    # A"]
+    ),
+    max_size=12,
 )
 
 
 @given(PARTS, st.sampled_from(["A", "## B", "C"]), st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_bytes_outside_the_section_stay(parts: list[str], section: str, newline: str, ends: bool) -> None:
+def test_bytes_outside_the_section_stay(
+    parts: list[str], section: str, newline: str, ends: bool
+) -> None:
     text = newline.join(parts) + (newline if ends and parts else "")
     newline = newline if newline in text else "\n"
     for edit in (
@@ -215,4 +248,9 @@ def test_bytes_outside_the_section_stay(parts: list[str], section: str, newline:
             assert text.endswith(after.removeprefix(newline))
         if not found.section_added and not isinstance(edit, ReplaceSection):
             assert len(text) + 3 <= len(found.text) <= len(text) + 3 + 2 * len(newline)
-        assert found.text.split("\n")[found.line - 1].rstrip("\r") in ("NEW", "", section, f"## {section}")
+        assert found.text.split("\n")[found.line - 1].rstrip("\r") in (
+            "NEW",
+            "",
+            section,
+            f"## {section}",
+        )

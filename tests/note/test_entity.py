@@ -9,7 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memoranda.note import frontmatter
-from memoranda.note.entity import EntityText, compose, file_stem, folded_name, observation_item, relation_item
+from memoranda.note.entity import (
+    EntityText,
+    compose,
+    file_stem,
+    folded_name,
+    observation_item,
+    relation_item,
+)
 from memoranda.note.markdown import parse_note
 
 pytestmark = pytest.mark.promise("002-14.16", "002-14.17", "002-14.18")
@@ -27,13 +34,23 @@ def note_of(text):
 @pytest.mark.parametrize(
     ("text", "item"),
     [
-        ("likes tea", "likes tea"), ("[fact] uses SQLite #db (work)", "[fact] uses SQLite #db (work)"),
-        ("C:\\new", "C:\\new"), ("see [[Bob]]", "see [[Bob]]"), ('"quoted"', '"quoted"'),
-        ("two\nlines", '`"two\\nlines"`'), ("", '`""`'), ("trailing ", '`"trailing "`'), ("---", '`"---"`'),
-        ("[x] done", '`"[x] done"`'), ("1. one", '`"1. one"`'), ('`"a"`', '`"\\u0060\\"a\\"\\u0060"`'),
-        ("a <!-- b", '`"a <!-- b"`'), ("50%% off", '`"50%% off"`'), ("no\u2028break", '`"no\\u2028break"`'),
+        ("likes tea", "likes tea"),
+        ("[fact] uses SQLite #db (work)", "[fact] uses SQLite #db (work)"),
+        ("C:\\new", "C:\\new"),
+        ("see [[Bob]]", "see [[Bob]]"),
+        ('"quoted"', '"quoted"'),
+        ("two\nlines", '`"two\\nlines"`'),
+        ("", '`""`'),
+        ("trailing ", '`"trailing "`'),
+        ("---", '`"---"`'),
+        ("[x] done", '`"[x] done"`'),
+        ("1. one", '`"1. one"`'),
+        ('`"a"`', '`"\\u0060\\"a\\"\\u0060"`'),
+        ("a <!-- b", '`"a <!-- b"`'),
+        ("50%% off", '`"50%% off"`'),
+        ("no\u2028break", '`"no\\u2028break"`'),
     ],
-)  # fmt: skip
+)
 def test_an_observation_is_written_plain_or_coded(text, item):
     assert observation_item(text) == item
 
@@ -55,7 +72,9 @@ def test_a_relation_is_written_type_then_target(type, target, item):
     assert relation_item(type, target) == item
 
 
-@given(st.lists(TEXT, max_size=4), st.lists(st.tuples(TEXT, TEXT), max_size=4, unique=True), TEXT, TEXT)
+@given(
+    st.lists(TEXT, max_size=4), st.lists(st.tuples(TEXT, TEXT), max_size=4, unique=True), TEXT, TEXT
+)
 @example(["1.", "a\r", "\\"], [("_", "a b"), ("x", "./y"), ('"', "`")], "null", "~")
 def test_every_string_comes_back_from_every_place(observations, relations, name, kind):
     text = compose("7f8d9e00", name, kind, 5, observations, relations)
@@ -63,7 +82,9 @@ def test_every_string_comes_back_from_every_place(observations, relations, name,
     assert (note.title, note.type) == (name, kind)
     assert [each.text for each in note.observations] == observations
     assert [(each.type, each.target) for each in note.relations if each.is_item] == relations
-    items = [observation_item(each) for each in observations] + [relation_item(*each) for each in relations]
+    items = [observation_item(each) for each in observations] + [
+        relation_item(*each) for each in relations
+    ]
     assert not any("\n" in each or "\r" in each for each in items)
 
 
@@ -74,15 +95,20 @@ def test_title_and_type_are_the_same_strings_to_yaml_readers(name, kind):
 
     header = frontmatter.split(compose("i", name, kind, 5)).yaml
     assert header is not None
-    old, new = yaml.safe_load(header), YAML(typ="safe").load(header)
+    old = yaml.safe_load(header)
+    new = YAML(typ="safe").load(header)
     assert (old["title"], old["type"]) == (name, kind) == (new["title"], new["type"])
 
 
 def test_the_note_of_the_contract_byte_for_byte():
     text = compose(
-        "7f8d9e00-1111-4222-8333-444455556666", "useState", "hook", 1778148000000213,
-        ["Returns [state, setState] tuple", "two\nlines"], [("is_a", "React Hooks"), ("leads to", "Not yet")],
-    )  # fmt: skip
+        "7f8d9e00-1111-4222-8333-444455556666",
+        "useState",
+        "hook",
+        1778148000000213,
+        ["Returns [state, setState] tuple", "two\nlines"],
+        [("is_a", "React Hooks"), ("leads to", "Not yet")],
+    )
     assert text == (
         "---\nid: 7f8d9e00-1111-4222-8333-444455556666\ntitle: useState\ntype: hook\n"
         "created_at: 2026-05-07T10:00:00.000213Z\n---\n\n## Observations\n\n- Returns [state, setState] tuple\n"
@@ -93,11 +119,18 @@ def test_the_note_of_the_contract_byte_for_byte():
 @pytest.mark.parametrize(
     ("name", "stem"),
     [
-        ("Acme Corp", "Acme Corp"), ("记忆", "记忆"), ("a/b", "a-b-c14cddc0"), ("..", "entity-5ec1f7e7"),
-        ("", "entity-e3b0c442"), (".x", "x-bb42e4c6"), ("x" * 300, "x" * 80 + "-0d4e2ca9"), ("a\0b", "a-b-59b271ae"),
-        (" a", "a-7de598b3"), ("NUL", "NUL-ae6de182"),
+        ("Acme Corp", "Acme Corp"),
+        ("记忆", "记忆"),
+        ("a/b", "a-b-c14cddc0"),
+        ("..", "entity-5ec1f7e7"),
+        ("", "entity-e3b0c442"),
+        (".x", "x-bb42e4c6"),
+        ("x" * 300, "x" * 80 + "-0d4e2ca9"),
+        ("a\0b", "a-b-59b271ae"),
+        (" a", "a-7de598b3"),
+        ("NUL", "NUL-ae6de182"),
     ],
-)  # fmt: skip
+)
 def test_a_name_is_its_file_name_where_every_system_takes_it(name, stem):
     assert file_stem(name, lambda _: False) == stem
 
@@ -147,7 +180,9 @@ def test_adding_an_observation_to_a_foreign_note_adds_one_line():
 def test_a_deleted_item_takes_its_continuation_lines_with_it():
     text = EntityText(FOREIGN)
     text.drop_observations({"likes tea"})
-    assert text.text == FOREIGN.replace("* likes tea\r\n  and more of it\r\n\r\n  a paragraph of the item\r\n", "")
+    assert text.text == FOREIGN.replace(
+        "* likes tea\r\n  and more of it\r\n\r\n  a paragraph of the item\r\n", ""
+    )
 
 
 def test_a_missing_section_is_added_where_it_belongs():
@@ -174,8 +209,13 @@ def test_a_change_that_an_open_comment_would_swallow_is_refused():
 
 
 def test_hand_written_links_mean_their_target_and_other_items_are_left_alone():
-    text = EntityText("## Relations\n\n- knows [[Bob|Robert]] (since 2020)\n- read [[Bob#Early life]]\n- just text\n")
-    assert [(each.type, each.target) for each in text.relations] == [("knows", "Bob"), ("read", "Bob")]
+    text = EntityText(
+        "## Relations\n\n- knows [[Bob|Robert]] (since 2020)\n- read [[Bob#Early life]]\n- just text\n"
+    )
+    assert [(each.type, each.target) for each in text.relations] == [
+        ("knows", "Bob"),
+        ("read", "Bob"),
+    ]
     text.drop_relations(lambda each: each.type == "knows")
     assert text.text == "## Relations\n\n- read [[Bob#Early life]]\n- just text\n"
 

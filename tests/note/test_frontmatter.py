@@ -1,4 +1,6 @@
-"""The YAML header is read as written, written for every reader, and changed by single lines (contract 000b, 2, 7)."""
+"""The YAML header is read as written, written for every reader, and changed by single lines
+(contract 000b, 2, 7).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ from memoranda.note.frontmatter import REMOVE, dump, entries, parse, scalar, set
         ("---", None, "---"),
     ],
 )
-def test_a_header_stands_between_two_fences_at_the_start(text: str, header: str | None, body: str) -> None:
+def test_a_header_stands_between_two_fences_at_the_start(
+    text: str, header: str | None, body: str
+) -> None:
     found = split(text)
     assert (found.yaml, text[found.body_at :]) == (header, body)
 
@@ -43,21 +47,57 @@ def test_a_header_stands_between_two_fences_at_the_start(text: str, header: str 
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("v: 1.10", "1.10"), ("v: no", "no"), ("v: 012", "012"), ("v: 2026-11-01", "2026-11-01"), ("v: 12:30", "12:30"),
-        ("v: True", "True"), ("v: 'true'", "true"), ('v: "null"', "null"), ("v: true", True), ("v: false", False),
-        ("v: null", None), ("v: ~", None), ("v:", None), ("v: ''", ""), ("v: a: b", ValueError), ("v: a:b", "a:b"),
-        ("v: a #c", "a"), ("v: a#c", "a#c"), ("v: a, b", "a, b"),
-        ("v: [a, 1.10, true, 'x, y']", ["a", "1.10", True, "x, y"]), ("v: []", []), ("v: {}", {}),
-        ("v: {a: no}", {"a": "no"}), ("v:\n- a\n- b", ["a", "b"]), ("v:\n  - a: b", [{"a": "b"}]),
-        ("v:\n    - a\n\n    # c\n    - null", ["a", None]), ("v: |\n  a\n  b\n", "a\nb\n"),
-        ("v: >\n  a\n  b\n", "a b\n"), ("v: a\n  b", "a b"), ('v: "a\\nb"', "a\nb"), ("v: 'it''s'", "it's"),
-        ("v: &x a", "a"), ("v: !!int 3", "3"), ("v: !foo bar", "bar"), ("v: \t a", "a"), ("v: \ue000", "\ue000"),
-        ("v: 🎉 x", "🎉 x"), ("v: a: ", ValueError), ("v: x\nv: y", "y"), ("v: x\n  - y", "x - y"),
-        ("v: null\n  - y", "null - y"), ("v: null\n- y", ValueError), ("v: [a\n, b]", ["a", "b"]),
-        ("v: @x", ValueError), ("v: %x", ValueError), ("v: [a", ValueError), ("v: x\n- y", ValueError),
-        ("v: x\x00", ValueError), ("v: []\n  - a", ValueError),
+        ("v: 1.10", "1.10"),
+        ("v: no", "no"),
+        ("v: 012", "012"),
+        ("v: 2026-11-01", "2026-11-01"),
+        ("v: 12:30", "12:30"),
+        ("v: True", "True"),
+        ("v: 'true'", "true"),
+        ('v: "null"', "null"),
+        ("v: true", True),
+        ("v: false", False),
+        ("v: null", None),
+        ("v: ~", None),
+        ("v:", None),
+        ("v: ''", ""),
+        ("v: a: b", ValueError),
+        ("v: a:b", "a:b"),
+        ("v: a #c", "a"),
+        ("v: a#c", "a#c"),
+        ("v: a, b", "a, b"),
+        ("v: [a, 1.10, true, 'x, y']", ["a", "1.10", True, "x, y"]),
+        ("v: []", []),
+        ("v: {}", {}),
+        ("v: {a: no}", {"a": "no"}),
+        ("v:\n- a\n- b", ["a", "b"]),
+        ("v:\n  - a: b", [{"a": "b"}]),
+        ("v:\n    - a\n\n    # c\n    - null", ["a", None]),
+        ("v: |\n  a\n  b\n", "a\nb\n"),
+        ("v: >\n  a\n  b\n", "a b\n"),
+        ("v: a\n  b", "a b"),
+        ('v: "a\\nb"', "a\nb"),
+        ("v: 'it''s'", "it's"),
+        ("v: &x a", "a"),
+        ("v: !!int 3", "3"),
+        ("v: !foo bar", "bar"),
+        ("v: \t a", "a"),
+        ("v: \ue000", "\ue000"),
+        ("v: 🎉 x", "🎉 x"),
+        ("v: a: ", ValueError),
+        ("v: x\nv: y", "y"),
+        ("v: x\n  - y", "x - y"),
+        ("v: null\n  - y", "null - y"),
+        ("v: null\n- y", ValueError),
+        ("v: [a\n, b]", ["a", "b"]),
+        ("v: @x", ValueError),
+        ("v: %x", ValueError),
+        ("v: [a", ValueError),
+        ("v: x\n- y", ValueError),
+        ("v: x\x00", ValueError),
+        ("v: []\n  - a", ValueError),
     ],
-)  # fmt: skip
+)
 def test_scalars_are_read_as_written(text: str, value: Any) -> None:
     if value is ValueError:
         with pytest.raises(ValueError, match=r".+"):
@@ -73,7 +113,8 @@ def test_an_empty_header_holds_no_keys(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["just text", "- a\n- b", "[a]", "? [a]\n: b", "a: 1\n---\nb: 2", "a: *b", "a: b\n c: d\n e"]
+    "text",
+    ["just text", "- a\n- b", "[a]", "? [a]\n: b", "a: 1\n---\nb: 2", "a: *b", "a: b\n c: d\n e"],
 )
 def test_what_is_no_mapping_of_keys_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
@@ -91,7 +132,10 @@ def test_what_is_no_mapping_of_keys_is_refused(text: str) -> None:
         "".join(" " * n + "a:\n" for n in range(500)),
         "a: &a [*a]",
         "a: &a [x, x]\n"
-        + "".join(f"{n}: &{n} [*{p}, *{p}, *{p}, *{p}]\n" for p, n in zip("abcdefghijk", "bcdefghijkl", strict=True)),
+        + "".join(
+            f"{n}: &{n} [*{p}, *{p}, *{p}, *{p}]\n"
+            for p, n in zip("abcdefghijk", "bcdefghijkl", strict=True)
+        ),
     ],
     ids=["brackets", "items", "braces", "keys", "closed", "blocks", "itself", "laughs"],
 )
@@ -128,15 +172,67 @@ TEXTS = st.one_of(
     st.text(st.sampled_from("0123456789.:-+_eExob TZ"), max_size=12),
     st.sampled_from(
         [
-            "no", "Yes", "on", "y", "N", "null", "~", "True", "1.10", "012", "0o17", "0x1F", "1_000", "-_", "12:30",
-            ".5", "5.", "1e3", ".inf", "-.INF", ".NaN", "2026-11-01", "=", "<<", "-x", "?x", ":x",
-            "2026-11-01T10:00:00Z", "a#b", "a:b", "a:", "#a", "...", "[[x]]", "{x}", "1.2.3", "50%", "@x", "`x`",
-            "!x", "it's", '"q"',
+            "no",
+            "Yes",
+            "on",
+            "y",
+            "N",
+            "null",
+            "~",
+            "True",
+            "1.10",
+            "012",
+            "0o17",
+            "0x1F",
+            "1_000",
+            "-_",
+            "12:30",
+            ".5",
+            "5.",
+            "1e3",
+            ".inf",
+            "-.INF",
+            ".NaN",
+            "2026-11-01",
+            "=",
+            "<<",
+            "-x",
+            "?x",
+            ":x",
+            "2026-11-01T10:00:00Z",
+            "a#b",
+            "a:b",
+            "a:",
+            "#a",
+            "...",
+            "[[x]]",
+            "{x}",
+            "1.2.3",
+            "50%",
+            "@x",
+            "`x`",
+            "!x",
+            "it's",
+            '"q"',
         ]
     ),
-    st.sampled_from(["2026-11-01 10:00:00", "- x", "a: b", "a #b", "--- a", "", " a", "a ", "a\tb", "a\nb", "Ä, Ö"]),
+    st.sampled_from(
+        [
+            "2026-11-01 10:00:00",
+            "- x",
+            "a: b",
+            "a #b",
+            "--- a",
+            "",
+            " a",
+            "a ",
+            "a\tb",
+            "a\nb",
+            "Ä, Ö",
+        ]
+    ),
     st.sampled_from(["\ufeff", "\x85", "\u2028", "2026-11-01 Meeting"]),
-)  # fmt: skip
+)
 
 
 def readings(text: str) -> list[Any]:
@@ -150,11 +246,25 @@ def readings(text: str) -> list[Any]:
 def test_every_reader_reads_back_the_text_that_was_written(text: str) -> None:
     for value in readings(f"k: {scalar(text)}\n"):
         assert value == text
-    assert parse(dump({"k": [text], text: "x"})) == ({"k": [text], text: "x"} if text != "k" else {"k": "x"})
+    assert parse(dump({"k": [text], text: "x"})) == (
+        {"k": [text], text: "x"} if text != "k" else {"k": "x"}
+    )
 
 
 @pytest.mark.parametrize(
-    "text", ["a note", "v1.2.3", "-x", "a:b", "C#", "日本語", "agent:claude", "it's", "3 apples", "2026-11-01 Meeting"]
+    "text",
+    [
+        "a note",
+        "v1.2.3",
+        "-x",
+        "a:b",
+        "C#",
+        "日本語",
+        "agent:claude",
+        "it's",
+        "3 apples",
+        "2026-11-01 Meeting",
+    ],
 )
 def test_text_that_needs_no_quotes_gets_none(text: str) -> None:
     assert scalar(text) == text
@@ -163,19 +273,36 @@ def test_text_that_needs_no_quotes_gets_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "written"),
     [
-        ("no", '"no"'), ("1.10", '"1.10"'), ("", '""'), ("a\nb", '"a\\nb"'), ("2026-11-01", '"2026-11-01"'),
-        ("12:30", '"12:30"'), ("\ud800", '"\ufffd"'), (True, "true"), (False, "false"), (None, "null"), (3, "3"),
-        (1.5, "1.5"), (math.inf, ".inf"), (-math.inf, "-.inf"), (date(2026, 5, 7), "2026-05-07"),
+        ("no", '"no"'),
+        ("1.10", '"1.10"'),
+        ("", '""'),
+        ("a\nb", '"a\\nb"'),
+        ("2026-11-01", '"2026-11-01"'),
+        ("12:30", '"12:30"'),
+        ("\ud800", '"\ufffd"'),
+        (True, "true"),
+        (False, "false"),
+        (None, "null"),
+        (3, "3"),
+        (1.5, "1.5"),
+        (math.inf, ".inf"),
+        (-math.inf, "-.inf"),
+        (date(2026, 5, 7), "2026-05-07"),
         (datetime(2026, 5, 7, 10, tzinfo=UTC), "2026-05-07T10:00:00Z"),
     ],
-)  # fmt: skip
+)
 def test_a_value_is_written_as_one_scalar(value: Any, written: str) -> None:
     assert scalar(value) == written
 
 
 def test_lists_and_mappings_are_written_as_blocks() -> None:
     assert dump(
-        {"tags": ["a", "no"], "none": [], "map": {"a": {"b": 1}, "c": {}}, "rows": [{"x": 1, "y": ["z"]}, ["p", "q"]]}
+        {
+            "tags": ["a", "no"],
+            "none": [],
+            "map": {"a": {"b": 1}, "c": {}},
+            "rows": [{"x": 1, "y": ["z"]}, ["p", "q"]],
+        }
     ) == (
         'tags:\n  - a\n  - "no"\nnone: []\nmap:\n  a:\n    b: 1\n  c: {}\n'
         'rows:\n  - x: 1\n    "y":\n      - z\n  - ["p", "q"]\n'
@@ -226,7 +353,11 @@ status: body
 @pytest.mark.parametrize(
     ("changes", "old", "new"),
     [
-        ({"title": "Another: one"}, "title: 'A note'   # its name", 'title: "Another: one"   # its name'),
+        (
+            {"title": "Another: one"},
+            "title: 'A note'   # its name",
+            'title: "Another: one"   # its name',
+        ),
         ({"title": "A note"}, "", ""),
         ({"status": "done"}, '"status": open', "status: done"),
         ({"status": REMOVE}, '"status": open\n', ""),
@@ -299,7 +430,9 @@ HEADERS = st.dictionaries(st.sampled_from(["a", "b", "c", "tags", "x-y"]), VALUE
 def test_every_other_line_stays_byte_for_byte(
     header: dict[str, Any], changes: dict[str, Any], crlf: bool, comments: bool
 ) -> None:
-    lines = "".join(("# note\n\n" if comments else "") + dump({key: value}) for key, value in header.items())
+    lines = "".join(
+        ("# note\n\n" if comments else "") + dump({key: value}) for key, value in header.items()
+    )
     text = f"---\n{lines}---\nbody a: 1\n".replace("\n", "\r\n" if crlf else "\n")
     after = set_keys(text, changes)
     wanted = {key: value for key, value in (header | changes).items() if value is not REMOVE}
@@ -307,7 +440,9 @@ def test_every_other_line_stays_byte_for_byte(
     assert text[split(text).body_at :] == after[split(after).body_at :]
     for key, value in header.items():
         if key not in changes or (
-            changes[key] is not REMOVE and changes[key] == value and type(changes[key]) is type(value)
+            changes[key] is not REMOVE
+            and changes[key] == value
+            and type(changes[key]) is type(value)
         ):
             block = dump({key: value}).replace("\n", "\r\n" if crlf else "\n")
             assert block in after

@@ -25,15 +25,34 @@ def categories(text: str) -> list[str | None]:
 @pytest.mark.parametrize(
     "text",
     [
-        "```\n[[x]]\n```", "~~~ py\n[[x]]\n~~~", "   ```\n[[x]]\n   ```", "````\n```\n[[x]]\n````", "```\n[[x]]",
-        "```\n~~~\n[[x]]\n```", "```\n[[x]]\n``\n[[x]]", "- a\n  ```\n  [[x]]\n  ```",
-        "- a\n        ```\n        [[x]]\n", "- ```\n  [[x]]\n  ```", "> ```\n> [[x]]\n> ```",
-        "```\n[[x]]\n    ```\n[[x]]", "    [[x]]", "\t[[x]]", "a\n\n    [[x]]", "# a\n    [[x]]",
-        "- a\n\nb\n\n    [[x]]", "    - [x x] [[x]]", "<!-- [[x]] -->", "a <!-- [[x]] --> b", "<!--\n\n[[x]]\n-->",
-        "a <!-- b\n\n[[x]]\n-->", "<!-- never closed\n[[x]]", "%% [[x]] %%", "a %%\n\n[[x]]\n\n%% b",
+        "```\n[[x]]\n```",
+        "~~~ py\n[[x]]\n~~~",
+        "   ```\n[[x]]\n   ```",
+        "````\n```\n[[x]]\n````",
+        "```\n[[x]]",
+        "```\n~~~\n[[x]]\n```",
+        "```\n[[x]]\n``\n[[x]]",
+        "- a\n  ```\n  [[x]]\n  ```",
+        "- a\n        ```\n        [[x]]\n",
+        "- ```\n  [[x]]\n  ```",
+        "> ```\n> [[x]]\n> ```",
+        "```\n[[x]]\n    ```\n[[x]]",
+        "    [[x]]",
+        "\t[[x]]",
+        "a\n\n    [[x]]",
+        "# a\n    [[x]]",
+        "- a\n\nb\n\n    [[x]]",
+        "    - [x x] [[x]]",
+        "<!-- [[x]] -->",
+        "a <!-- [[x]] --> b",
+        "<!--\n\n[[x]]\n-->",
+        "a <!-- b\n\n[[x]]\n-->",
+        "<!-- never closed\n[[x]]",
+        "%% [[x]] %%",
+        "a %%\n\n[[x]]\n\n%% b",
         "%%[[x]]%%%%[[x]]%%",
     ],
-)  # fmt: skip
+)
 def test_code_and_comments_are_skipped(text: str) -> None:
     assert targets(text) == []
 
@@ -42,13 +61,30 @@ def test_code_and_comments_are_skipped(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a\n    [[x]]", "- a\n    [[x]]", "- a\n\n    [[x]]", "``` a`b\n[[x]]", "    ```\n[[x]]", "```\n```\n[[x]]",
-        "- a\n  ```\n[[x]]", "> ```\n[[x]]", "<!-- a --> [[x]]", "a <!-- never closed [[x]]", "100%% [[x]]",
-        "%% [[x]]", "`<!--` [[x]] `-->`", "\\<!-- [[x]] -->", "```\n<!--\n```\n[[x]]", "<!--\n```\n-->\n[[x]]",
-        "`a [[x]]", "a `b\n\n[[x]] c`", "\\`[[x]]`", "%% a %% [[x]] %% b %%", "- <!-- a --> [[x]]",
+        "a\n    [[x]]",
+        "- a\n    [[x]]",
+        "- a\n\n    [[x]]",
+        "``` a`b\n[[x]]",
+        "    ```\n[[x]]",
+        "```\n```\n[[x]]",
+        "- a\n  ```\n[[x]]",
+        "> ```\n[[x]]",
+        "<!-- a --> [[x]]",
+        "a <!-- never closed [[x]]",
+        "100%% [[x]]",
+        "%% [[x]]",
+        "`<!--` [[x]] `-->`",
+        "\\<!-- [[x]] -->",
+        "```\n<!--\n```\n[[x]]",
+        "<!--\n```\n-->\n[[x]]",
+        "`a [[x]]",
+        "a `b\n\n[[x]] c`",
+        "\\`[[x]]`",
+        "%% a %% [[x]] %% b %%",
+        "- <!-- a --> [[x]]",
         "| `a` | [[x]] |",
     ],
-)  # fmt: skip
+)
 def test_what_is_neither_code_nor_comment_is_read(text: str) -> None:
     assert targets(text) == ["x"]
 
@@ -78,12 +114,21 @@ def test_lines_count_from_one_in_the_whole_file() -> None:
 @pytest.mark.parametrize(
     ("line", "heading"),
     [
-        ("# One", (1, "One")), ("###### Six ##", (6, "Six")), ("  ## Two  ", (2, "Two")), ("#", (1, "")),
-        ("# C#", (1, "C#")), ("####### x", None), ("#tag", None), ("    # code", None), ("> # quoted", None),
+        ("# One", (1, "One")),
+        ("###### Six ##", (6, "Six")),
+        ("  ## Two  ", (2, "Two")),
+        ("#", (1, "")),
+        ("# C#", (1, "C#")),
+        ("####### x", None),
+        ("#tag", None),
+        ("    # code", None),
+        ("> # quoted", None),
         ("- # item", None),
     ],
-)  # fmt: skip
-def test_headings_are_those_with_signs_outside_lists_and_quotes(line: str, heading: tuple[int, str] | None) -> None:
+)
+def test_headings_are_those_with_signs_outside_lists_and_quotes(
+    line: str, heading: tuple[int, str] | None
+) -> None:
     assert [(each.level, each.text) for each in scan(line)[2]] == ([heading] if heading else [])
 
 
@@ -125,7 +170,9 @@ Text with [[Link]].
 
 def graph_scan() -> tuple[list[str], list[tuple[str, str, bool]]]:
     observations, relations, _ = scan(GRAPH, GRAPH.index("\n\nText"), graph=True)
-    return [each.text for each in observations], [(each.type, each.target, each.is_item) for each in relations]
+    return [each.text for each in observations], [
+        (each.type, each.target, each.is_item) for each in relations
+    ]
 
 
 def test_observations_of_a_graph_note_are_the_items_of_the_first_section() -> None:
@@ -138,7 +185,9 @@ def test_observations_of_a_graph_note_are_the_items_of_the_first_section() -> No
     ]
 
 
-def test_relations_of_a_graph_note_are_the_items_of_the_first_section_and_other_links_stay() -> None:
+def test_relations_of_a_graph_note_are_the_items_of_the_first_section_and_other_links_stay() -> (
+    None
+):
     assert graph_scan()[1] == [
         ("links_to", "Link", False),
         ("is_a", "React Hooks", True),
@@ -152,7 +201,12 @@ def test_relations_of_a_graph_note_are_the_items_of_the_first_section_and_other_
 
 def test_an_observation_of_a_graph_note_has_category_and_context_where_written() -> None:
     (found,) = scan("# Observations\n- [fact] tea #a (work)\n", graph=True)[0]
-    assert (found.category, found.content, found.tags, found.context) == ("fact", "tea #a", ("a",), "work")
+    assert (found.category, found.content, found.tags, found.context) == (
+        "fact",
+        "tea #a",
+        ("a",),
+        "work",
+    )
 
 
 HOSTILE = {
@@ -196,15 +250,21 @@ HOSTILE = {
 def test_hostile_notes_are_read_in_linear_time(name: str) -> None:
     started = time.process_time()
     scan(HOSTILE[name] + "\n[[end]] #", graph=name == "sections")
-    assert time.process_time() - started < 2  # half a second; a copy of the rest from each place of 500 KB takes 3
+    # Half a second; a copy of the rest from each place of 500 KB takes 3
+    assert time.process_time() - started < 2
 
 
-@given(st.text(st.sampled_from('-*+1.)[]()#`~<!->%\\"|:x \t\n\r>&\ufeff\x00中'), max_size=80), st.booleans())
+@given(
+    st.text(st.sampled_from('-*+1.)[]()#`~<!->%\\"|:x \t\n\r>&\ufeff\x00中'), max_size=80),
+    st.booleans(),
+)
 def test_any_text_is_read_without_an_error(text: str, graph: bool) -> None:
     scan(text, graph=graph)
 
 
 @given(st.text(max_size=200), st.sampled_from(["notes", "categories", "graph", "kv", "memories"]))
 def test_any_file_is_a_note(text: str, project: str) -> None:
-    note = parse_note(text, project=project, path="inbox/a.md", changed=datetime(2026, 1, 1, tzinfo=UTC))
+    note = parse_note(
+        text, project=project, path="inbox/a.md", changed=datetime(2026, 1, 1, tzinfo=UTC)
+    )
     assert note.text == text

@@ -1,8 +1,9 @@
-"""The scanner against markdown-it-py: the same items, the same code, the same links (contract 000b, 12.3).
+"""The scanner against markdown-it-py: the same items, the same code, the same links (contract 000b,
+12.3).
 
 Exceptions the contract names are left out of what is generated: inside an open list any indentation
-may hold an item, a fence or text, where CommonMark sees code; HTML and `%%` comments have their own tests.
-A code span is not followed from a blockquote into the lines that lazily continue it.
+may hold an item, a fence or text, where CommonMark sees code; HTML and `%%` comments have their own
+tests. A code span is not followed from a blockquote into the lines that lazily continue it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ LINK = re.compile(r"\[\[([a-z]+)\]\]")
 
 def expected(text: str) -> tuple[set[int], list[str], set[int]]:
     """Lines of items that begin with a category, targets of links outside code, lines of headings."""
-    observations, links, headings = set(), [], set()
+    observations = set()
+    links = []
+    headings = set()
     quotes = lists = 0
     tokens = ORACLE.parse(text)
     for at, token in enumerate(tokens):
@@ -59,15 +62,31 @@ def compare(text: str) -> None:
 NAMES = ["a", "b", "c", "d", "e", "f", "g", "h"]
 PIECES = st.sampled_from(
     [
-        "word", "`", "``", "\\`", "`[[x]]`", "``[[y]] ` ``", "\\[[z]]", "\\\\", "[[w]]", "![[v]]", "(u)", "#tag",
-        "1.", "-",
+        "word",
+        "`",
+        "``",
+        "\\`",
+        "`[[x]]`",
+        "``[[y]] ` ``",
+        "\\[[z]]",
+        "\\\\",
+        "[[w]]",
+        "![[v]]",
+        "(u)",
+        "#tag",
+        "1.",
+        "-",
     ]
-)  # fmt: skip
+)
 
 
 @st.composite
 def lines_of_text(draw: st.DrawFn) -> str:
-    start = draw(st.sampled_from(["", "[cat] ", "[cat] x ", "word ", "[[k]] ", "[ ] ", "# ", "``` ", "- ", "2. "]))
+    start = draw(
+        st.sampled_from(
+            ["", "[cat] ", "[cat] x ", "word ", "[[k]] ", "[ ] ", "# ", "``` ", "- ", "2. "]
+        )
+    )
     rest = " ".join(draw(st.lists(PIECES, max_size=4)))
     return f"{start}{rest} [[{draw(st.sampled_from(NAMES))}]]".lstrip()
 
@@ -78,19 +97,37 @@ def blocks(draw: st.DrawFn, depth: int = 0) -> list[str]:
     lines: list[str] = []
     for _ in range(draw(st.integers(1, 4))):
         kind = draw(
-            st.sampled_from(["text", "list", "fence", "blank", "rule", "quote", "heading", "under", "code", "open"])
+            st.sampled_from(
+                [
+                    "text",
+                    "list",
+                    "fence",
+                    "blank",
+                    "rule",
+                    "quote",
+                    "heading",
+                    "under",
+                    "code",
+                    "open",
+                ]
+            )
         )
         if kind == "text":
             lines += draw(st.lists(lines_of_text(), min_size=1, max_size=3))
         elif kind == "list" and depth < 3:
-            marker = draw(st.sampled_from(["-", "*", "+", "1.", "1)", *([] if depth else ["2.", "10."])]))
+            marker = draw(
+                st.sampled_from(["-", "*", "+", "1.", "1)", *([] if depth else ["2.", "10."])])
+            )
             gap = draw(st.integers(1, 3))
             inner = draw(blocks(depth + 1)) or ["word"]
             inner[0] = inner[0] or "word"
             margin = draw(st.integers(0, 2)) if not depth else 0
             width = " " * (len(marker) + gap)
             first = f"{marker}{' ' * gap}{inner[0]}".rstrip()
-            lines += [" " * margin + line for line in [first, *(width + line if line else "" for line in inner[1:])]]
+            lines += [
+                " " * margin + line
+                for line in [first, *(width + line if line else "" for line in inner[1:])]
+            ]
         elif kind == "fence":
             mark = draw(st.sampled_from(["```", "~~~", "````"]))
             inside = draw(st.lists(lines_of_text() | st.just("") | st.just("~~~ x"), max_size=3))
@@ -98,10 +135,19 @@ def blocks(draw: st.DrawFn, depth: int = 0) -> list[str]:
         elif kind == "blank":
             lines += [""]
         elif kind == "rule":
-            lines += [draw(st.sampled_from(["---", "* * *", "___", "- - -"]) if not depth else st.just("___"))]
+            lines += [
+                draw(
+                    st.sampled_from(["---", "* * *", "___", "- - -"])
+                    if not depth
+                    else st.just("___")
+                )
+            ]
         elif kind == "quote":
-            lines += [f"> {line}" for line in draw(st.lists(lines_of_text(), min_size=1, max_size=2))]
-            lines += [draw(st.sampled_from(["", "> "]))]  # code that a quote leaves open ends with it
+            lines += [
+                f"> {line}" for line in draw(st.lists(lines_of_text(), min_size=1, max_size=2))
+            ]
+            # Code that a quote leaves open ends with it
+            lines += [draw(st.sampled_from(["", "> "]))]
         elif kind == "heading":
             lines += ["#" * draw(st.integers(1, 7)) + f" {draw(lines_of_text())}"]
         elif kind == "under" and not depth:
@@ -120,6 +166,7 @@ def blocks(draw: st.DrawFn, depth: int = 0) -> list[str]:
 @example([["> word", "    [[a]]"]])
 def test_items_code_and_links_are_those_of_markdown_it(parts: list[list[str]]) -> None:
     text = "\n".join(line for part in parts for line in part)
-    # After a paragraph `2.` begins no item, and what stood in it is a fence here at any indentation.
+    # After a paragraph `2.` begins no item, and what stood in it is a fence here at any
+    # indentation.
     assume(not re.search(r"^ *(?:2|10)\. +(?:```|~~~)", text, re.MULTILINE))
     compare(text)

@@ -61,27 +61,65 @@ def test_an_item_is_an_observation(
 @pytest.mark.parametrize(
     "line",
     [
-        "- [ ] open", "- [x] done", "- [X] done", "- [-] dropped", "- [>] moved", "- [✓] done", "- [✔️] done",
-        "- [ ] open #tag", "- [x] done #tag", "- [text](https://example.org)", "- [text][ref]",
-        "- [ref]: https://example.org", "- [^1] note", "- [^1]: note", "- [[Link]]", "- [[Link]] #tag",
-        "- see [[Link]] #tag", "- [00:11] he speaks", "- [1:02:03] he speaks", "- [24:33.098 - 24:41.260] he speaks",
-        "- [00:01 --> 00:02] x", "- [fact]", "- [fact] ", "- [fact]glued", "- [] empty", "- [  ] blank",
-        "- [a(b)] x", "- [a [b]] x", f"- [{'c' * 65}] x", "- \\[fact] x", "- [fact\\] x", "- plain text",
-        "- 50% of #12", "- a#b", "- (see #12)", "[fact] a paragraph", "# [fact] a heading", "| [fact] a cell |",
-        "> - [fact] quoted", "-[fact] no blank", "text\n2. [fact] no item", "- `[fact] x`",
+        "- [ ] open",
+        "- [x] done",
+        "- [X] done",
+        "- [-] dropped",
+        "- [>] moved",
+        "- [✓] done",
+        "- [✔️] done",
+        "- [ ] open #tag",
+        "- [x] done #tag",
+        "- [text](https://example.org)",
+        "- [text][ref]",
+        "- [ref]: https://example.org",
+        "- [^1] note",
+        "- [^1]: note",
+        "- [[Link]]",
+        "- [[Link]] #tag",
+        "- see [[Link]] #tag",
+        "- [00:11] he speaks",
+        "- [1:02:03] he speaks",
+        "- [24:33.098 - 24:41.260] he speaks",
+        "- [00:01 --> 00:02] x",
+        "- [fact]",
+        "- [fact] ",
+        "- [fact]glued",
+        "- [] empty",
+        "- [  ] blank",
+        "- [a(b)] x",
+        "- [a [b]] x",
+        f"- [{'c' * 65}] x",
+        "- \\[fact] x",
+        "- [fact\\] x",
+        "- plain text",
+        "- 50% of #12",
+        "- a#b",
+        "- (see #12)",
+        "[fact] a paragraph",
+        "# [fact] a heading",
+        "| [fact] a cell |",
+        "> - [fact] quoted",
+        "-[fact] no blank",
+        "text\n2. [fact] no item",
+        "- `[fact] x`",
     ],
-)  # fmt: skip
+)
 def test_a_line_is_no_observation(line: str) -> None:
     assert observed(line) == []
 
 
-@pytest.mark.parametrize("marker", ["-", "*", "+", "1.", "1)", "12.", "- -", "1. *", "  -", "   1)"])
+@pytest.mark.parametrize(
+    "marker", ["-", "*", "+", "1.", "1)", "12.", "- -", "1. *", "  -", "   1)"]
+)
 def test_every_list_marker_makes_an_item(marker: str) -> None:
     assert observed(f"{marker} [fact] x") == [("fact", "x", (), None)]
 
 
 def test_items_count_at_any_nesting() -> None:
-    text = "- a\n    - [one] x\n\t\t- [two] y\n              * [three] z\n1. [four] w\n   - [five] v\n"
+    text = (
+        "- a\n    - [one] x\n\t\t- [two] y\n              * [three] z\n1. [four] w\n   - [five] v\n"
+    )
     assert [each.category for each in scan(text)[0]] == ["one", "two", "three", "four", "five"]
     assert [each.line for each in scan(text)[0]] == [2, 3, 4, 5, 6]
 
@@ -128,10 +166,22 @@ def test_an_item_gives_a_relation(item: str, relation: tuple[str, str, str | Non
 @pytest.mark.parametrize(
     "text",
     [
-        "a [[X]] b", "# [[X]]", "| [[X]] |", "> [[X]]", "> - t [[X]]", "**[[X]]**", "type [[X]]", "![[X]]",
-        "![[X.md]]", "![[X v1.2]]", "[[X\\|shown]]", "[[[X]]]", "- a\n\n  [[X]]", "(`[[` [[X]])",
+        "a [[X]] b",
+        "# [[X]]",
+        "| [[X]] |",
+        "> [[X]]",
+        "> - t [[X]]",
+        "**[[X]]**",
+        "type [[X]]",
+        "![[X]]",
+        "![[X.md]]",
+        "![[X v1.2]]",
+        "[[X\\|shown]]",
+        "[[[X]]]",
+        "- a\n\n  [[X]]",
+        "(`[[` [[X]])",
     ],
-)  # fmt: skip
+)
 def test_a_link_anywhere_else_is_links_to(text: str) -> None:
     (relation,) = scan(text)[1]
     assert (relation.type, relation.is_item) == ("links_to", False)
@@ -142,18 +192,35 @@ def test_a_link_anywhere_else_is_links_to(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[[]]", "[[ ]]", "[[#Heading]]", "[[|shown]]", "- type [[]]", "- type [[ ]]", "[[a", "[[a\nb]]", "[a]]",
-        "\\[[x]]", "[\\[x]]", "[[x\\]]", "![[picture.png]]", "![[clip.MP4]]", "`[[x]]`", "``[[x]] ` ``",
+        "[[]]",
+        "[[ ]]",
+        "[[#Heading]]",
+        "[[|shown]]",
+        "- type [[]]",
+        "- type [[ ]]",
+        "[[a",
+        "[[a\nb]]",
+        "[a]]",
+        "\\[[x]]",
+        "[\\[x]]",
+        "[[x\\]]",
+        "![[picture.png]]",
+        "![[clip.MP4]]",
+        "`[[x]]`",
+        "``[[x]] ` ``",
         "`a\n[[x]]`",
     ],
-)  # fmt: skip
+)
 def test_a_text_is_no_link(text: str) -> None:
     assert related(text) == []
 
 
 def test_several_links_on_a_line_count() -> None:
     assert related("- type [[A]] [[B]]") == [("links_to", "A", None), ("links_to", "B", None)]
-    assert related("- type [[A]] (see [[B]])") == [("type", "A", "see [[B]]"), ("links_to", "B", None)]
+    assert related("- type [[A]] (see [[B]])") == [
+        ("type", "A", "see [[B]]"),
+        ("links_to", "B", None),
+    ]
 
 
 def test_a_target_may_name_its_project() -> None:
@@ -191,7 +258,9 @@ def test_names_and_types_may_be_coded(item: str, type: str, target: str) -> None
     assert (relation.type, relation.target, relation.is_item) == (type, target, True)
 
 
-@pytest.mark.parametrize("item", ['knows `"A`', "knows `A|b`", 'knows `"\\x"`', "knows `1`", '`"a"` `"b"` more'])
+@pytest.mark.parametrize(
+    "item", ['knows `"A`', "knows `A|b`", 'knows `"\\x"`', "knows `1`", '`"a"` `"b"` more']
+)
 def test_what_is_no_json_string_is_not_coded(item: str) -> None:
     assert scan(f"- {item}")[1] == []
 

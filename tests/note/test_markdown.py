@@ -1,4 +1,6 @@
-"""A file's text as a note: each key of contract 000b, 2, its default, and what is warned about; and new files."""
+"""A file's text as a note: each key of contract 000b, 2, its default, and what is warned about; and
+new files.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ def note(
     path: str = "a/Some note.md",
     born: datetime | None = None,
 ) -> Note:
-    text = body if header is None else f"---\n{header}\n---\n{body}"
+    if header is None:
+        text = body
+    else:
+        text = f"---\n{header}\n---\n{body}"
     return parse_note(text, project=project, path=path, changed=CHANGED, born=born)
 
 
@@ -39,8 +44,19 @@ def test_a_file_without_header_has_every_default() -> None:
         "global",
     )
     assert found.id == str(uuid.uuid5(uuid.NAMESPACE_URL, "memory://notes/a/Some note.md"))
-    assert (found.created, found.changed, found.date, found.source) == (CHANGED, CHANGED, None, None)
-    assert (found.tags, found.aliases, found.locked, found.warnings, found.header) == ((), (), False, [], {})
+    assert (found.created, found.changed, found.date, found.source) == (
+        CHANGED,
+        CHANGED,
+        None,
+        None,
+    )
+    assert (found.tags, found.aliases, found.locked, found.warnings, found.header) == (
+        (),
+        (),
+        False,
+        [],
+        {},
+    )
     assert not found.own_id
     assert not found.own_permalink
     assert found.body == "body\n"
@@ -53,13 +69,31 @@ def test_every_key_is_read() -> None:
         "source: web\nstatus: no\n"
         "updated_at: 2026-01-03T00:00:00Z\nexpires_at: 2027-01-01\naccess_count: 3\nversion: 2"
     )
-    assert (found.id, found.own_id, found.title, found.aliases) == ("abc-1", True, "A title", ("B", "c"))
+    assert (found.id, found.own_id, found.title, found.aliases) == (
+        "abc-1",
+        True,
+        "A title",
+        ("B", "c"),
+    )
     assert (found.type, found.permalink, found.own_permalink) == ("Design Spec", "Old/Place", True)
     assert found.tags == ("x", "y")
     assert found.created == datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)
-    assert (found.date, found.scope, found.locked, found.source) == ("2025-12-24", "agent:claude", True, "web")
-    assert (found.updated, found.expires) == (datetime(2026, 1, 3, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))
-    assert (found.access_count, found.version, found.header["status"], found.warnings) == (3, 2, "no", [])
+    assert (found.date, found.scope, found.locked, found.source) == (
+        "2025-12-24",
+        "agent:claude",
+        True,
+        "web",
+    )
+    assert (found.updated, found.expires) == (
+        datetime(2026, 1, 3, tzinfo=UTC),
+        datetime(2027, 1, 1, tzinfo=UTC),
+    )
+    assert (found.access_count, found.version, found.header["status"], found.warnings) == (
+        3,
+        2,
+        "no",
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,7 +113,14 @@ def test_a_title_is_text_as_written(header: str, title: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "title"), [("x.markdown", "x"), ("x.MD", "x"), ("a/b.txt", "b.txt"), ("v1.2", "v1.2"), ("a.md.md", "a.md")]
+    ("path", "title"),
+    [
+        ("x.markdown", "x"),
+        ("x.MD", "x"),
+        ("a/b.txt", "b.txt"),
+        ("v1.2", "v1.2"),
+        ("a.md.md", "a.md"),
+    ],
 )
 def test_the_title_of_a_file_is_its_name_without_extension(path: str, title: str) -> None:
     assert note(path=path, project="memories").title == title
@@ -108,7 +149,9 @@ def test_tags_may_be_a_list() -> None:
 
 def test_created_stands_for_created_at_and_the_file_for_both() -> None:
     assert note("created: 2020-01-01").created == datetime(2020, 1, 1, tzinfo=UTC)
-    assert note("created_at: 2021-01-01\ncreated: 2020-01-01").created == datetime(2021, 1, 1, tzinfo=UTC)
+    assert note("created_at: 2021-01-01\ncreated: 2020-01-01").created == datetime(
+        2021, 1, 1, tzinfo=UTC
+    )
     older = CHANGED - timedelta(days=3)
     assert note(born=older).created == older
     assert note(born=CHANGED + timedelta(days=1)).created == CHANGED
@@ -118,7 +161,13 @@ def test_created_stands_for_created_at_and_the_file_for_both() -> None:
 @pytest.mark.parametrize("key", ["created_at", "date", "updated_at", "expires_at"])
 def test_a_bad_date_is_ignored_with_a_warning(key: str, value: str) -> None:
     found = note(f"{key}: {value}\ntitle: kept")
-    assert (found.title, found.created, found.date, found.updated, found.expires) == ("kept", CHANGED, None, None, None)
+    assert (found.title, found.created, found.date, found.updated, found.expires) == (
+        "kept",
+        CHANGED,
+        None,
+        None,
+        None,
+    )
     assert [warning[:10] for warning in found.warnings] == ['bad date "']
     if value == "soon":
         assert found.warnings == ['bad date "soon" ignored']
@@ -126,13 +175,20 @@ def test_a_bad_date_is_ignored_with_a_warning(key: str, value: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["2026-05-07T10:00:00Z", "2026-05-07t10:00:00z", "2026-05-07 10:00:00", "2026-05-07T12:00:00.000000000+02:00"],
+    [
+        "2026-05-07T10:00:00Z",
+        "2026-05-07t10:00:00z",
+        "2026-05-07 10:00:00",
+        "2026-05-07T12:00:00.000000000+02:00",
+    ],
 )
 def test_any_written_time_is_read(value: str) -> None:
     assert note(f"created_at: {value}").created == CHANGED
 
 
-@pytest.mark.parametrize("value", ["everyone", "'agent:'", "agent:X y", "[a]", "''", "true", "agent:../x"])
+@pytest.mark.parametrize(
+    "value", ["everyone", "'agent:'", "agent:X y", "[a]", "''", "true", "agent:../x"]
+)
 def test_a_scope_nobody_can_read_hides_the_note(value: str) -> None:
     found = note(f"scope: {value}")
     assert found.scope not in ("global", "")
@@ -141,7 +197,12 @@ def test_a_scope_nobody_can_read_hides_the_note(value: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "scope"),
-    [("Global", "global"), ("GLOBAL", "global"), ("Agent:Bob", "agent:bob"), (" 'AGENT:x' ", "agent:x")],
+    [
+        ("Global", "global"),
+        ("GLOBAL", "global"),
+        ("Agent:Bob", "agent:bob"),
+        (" 'AGENT:x' ", "agent:x"),
+    ],
 )
 def test_a_scope_counts_without_case(value: str, scope: str) -> None:
     found = note(f"scope: {value}")
@@ -173,9 +234,14 @@ def test_a_broken_header_still_closes_the_note() -> None:
 
 
 def test_a_byte_order_mark_belongs_to_no_part() -> None:
-    found = parse_note("\ufeff---\r\ntitle: x\r\n---\r\nbody\r\n", project="notes", path="a.md", changed=CHANGED)
+    found = parse_note(
+        "\ufeff---\r\ntitle: x\r\n---\r\nbody\r\n", project="notes", path="a.md", changed=CHANGED
+    )
     assert (found.title, found.body) == ("x", "body\r\n")
-    assert parse_note("\ufeffbody", project="categories", path="inbox/a.md", changed=CHANGED).title == "body"
+    assert (
+        parse_note("\ufeffbody", project="categories", path="inbox/a.md", changed=CHANGED).title
+        == "body"
+    )
 
 
 MEMORY = """id: 550e8400-e29b-41d4-a716-446655440000
@@ -190,7 +256,9 @@ links:
 version: 1"""
 
 
-def memory(header: str | None, body: str = "user prefers dark mode\n", path: str = "preferences/x.md") -> Note:
+def memory(
+    header: str | None, body: str = "user prefers dark mode\n", path: str = "preferences/x.md"
+) -> Note:
     return note(header, body, project="categories", path=path)
 
 
@@ -230,7 +298,12 @@ def test_category_and_phase_come_from_folder_and_header(
     header: str | None, path: str, category: str, phase: str
 ) -> None:
     found = memory(header, path=path)
-    assert (found.category, found.phase, found.type, found.warnings) == (category, phase, category, [])
+    assert (found.category, found.phase, found.type, found.warnings) == (
+        category,
+        phase,
+        category,
+        [],
+    )
 
 
 def test_the_folder_outranks_the_header() -> None:
@@ -246,7 +319,12 @@ def test_a_memory_without_header_comes_from_a_file() -> None:
 
 def test_bad_keys_of_a_memory_are_named() -> None:
     found = memory("category: cats\nphase: soon\naccess_count: many\nversion: 1.5")
-    assert (found.category, found.phase, found.access_count, found.version) == ("preferences", "organized", 0, 1)
+    assert (found.category, found.phase, found.access_count, found.version) == (
+        "preferences",
+        "organized",
+        0,
+        1,
+    )
     assert found.warnings == [
         'bad access_count "many" ignored',
         'bad version "1.5" ignored',
@@ -262,16 +340,25 @@ def test_a_memory_is_titled_by_its_first_line() -> None:
 
 
 def test_a_memory_can_be_named_by_title_alias_and_first_line() -> None:
-    assert names(memory("title: T\naliases: [A]", "# First line\nx\n")) == ("T", "A", "# First line", "First line")
+    assert names(memory("title: T\naliases: [A]", "# First line\nx\n")) == (
+        "T",
+        "A",
+        "# First line",
+        "First line",
+    )
     assert names(note("title: T\naliases: [A, T]", "# First line\n")) == ("T", "A")
 
 
 def test_a_target_of_a_memory_has_at_most_200_characters() -> None:
-    assert [len(each.target) for each in memory(None, f"[[{'a' * 200}]] [[{'b' * 201}]]\n").relations] == [200]
+    assert [
+        len(each.target) for each in memory(None, f"[[{'a' * 200}]] [[{'b' * 201}]]\n").relations
+    ] == [200]
 
 
 def composed(content: str, **more: Any) -> str:
-    return compose_note(content, **{"title": "API", "permalink": "notes/specs/api", "created": CHANGED} | more)
+    return compose_note(
+        content, **{"title": "API", "permalink": "notes/specs/api", "created": CHANGED} | more
+    )
 
 
 def header(text: str) -> dict[str, Any]:
@@ -280,7 +367,10 @@ def header(text: str) -> dict[str, Any]:
 
 def test_a_note_has_its_keys_in_order_and_a_final_newline() -> None:
     assert composed(
-        "# API\n\ntext", type="spec", tags=["api", "#x", "API", ""], metadata={"status": "no", "n": 3, "v": "1.10"}
+        "# API\n\ntext",
+        type="spec",
+        tags=["api", "#x", "API", ""],
+        metadata={"status": "no", "n": 3, "v": "1.10"},
     ) == (
         "---\ntitle: API\ntype: spec\npermalink: notes/specs/api\ntags:\n  - api\n  - x\n"
         "created_at: 2026-05-07T10:00:00Z\n"
@@ -293,7 +383,12 @@ def test_the_content_may_bring_its_type_permalink_and_date() -> None:
     assert composed(content).startswith(
         "---\nid: abc\ntitle: API\ntype: decision\npermalink: my/place\ncreated_at: 2020-01-01\n---\nbody\n"
     )
-    assert list(header(composed("---\ncreated: 2020-01-01\n---\nx"))) == ["title", "type", "permalink", "created"]
+    assert list(header(composed("---\ncreated: 2020-01-01\n---\nx"))) == [
+        "title",
+        "type",
+        "permalink",
+        "created",
+    ]
 
 
 def test_metadata_may_set_the_permalink_but_not_the_title() -> None:
@@ -301,7 +396,9 @@ def test_metadata_may_set_the_permalink_but_not_the_title() -> None:
     assert (found["permalink"], found["title"], found["type"]) == ("p/q", "API", "note")
 
 
-@pytest.mark.parametrize("body", ["", "x", "x\n", "x\n\n", "---\nno header", "\n---\na: b\n---\n", "x\n---\n"])
+@pytest.mark.parametrize(
+    "body", ["", "x", "x\n", "x\n\n", "---\nno header", "\n---\na: b\n---\n", "x\n---\n"]
+)
 def test_a_body_is_written_as_given(body: str) -> None:
     text = composed(body)
     assert text[split(text).body_at :] == (body if body.endswith("\n") else body + "\n")
@@ -328,11 +425,16 @@ VALUES = st.text() | st.integers() | st.booleans() | st.none() | st.lists(st.tex
     st.lists(st.text(), max_size=3),
     st.dictionaries(st.text(), VALUES, max_size=3),
 )
-def test_what_is_written_is_read_again(body: str, title: str, tags: list[str], metadata: dict[str, Any]) -> None:
+def test_what_is_written_is_read_again(
+    body: str, title: str, tags: list[str], metadata: dict[str, Any]
+) -> None:
     if split(body).yaml is not None:
         return
     found = parse_note(
-        composed(body, title=title, tags=tags, metadata=metadata), project="notes", path="x.md", changed=CHANGED
+        composed(body, title=title, tags=tags, metadata=metadata),
+        project="notes",
+        path="x.md",
+        changed=CHANGED,
     )
     assert found.header["title"] == title
     assert found.body.removesuffix("\n") == body.removeprefix("\ufeff").removesuffix("\n")

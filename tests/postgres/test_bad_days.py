@@ -1,4 +1,6 @@
-"""Copies that are not what they should be: after a crash, a power failure, a restored database, an old journal."""
+"""Copies that are not what they should be: after a crash, a power failure, a restored database, an
+old journal.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from postgres.test_server import connected
 
 def die_in(cache: Path, owner: type, method: str, call: int, work: Callable[[], object]) -> None:
     """Do this in a process that is killed at this call of a method."""
-    step, before = die_at(call), getattr(owner, method)
+    step = die_at(call)
+    before = getattr(owner, method)
 
     def dying(*args: object, **more: object) -> object:
         step()
@@ -55,7 +58,13 @@ def test_a_process_that_dies_after_its_commit_leaves_nothing_to_repair(
 ):
     b = replica("b")
     b.write(Draft("zero", title="Zero"))
-    die_in(tmp_path / "cache" / "dead", owner, method, call, lambda: open_memory(space).write_many(DRAFTS))
+    die_in(
+        tmp_path / "cache" / "dead",
+        owner,
+        method,
+        call,
+        lambda: open_memory(space).write_many(DRAFTS),
+    )
     assert b.search("half").total == 2
     again = replica("dead")
     assert again.search("half").total == 2
@@ -96,7 +105,8 @@ def test_after_the_machine_was_started_again_every_copy_is_compared(replica: Rep
 def test_a_database_that_was_restored_from_a_backup_is_what_counts(replica: Replica, database: str):
     a = replica("a")
     a.write(Draft("in the backup", title="One"))
-    before, lines = files(a.home), journal(a.home)
+    before = files(a.home)
+    lines = journal(a.home)
     a.write(Draft("made after it", title="Two"))
     go_back(database, a.settings.space)
     assert a.search("after").total == 0
@@ -107,7 +117,8 @@ def test_a_database_that_was_restored_from_a_backup_is_what_counts(replica: Repl
 
 
 def test_a_database_that_went_back_and_on_again_is_noticed(replica: Replica, database: str):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     a.write(Draft("in the backup", title="One"))
     a.write(Draft("lost", title="Two"))
     b.list()
@@ -122,7 +133,8 @@ def test_a_database_that_went_back_and_on_again_is_noticed(replica: Replica, dat
 
 def test_a_purged_journal_is_the_same_on_every_replica(replica: Replica, database: str):
     later = datetime.now(UTC) + timedelta(days=100)
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     note = a.write(Draft("old words", title="N"))
     a.delete(note.id)
     a.write(Draft("other", title="M"))
@@ -133,7 +145,9 @@ def test_a_purged_journal_is_the_same_on_every_replica(replica: Replica, databas
     assert journal(a.home) == journal(b.home) == journal(c.home)
     with connected(database, a.settings.space) as db:
         assert db.execute("select count(*) from memoranda.blob").fetchone() == (0,)
-    assert not [each for each in (b.home / ".memoranda/history/objects").rglob("*") if each.is_file()]
+    assert not [
+        each for each in (b.home / ".memoranda/history/objects").rglob("*") if each.is_file()
+    ]
     b.write(Draft("more", title="L"))
     assert [each.number for each in a.log()] == [4, 3]
 
@@ -154,19 +168,25 @@ def test_writers_on_two_machines_lose_nothing_and_number_every_change_once(
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
     text = replica("c").read(note.id).text
-    assert all(text.count(f"line {number}.{turn}\n") + text.endswith(f"line {number}.{turn}") == 1
-               for number in range(4) for turn in range(10))  # fmt: skip
+    assert all(
+        text.count(f"line {number}.{turn}\n") + text.endswith(f"line {number}.{turn}") == 1
+        for number in range(4)
+        for turn in range(10)
+    )
     assert [each.number for each in a.log(limit=0)] == list(range(81, 0, -1))
     memories[2].list()
     a.list()
     assert are_alike(a, memories[2])
 
 
-def test_a_lock_that_another_machine_keeps_is_an_error_that_names_it(replica: Replica, database: str):
+def test_a_lock_that_another_machine_keeps_is_an_error_that_names_it(
+    replica: Replica, database: str
+):
     from memoranda.clock import waits_at_most
     from memoranda.errors import Busy
 
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     with a.exclusive(), waits_at_most(0.05), pytest.raises(Busy, match=str(os.getpid())):
         b.write(Draft("x", title="N"))
     b.write(Draft("x", title="N"))

@@ -1,4 +1,6 @@
-"""Writers of one replica that wait for the database together: one transaction, and for each the answer is true."""
+"""Writers of one replica that wait for the database together: one transaction, and for each the
+answer is true.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from postgres.test_commits import cut, cut_after_commit, intercept, lose_server_
 from postgres.test_replicas import are_alike
 
 CALLS = {
-    f"n{each}": ("write_note", {"title": f"N {each}", "content": f"text {each}", "directory": ""}) for each in "abcdef"
+    f"n{each}": ("write_note", {"title": f"N {each}", "content": f"text {each}", "directory": ""})
+    for each in "abcdef"
 }
 
 
@@ -28,7 +31,9 @@ def one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def failed(replies: dict[str, Reply | None]) -> dict[str, str]:
     assert None not in replies.values()
-    return {name: reply.text for name, reply in replies.items() if reply is not None and reply.is_error}
+    return {
+        name: reply.text for name, reply in replies.items() if reply is not None and reply.is_error
+    }
 
 
 def agree(one: Memory, two: Memory, changes: int) -> None:
@@ -42,7 +47,8 @@ def agree(one: Memory, two: Memory, changes: int) -> None:
 def test_writers_that_wait_share_one_transaction_and_every_replica_sees_each_change(
     replica: Replica, monkeypatch: pytest.MonkeyPatch
 ):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     said: list[str] = []
     with monkeypatch.context() as patch:
         intercept(patch, said.append)
@@ -56,13 +62,18 @@ def test_writers_that_wait_share_one_transaction_and_every_replica_sees_each_cha
 
 
 def test_a_change_that_meets_another_text_fails_alone(replica: Replica, database: str):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     a.write(Draft("before", title="Taken"))
     a.delete("taken")
-    with psycopg.connect(database, autocommit=True) as db:  # a row that came past us: only the commit meets it
+    # A row that came past us: only the commit meets it
+    with psycopg.connect(database, autocommit=True) as db:
         db.execute("select set_config('memoranda.space', %s, false)", [a.settings.space])
-        db.execute("insert into memoranda.note (space, project, path, kind, body, sha256, mode, number) "
-                   "values (%s, 'notes', 'Taken.md', 'file', 'x', 'x', 384, 2)", [a.settings.space])  # fmt: skip
+        db.execute(
+            "insert into memoranda.note (space, project, path, kind, body, sha256, mode, number) "
+            "values (%s, 'notes', 'Taken.md', 'file', 'x', 'x', 384, 2)",
+            [a.settings.space],
+        )
     taken = ("write_note", {"title": "Taken", "content": "text", "directory": ""})
     with at_once(a, CALLS | {"taken": taken}) as replies:
         pass
@@ -75,7 +86,8 @@ def test_a_change_that_meets_another_text_fails_alone(replica: Replica, database
 def test_a_connection_cut_before_or_after_the_commit_of_a_batch_is_no_error_and_makes_every_change_once(
     replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch, when: str
 ):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     left = [1] if when == "before" else []
 
     def before(query: str) -> None:
@@ -105,7 +117,8 @@ def test_when_nobody_can_be_asked_each_of_a_batch_is_told_that_the_outcome_is_un
             pass
     assert [*failed(replies)] == [*CALLS]
     assert all("memory log" in each for each in failed(replies).values())
-    a.engine.home._database._away = ""  # the second in which reads do not try again is over
+    # The second in which reads do not try again is over
+    a.engine.home._database._away = ""
     agree(a, replica("b"), 6)
 
 
@@ -114,7 +127,8 @@ def test_a_batch_killed_before_any_statement_is_there_as_a_whole_or_not_at_all(
     space: str, replica: Replica, tmp_path: Path
 ):
     b = replica("b")
-    found, number = set(), 0
+    found = set()
+    number = 0
     while 6 not in found:
         number += 1
         assert number < 60

@@ -19,8 +19,11 @@ from postgres.test_replicas import are_alike
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Everything over ten notes is brought in batches of ten; after twenty the thread waits for this."""
-    go, told = threading.Event(), ColdStart._tell
+    """Everything over ten notes is brought in batches of ten; after twenty the thread waits for
+    this.
+    """
+    go = threading.Event()
+    told = ColdStart._tell
 
     def tell(self: Any, fd: int, done: int, total: int) -> bool:
         found = told(self, fd, done, total)
@@ -34,7 +37,9 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return go
 
 
-def test_a_replica_answers_while_it_is_filled_and_says_how_far_it_is(replica: Replica, slow: threading.Event):
+def test_a_replica_answers_while_it_is_filled_and_says_how_far_it_is(
+    replica: Replica, slow: threading.Event
+):
     a = replica("a")
     a.write_many([Draft(f"note number {n}", title=f"N{n:03}") for n in range(60)])
     b = replica("b", serving=True)
@@ -55,7 +60,9 @@ def test_a_replica_answers_while_it_is_filled_and_says_how_far_it_is(replica: Re
     assert are_alike(a, b)
 
 
-def test_a_mirror_waits_for_a_copy_that_is_being_filled(replica: Replica, slow: threading.Event, tmp_path):
+def test_a_mirror_waits_for_a_copy_that_is_being_filled(
+    replica: Replica, slow: threading.Event, tmp_path
+):
     a = replica("a")
     a.write_many([Draft(f"note number {n}", title=f"N{n:03}") for n in range(60)])
     copy = tmp_path / "copy"

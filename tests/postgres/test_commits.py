@@ -1,4 +1,6 @@
-"""A commit is there as a whole or not at all, whatever dies in the middle of it, and the answer about it is true."""
+"""A commit is there as a whole or not at all, whatever dies in the middle of it, and the answer
+about it is true.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Execute = Callable[..., Any]
 
 
 def intercept(
-    monkeypatch: pytest.MonkeyPatch, before: Callable[[str], object] = str, after: Callable[[str], object] = str
+    monkeypatch: pytest.MonkeyPatch,
+    before: Callable[[str], object] = str,
+    after: Callable[[str], object] = str,
 ) -> None:
     """Call these around every statement this process says to a server."""
     execute: Execute = psycopg.Connection.execute
@@ -63,8 +67,8 @@ def lose_server_in_commit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def killed_at(space: str, cache: Path, number: int) -> bool:
-    """Write two notes in a process that is killed before its statement of this number. Returns whether it came to the
-    end before."""
+    """Write two notes in a process that is killed before its statement of this number. Returns
+    whether it came to the end before."""
 
     def work() -> None:
         memory = open_memory(space)
@@ -75,9 +79,12 @@ def killed_at(space: str, cache: Path, number: int) -> bool:
 
 
 @pytest.mark.slow
-def test_killed_before_any_statement_a_change_is_whole_or_not_there(space: str, replica: Replica, tmp_path: Path):
+def test_killed_before_any_statement_a_change_is_whole_or_not_there(
+    space: str, replica: Replica, tmp_path: Path
+):
     b = replica("b")
-    acknowledged, number = False, 0
+    acknowledged = False
+    number = 0
     while not acknowledged:
         number += 1
         assert number < 60
@@ -85,7 +92,8 @@ def test_killed_before_any_statement_a_change_is_whole_or_not_there(space: str, 
         acknowledged = killed_at(space, tmp_path / "cache" / "killed", number)
         there = b.list()[1] - before
         assert there in ((2,) if acknowledged else (0, 2)), number
-        b.write(Draft(f"after {number}", title=f"After {number}"))  # nobody is kept out
+        # Nobody is kept out
+        b.write(Draft(f"after {number}", title=f"After {number}"))
         a = replica("killed")
         assert are_alike(a, b)
         a.close()
@@ -98,8 +106,10 @@ def test_killed_before_any_statement_a_change_is_whole_or_not_there(space: str, 
 def cut(database: str, memory: Memory) -> None:
     """End the connections of `memory`, as a server that is restarted does."""
     with psycopg.connect(database, autocommit=True) as db:
-        db.execute("select pg_terminate_backend(pid) from pg_stat_activity "
-                   "where application_name like 'memoranda%%' and pid <> pg_backend_pid()")  # fmt: skip
+        db.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity "
+            "where application_name like 'memoranda%%' and pid <> pg_backend_pid()"
+        )
 
 
 def test_a_connection_cut_before_the_commit_changes_nothing_and_says_so(
@@ -122,7 +132,8 @@ def test_a_connection_cut_before_the_commit_changes_nothing_and_says_so(
 def test_a_connection_cut_after_the_commit_is_no_error_and_nothing_is_done_twice(
     replica: Replica, database: str, monkeypatch: pytest.MonkeyPatch
 ):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
 
     with monkeypatch.context() as patch:
         cut_after_commit(patch, database, a)
@@ -144,13 +155,17 @@ def test_when_nobody_can_be_asked_the_outcome_is_unknown_and_the_next_call_sees_
     b = replica("b")
     assert b.list()[1] == 2
     assert replica("a").list()[1] == 2
-    a.engine.home._database._away = ""  # the second in which reads do not try again is over
+    # The second in which reads do not try again is over
+    a.engine.home._database._away = ""
     assert a.list()[1] == 2
     assert files(a.home) == files(b.home)
 
 
-def test_an_interrupted_commit_is_no_part_of_the_next_one(replica: Replica, monkeypatch: pytest.MonkeyPatch):
-    a, b = replica("a"), replica("b")
+def test_an_interrupted_commit_is_no_part_of_the_next_one(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+):
+    a = replica("a")
+    b = replica("b")
 
     def before(query: str) -> None:
         if query == "commit":
@@ -178,7 +193,8 @@ def test_an_idle_connection_that_was_cut_is_made_again_unseen(replica: Replica, 
 
 
 def test_of_two_writers_who_read_the_same_text_one_gets_a_conflict(replica: Replica):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     note = a.write(Draft("start", title="N"))
     read = b.read(note.id)
     a.tag(note.id, add=["first"])
@@ -190,7 +206,8 @@ def test_of_two_writers_who_read_the_same_text_one_gets_a_conflict(replica: Repl
 def test_text_that_a_full_disk_of_copies_cannot_take_is_not_committed(
     replica: Replica, monkeypatch: pytest.MonkeyPatch
 ):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "full")

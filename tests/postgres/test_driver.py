@@ -10,9 +10,12 @@ ADDRESS = "postgresql://nobody@127.0.0.1:1/notes?space=team"
 
 
 @pytest.mark.parametrize(
-    ("has_driver", "said"), [(False, "pip install 'memoranda[postgres]'"), (True, "cannot be reached")]
+    ("has_driver", "said"),
+    [(False, "pip install 'memoranda[postgres]'"), (True, "cannot be reached")],
 )
-def test_a_database_that_cannot_be_asked_is_said_with_the_remedy(terminal, monkeypatch, has_driver, said):
+def test_a_database_that_cannot_be_asked_is_said_with_the_remedy(
+    terminal, monkeypatch, has_driver, said
+):
     if not has_driver:
         monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(terminal.folder / "cache"))

@@ -1,4 +1,6 @@
-"""`memory move-home` between a folder and a space of a database, both ways, and `memory mirror` of one."""
+"""`memory move-home` between a folder and a space of a database, both ways, and `memory mirror` of
+one.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,24 @@ def files(folder: Path) -> dict[str, bytes]:
     every = (each for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
     found = {str(each.relative_to(folder)): each.read_bytes() for each in every}
     left = (".memoranda", MIRROR, ".git")
-    return {name: data for name, data in found.items() if "/" in name and name.split("/")[0] not in left}
+    return {
+        name: data for name, data in found.items() if "/" in name and name.split("/")[0] not in left
+    }
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with a history, private notes, reads, a project of its own and one elsewhere, and a token."""
+    """A home with a history, private notes, reads, a project of its own and one elsewhere, and a
+    token.
+    """
     place = tmp_path / "old"
     with open_memory(place) as memory:
         for number in range(12):
-            memory.write(Draft(f"text {number}", project="notes", folder=f"f{number % 3}", title=f"n{number}"))
+            memory.write(
+                Draft(
+                    f"text {number}", project="notes", folder=f"f{number % 3}", title=f"n{number}"
+                )
+            )
         memory.as_caller("claude").write(Draft("mine", project="categories", scope="agent:claude"))
         memory.delete("notes/f0/n0.md")
         memory.add_project("inside", str(place / "projects" / "inside"))
@@ -47,14 +57,20 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space, tmp_path):
-    before = {str(p): p.read_bytes() for p in home.rglob("*") if p.is_file() and p.name[:5] not in ("index", "lock")}
+    before = {
+        str(p): p.read_bytes()
+        for p in home.rglob("*")
+        if p.is_file() and p.name[:5] not in ("index", "lock")
+    }
     there = move(str(home), space)
     assert there.outside == ["vault"]
     with open_memory(home) as old, open_memory(space) as new:
         assert new.log(limit=0) == old.log(limit=0)
         assert files(new.home) == files(home)
         assert (new.home / "memories" / "odd.md").stat().st_mode & 0o777 == 0o640
-        times = [(place / "notes" / "f1" / "n1.md").stat().st_mtime_ns for place in (home, new.home)]
+        times = [
+            (place / "notes" / "f1" / "n1.md").stat().st_mtime_ns for place in (home, new.home)
+        ]
         assert times[0] == times[1]
         assert (new.home / "notes" / "empty").is_dir()
         assert [each.name for each in new.projects if not each.built_in] == ["inside"]
@@ -69,7 +85,9 @@ def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space,
     with open_memory(space) as new, open_memory(tmp_path / "back") as again:
         assert again.log(limit=0) == new.log(limit=0)
         assert files(again.home) == files(new.home)
-        assert {each.name: each.root for each in again.projects}["inside"] == tmp_path / "back" / "projects" / "inside"
+        assert {each.name: each.root for each in again.projects}[
+            "inside"
+        ] == tmp_path / "back" / "projects" / "inside"
         assert again.read("notes/f2/n2.md", count=False).access_count == 2
         again.undo()
         assert (again.home / "notes" / "f1" / "n1.md").is_file()
@@ -77,13 +95,18 @@ def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space,
         assert "README.txt" not in names
         assert not (again.home / ".memoranda" / "replica.json").exists()
     assert there.checksum != back.checksum
-    after = {str(p): p.read_bytes() for p in home.rglob("*") if p.is_file() and p.name[:5] not in ("index", "lock")}
+    after = {
+        str(p): p.read_bytes()
+        for p in home.rglob("*")
+        if p.is_file() and p.name[:5] not in ("index", "lock")
+    }
     assert after == before
 
 
 def test_a_dry_run_leaves_no_space_and_the_proof_is_the_same_on_both_ways(home, space, tmp_path):
     planned = move(str(home), space, dry_run=True)
-    there, back = move(str(home), space), move(space, str(tmp_path / "back"))
+    there = move(str(home), space)
+    back = move(space, str(tmp_path / "back"))
     assert there.checksum == back.checksum
     assert (there.changes, there.texts) == (back.changes, back.texts)
     planned.checksum = there.checksum
@@ -140,7 +163,8 @@ def test_a_move_into_a_database_that_is_killed_goes_on(home, space, tmp_path):
         "psycopg.Connection.execute = told(psycopg.Connection.execute)\n"
         "psycopg.Cursor.executemany = told(psycopg.Cursor.executemany)\n"
     )
-    stops, work = range(2, 400, 6), "move(*sys.argv[2:])"
+    stops = range(2, 400, 6)
+    work = "move(*sys.argv[2:])"
     killed = times_killed(stops, ["statement"], imports, work, home, space)
     assert killed > 3
     with open_memory(home) as old, open_memory(space) as new:
@@ -149,7 +173,8 @@ def test_a_move_into_a_database_that_is_killed_goes_on(home, space, tmp_path):
 
 
 def test_a_mirror_of_a_space_follows_every_replica(space, replica, tmp_path):
-    one, two = replica("a"), replica("b")
+    one = replica("a")
+    two = replica("b")
     one.as_caller("claude").write(Draft("one", project="notes", title="a"))
     copy = tmp_path / "copy"
     Mirror(two, copy).run(git=True)
@@ -158,7 +183,9 @@ def test_a_mirror_of_a_space_follows_every_replica(space, replica, tmp_path):
     done = Mirror(two, copy).run()
     assert (done.commits, done.removed) == (2, 1)
     assert files(copy) == files(two.home)
-    said = subprocess.check_output(["git", "-C", str(copy), "log", "--format=%an %s"], text=True).splitlines()
+    said = subprocess.check_output(
+        ["git", "-C", str(copy), "log", "--format=%an %s"], text=True
+    ).splitlines()
     assert said == ["owner delete notes/a.md", "cursor write notes/b.md", "claude write notes/a.md"]
     assert subprocess.check_output(["git", "-C", str(copy), "status", "--porcelain"]) == b""
 

@@ -24,10 +24,12 @@ TOGETHER = 4
 LOG = "notes/log.md"
 
 
-def write_until_killed(space: str, cache: Path, name: str, first: int, statements: int, said: int) -> None:
-    """Write notes and lines of a shared note from number `first` on, by threads that wait for the database together,
-    say each that was begun (`+`) and each that was acknowledged, and die before the statement of this number. Runs in a
-    process of its own."""
+def write_until_killed(
+    space: str, cache: Path, name: str, first: int, statements: int, said: int
+) -> None:
+    """Write notes and lines of a shared note from number `first` on, by threads that wait for the
+    database together, say each that was begun (`+`) and each that was acknowledged, and die before
+    the statement of this number. Runs in a process of its own."""
     left = statements
     execute = psycopg.Connection.execute
 
@@ -55,7 +57,9 @@ def write_until_killed(space: str, cache: Path, name: str, first: int, statement
     memory = open_memory(space, agent=name)
     psycopg.Connection.execute = counted
     numbers = count(first)
-    threads = [Thread(target=write, args=(memory.as_caller(name), numbers)) for _ in range(TOGETHER)]
+    threads = [
+        Thread(target=write, args=(memory.as_caller(name), numbers)) for _ in range(TOGETHER)
+    ]
     for each in threads:
         each.start()
     for each in threads:
@@ -66,7 +70,10 @@ class Writer:
     """A replica that writes, is killed, and goes on."""
 
     def __init__(self, space: str, cache: Path, name: str, random: Random):
-        self._space, self._cache, self.name, self._random = space, cache, name, random
+        self._space = space
+        self._cache = cache
+        self.name = name
+        self._random = random
         self.acknowledged: set[int] = set()
         self.next = 1
 
@@ -77,10 +84,13 @@ class Writer:
             try:
                 os.close(reading)
                 statements = self._random.randint(1, 90)
-                write_until_killed(self._space, self._cache, self.name, self.next, statements, writing)
+                write_until_killed(
+                    self._space, self._cache, self.name, self.next, statements, writing
+                )
             finally:
                 os._exit(1)
-        self._random.random()  # the child's choice was made on a copy
+        # The child's choice was made on a copy
+        self._random.random()
         os.close(writing)
         self._reading = reading
 
@@ -95,12 +105,16 @@ class Writer:
         assert os.WTERMSIG(status) == signal.SIGKILL
         numbers = [int(line) for line in said.split()]
         self.acknowledged.update(int(line) for line in said.split() if not line.startswith(b"+"))
-        self.next = max([self.next, *(number + 1 for number in numbers)])  # what it was at is not tried again
+        # What it was at is not tried again
+        self.next = max([self.next, *(number + 1 for number in numbers)])
 
 
 @pytest.mark.slow
-def test_what_two_killed_replicas_acknowledged_is_there_once(space: str, tmp_path: Path, monkeypatch):
-    cache, random = tmp_path / "cache", Random(19)
+def test_what_two_killed_replicas_acknowledged_is_there_once(
+    space: str, tmp_path: Path, monkeypatch
+):
+    cache = tmp_path / "cache"
+    random = Random(19)
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache / "c"))
     with open_memory(space) as memory:
         memory.write(Draft("begin", project="notes", title="log"))
@@ -117,10 +131,16 @@ def test_what_two_killed_replicas_acknowledged_is_there_once(space: str, tmp_pat
     assert sum(len(writer.acknowledged) for writer in writers) > KILLS
     for writer in writers:
         tried = {f"{writer.name}-{number}" for number in range(1, writer.next)}
-        found = {name: count for name, count in (titles + lines).items() if name.startswith(writer.name)}
-        assert {f"{writer.name}-{number}" for number in writer.acknowledged} <= found.keys() <= tried
+        found = {
+            name: count for name, count in (titles + lines).items() if name.startswith(writer.name)
+        }
+        assert (
+            {f"{writer.name}-{number}" for number in writer.acknowledged} <= found.keys() <= tried
+        )
         assert {*found.values()} == {1}
-    print(f"{KILLS} kills, {len(changes)} changes, {sum(len(each.acknowledged) for each in writers)} acknowledged")
+    print(
+        f"{KILLS} kills, {len(changes)} changes, {sum(len(each.acknowledged) for each in writers)} acknowledged"
+    )
     numbers = [each.number for each in changes]
     assert numbers == list(range(len(changes), 0, -1))
     assert len(changes) == titles.total() + lines.total()
@@ -128,6 +148,10 @@ def test_what_two_killed_replicas_acknowledged_is_there_once(space: str, tmp_pat
     for name in ("anna", "ben", "c", "new"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache / name))
         with open_memory(space) as replica:
-            every = sorted((path.name, path.read_bytes()) for path in (replica.home / "notes").rglob("*.md"))
-            views.append((every, (replica.home / ".memoranda" / "history" / "journal.jsonl").read_bytes()))
+            every = sorted(
+                (path.name, path.read_bytes()) for path in (replica.home / "notes").rglob("*.md")
+            )
+            views.append(
+                (every, (replica.home / ".memoranda" / "history" / "journal.jsonl").read_bytes())
+            )
     assert all(view == views[0] for view in views)

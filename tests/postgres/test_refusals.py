@@ -1,4 +1,6 @@
-"""What people read when an address, a role or a server is not what they think; and paths no copy could show."""
+"""What people read when an address, a role or a server is not what they think; and paths no copy
+could show.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def admin(database: str) -> psycopg.Connection[tuple[object, ...]]:
         yield db
 
 
-@pytest.mark.parametrize("home", ["mysql://h/notes", "http://h/notes", "postgres+asyncpg://h/notes"])
+@pytest.mark.parametrize(
+    "home", ["mysql://h/notes", "http://h/notes", "postgres+asyncpg://h/notes"]
+)
 def test_an_address_of_something_else_is_no_name_of_a_folder(home: str):
     with pytest.raises(ConfigError, match=r"a folder or postgresql://HOST/DATABASE\?space=NAME"):
         load(home)
@@ -37,15 +41,22 @@ def test_an_address_without_a_host_is_the_server_of_this_machine():
 
 
 def test_no_password_of_an_address_is_shown():
-    settings = load("postgresql://me:secret@h/notes?password=secret&sslpassword=secret&port=1&space=one")
+    settings = load(
+        "postgresql://me:secret@h/notes?password=secret&sslpassword=secret&port=1&space=one"
+    )
     assert settings.shown_home == "postgresql://me@h/notes?port=1&space=one"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
-    [("/team", "/nowhere", "no database of this name; make it with createdb"), (f"{ROLE}@", "nobody@", "this user")],
+    [
+        ("/team", "/nowhere", "no database of this name; make it with createdb"),
+        (f"{ROLE}@", "nobody@", "this user"),
+    ],
 )
-def test_a_wrong_database_and_a_wrong_user_are_told_apart(space: str, admin: object, old: str, new: str, words: str):
+def test_a_wrong_database_and_a_wrong_user_are_told_apart(
+    space: str, admin: object, old: str, new: str, words: str
+):
     with pytest.raises(DatabaseAway, match=words):
         open_memory(space.replace(old, new))
 
@@ -58,7 +69,9 @@ def test_a_server_without_a_free_connection_answers_from_the_copy_and_says_so(
     try:
         ran = terminal("search", "tea", "--home", space)
         assert "green tea" in ran.out
-        assert ran.err.startswith("warning: What others changed lately may be missing here: all its connections")
+        assert ran.err.startswith(
+            "warning: What others changed lately may be missing here: all its connections"
+        )
         ran = terminal("write", "more", "--home", space)
         assert "all its connections are in use. Nothing was changed." in ran.error
     finally:
@@ -67,7 +80,10 @@ def test_a_server_without_a_free_connection_answers_from_the_copy_and_says_so(
 
 
 def test_a_role_that_may_only_read_reads_and_its_writes_are_refused_in_one_line(
-    space: str, terminal: Terminal, admin: psycopg.Connection[tuple[object, ...]], capfd: pytest.CaptureFixture[str]
+    space: str,
+    terminal: Terminal,
+    admin: psycopg.Connection[tuple[object, ...]],
+    capfd: pytest.CaptureFixture[str],
 ):
     terminal.write("--home", space, "green tea")
     admin.execute("create role reader login")
@@ -77,7 +93,9 @@ def test_a_role_that_may_only_read_reads_and_its_writes_are_refused_in_one_line(
         only = space.replace(f"{ROLE}@", "reader@")
         with open_memory(only) as memory:
             assert memory.search("tea").total == 1
-            with pytest.raises(DatabaseRefused, match=r"may not do that; see docs/teams\.md.*Nothing was changed"):
+            with pytest.raises(
+                DatabaseRefused, match=r"may not do that; see docs/teams\.md.*Nothing was changed"
+            ):
                 memory.write(Draft("more"))
         assert capfd.readouterr().err == ""
     finally:
@@ -85,11 +103,18 @@ def test_a_role_that_may_only_read_reads_and_its_writes_are_refused_in_one_line(
         admin.execute("drop role reader")
 
 
-def test_the_project_a_refusal_names_can_be_added_by_the_command(space: str, terminal: Terminal, tmp_path: Path):
+def test_the_project_a_refusal_names_can_be_added_by_the_command(
+    space: str, terminal: Terminal, tmp_path: Path
+):
     said = terminal("project", "add", "plans", str(tmp_path), "--home", space).error
     assert "name projects/plans, which all machines share" in said
-    assert terminal.ok("project", "add", "plans", "projects/plans", "--home", space).startswith("Added project plans")
-    with pytest.raises(MemorandaError, match=f"Cannot use {tmp_path}/memory.jsonl as a project: the notes are in Po"):
+    assert terminal.ok("project", "add", "plans", "projects/plans", "--home", space).startswith(
+        "Added project plans"
+    )
+    with pytest.raises(
+        MemorandaError,
+        match=f"Cannot use {tmp_path}/memory.jsonl as a project: the notes are in Po",
+    ):
         open_memory(space, projects={"memory": tmp_path / "memory.jsonl"})
 
 

@@ -31,7 +31,8 @@ def are_alike(one: Memory, two: Memory) -> bool:
 
 
 def test_what_one_replica_wrote_another_reads_finds_and_lists_at_once(replica: Replica):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     note = a.write(Draft("likes dark mode", title="Taste"))
     assert b.read(note.id).text == a.read(note.id).text
     assert [hit.note.title for hit in b.search("dark")] == ["Taste"]
@@ -41,7 +42,8 @@ def test_what_one_replica_wrote_another_reads_finds_and_lists_at_once(replica: R
 
 
 def test_moving_linking_and_deleting_reach_the_other_replica(replica: Replica):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     one, two = (a.write(Draft(f"text {n}", title=n, folder="old/deep")) for n in ("One", "Two"))
     a.link(one, two)
     assert [each.title for each in b.backlinks(two.id)] == ["One"]
@@ -66,7 +68,8 @@ def test_undo_and_restore_on_a_replica_that_never_saw_the_old_text(replica: Repl
 
 
 def test_erased_text_is_nowhere_on_any_replica_nor_in_the_database(replica: Replica, database: str):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     note = a.write(Draft("the unspeakable xyzzy", title="N"))
     b.write(Draft("something else", title="Other"))
     assert [hit.note.id for hit in b.search("xyzzy")] == [note.id]

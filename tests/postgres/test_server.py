@@ -51,8 +51,11 @@ def test_row_level_security_hides_and_refuses_the_rows_of_other_spaces(space: st
         for table in ("note", "journal", "blob", "access", "shared_file", "space"):
             assert db.execute(f"select count(*) from memoranda.{table}").fetchone() == (0,)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            db.execute("insert into memoranda.note (space, project, path, kind, number) "
-                       "values (%s, 'notes', 'evil.md', 'file', 1)", [name])  # fmt: skip
+            db.execute(
+                "insert into memoranda.note (space, project, path, kind, number) "
+                "values (%s, 'notes', 'evil.md', 'file', 1)",
+                [name],
+            )
     with connected(database, name) as db:
         assert db.execute("select count(*) from memoranda.note").fetchone() == (1,)
 
@@ -62,7 +65,9 @@ def test_a_space_is_a_partition_of_each_large_table(space: str, database: str):
         name = one.engine.settings.space
         one.write(Draft("x", title="N"))
     with connected(database, name) as db:
-        plan = str(db.execute("explain select * from memoranda.note where space = %s", [name]).fetchall())
+        plan = str(
+            db.execute("explain select * from memoranda.note where space = %s", [name]).fetchall()
+        )
         assert len(set(re.findall("note_[0-9a-f]{12}", plan))) == 1
 
 
@@ -76,7 +81,9 @@ def test_many_who_open_a_new_space_at_once_make_it_once(space: str):
     assert len(states) == 1
 
 
-def test_tables_of_a_later_version_are_read_if_they_say_so_and_never_written(space: str, database: str):
+def test_tables_of_a_later_version_are_read_if_they_say_so_and_never_written(
+    space: str, database: str
+):
     with open_memory(space) as one:
         note = one.write(Draft("x", title="N"))
         sql = "insert into memoranda.version (number, reads, writes) values (%s, %s, %s)"
@@ -121,7 +128,10 @@ def test_while_the_server_is_away_reads_are_answered_with_a_warning_and_writes_a
             with open_memory(url) as later:
                 assert later.search("still").total == 1
             link.symlink_to(folder)
-            memory.engine.home._database._away = ""  # the second in which reads do not try again is over
+            memory.engine.home._database._away = (
+                # The second in which reads do not try again is over
+                ""
+            )
             memory.write(Draft("y", title="M"))
             assert memory.search("still").total == 1
             assert memory.warnings == []
@@ -156,7 +166,9 @@ def test_a_statement_that_takes_too_long_changes_nothing_and_says_what_to_look_a
     a = replica("a")
     write = SpaceDatabase._write
 
-    def slow(self: SpaceDatabase, statements: Sequence[SqlStatement], changes: Sequence[Change]) -> None:
+    def slow(
+        self: SpaceDatabase, statements: Sequence[SqlStatement], changes: Sequence[Change]
+    ) -> None:
         write(self, [*statements, SqlStatement("select pg_sleep(5)", [])], changes)
 
     with monkeypatch.context() as patch:
@@ -184,7 +196,9 @@ def test_a_table_that_somebody_keeps_locked_is_an_error_that_says_how_to_find_th
 def test_a_transaction_left_idle_is_ended_by_the_server_and_the_next_question_is_answered(
     replica: Replica, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(Connection, "settings", SETTINGS | {"idle_in_transaction_session_timeout": "50ms"})
+    monkeypatch.setattr(
+        Connection, "settings", SETTINGS | {"idle_in_transaction_session_timeout": "50ms"}
+    )
     a = replica("a")
     database = SpaceDatabase(a.settings.url or "", a.settings.space)
 

@@ -23,12 +23,16 @@ class Server(Web):
         self.now = datetime(2026, 11, 22, 12, tzinfo=UTC)
         self.memory = open_memory(space, clock=lambda: self.now)
         self.access = Access(self.memory.home, lambda: self.now)
-        self.documents, self._public, self._tools = {}, FAR, ALL
+        self.documents = {}
+        self._public = FAR
+        self._tools = ALL
         self._place = Place("127.0.0.1", 8377, public=FAR)
 
 
 @pytest.fixture
-def servers(space: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Server, Server]]:
+def servers(
+    space: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Server, Server]]:
     made = []
     for name in ("a", "b"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache" / name))

@@ -1,4 +1,6 @@
-"""What replicas share besides notes: tokens, configuration, projects, counts of reads, whose turn the upkeep is."""
+"""What replicas share besides notes: tokens, configuration, projects, counts of reads, whose turn
+the upkeep is.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def test_a_token_is_good_and_revoked_on_every_replica_at_once(replica: Replica):
 
 
 def test_a_space_for_members_is_a_space_of_the_same_database(replica: Replica, tmp_path: Path):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     made = Access(a.home).add_space("ann")
     assert made.database == f"{a.settings.space}.ann"
     assert Access(b.home).space("ann") == made
@@ -42,7 +45,8 @@ def test_a_space_for_members_is_a_space_of_the_same_database(replica: Replica, t
 
 
 def test_settings_made_on_one_replica_count_for_programs_started_on_another(replica: Replica):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     a.configure("history.days", 7)
     b.list()
     assert (b.home / "config.yaml").read_bytes() == (a.home / "config.yaml").read_bytes()
@@ -50,7 +54,8 @@ def test_settings_made_on_one_replica_count_for_programs_started_on_another(repl
 
 
 def test_a_project_of_the_space_is_there_on_every_replica(replica: Replica):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     a.add_project("plans", "projects/plans")
     note = a.write(Draft("build a house", title="House", project="plans"))
     assert [hit.note.project for hit in b.search("house")] == ["plans"]
@@ -59,7 +64,9 @@ def test_a_project_of_the_space_is_there_on_every_replica(replica: Replica):
     assert [each.name for each in replica("c").projects][-1] == "plans"
 
 
-def test_folders_and_files_of_one_machine_are_refused_in_one_sentence(replica: Replica, space: str, tmp_path: Path):
+def test_folders_and_files_of_one_machine_are_refused_in_one_sentence(
+    replica: Replica, space: str, tmp_path: Path
+):
     a = replica("a")
     with pytest.raises(ProjectRefused, match="the notes are in PostgreSQL"):
         a.add_project("mine", str(tmp_path))
@@ -71,12 +78,14 @@ def test_folders_and_files_of_one_machine_are_refused_in_one_sentence(replica: R
 
 
 def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     note = a.write(Draft("tea", project="categories", category="preferences"))
     a.read(note.id)
     a.read(note.id)
     b.read(note.id)
-    assert b.read(note.id, count=False).access_count == 1  # its own, until the next exchange
+    # Its own, until the next exchange
+    assert b.read(note.id, count=False).access_count == 1
     for each in (a, b, a, b):
         each.engine.access.exchange(now=True)
     assert b.read(note.id, count=False).access_count == 3
@@ -93,11 +102,16 @@ def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
 
 
 @pytest.mark.slow
-def test_reads_are_counted_once_by_a_process_killed_before_any_statement(space: str, replica: Replica, tmp_path: Path):
+def test_reads_are_counted_once_by_a_process_killed_before_any_statement(
+    space: str, replica: Replica, tmp_path: Path
+):
     note = replica("b").write(Draft("tea", project="categories", category="preferences"))
-    number, read, is_done = 0, 0, False
+    number = 0
+    read = 0
+    is_done = False
     while not is_done:
-        number, read = number + 1, read + 1
+        number = number + 1
+        read = read + 1
         is_done = in_child(tmp_path / "cache" / "a", partial(exchange, space, note.id, number)) == 0
         a = replica("a")
         a.engine.access.exchange(now=True)
@@ -107,7 +121,8 @@ def test_reads_are_counted_once_by_a_process_killed_before_any_statement(space: 
     with connected(space.partition("&space")[0], a.settings.space) as db:
         left = db.execute("select count(*) from memoranda.counted").fetchone()
         assert left is not None
-        assert left[0] <= 2  # a process died before it had forgotten its mark
+        # A process died before it had forgotten its mark
+        assert left[0] <= 2
 
 
 def exchange(space: str, id: str, number: int) -> None:
@@ -119,8 +134,11 @@ def exchange(space: str, id: str, number: int) -> None:
     Upkeep(a).fold()
 
 
-def test_a_replica_says_how_far_behind_it_is_and_that_it_cannot_ask(replica: Replica, monkeypatch: pytest.MonkeyPatch):
-    a, b = replica("a"), replica("b")
+def test_a_replica_says_how_far_behind_it_is_and_that_it_cannot_ask(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+):
+    a = replica("a")
+    b = replica("b")
     a.write(Draft("tea"))
     assert (a.lag(), b.lag()) == (0, 0)
     with monkeypatch.context() as patched:
@@ -138,7 +156,8 @@ def test_a_replica_says_how_far_behind_it_is_and_that_it_cannot_ask(replica: Rep
 
 
 def test_one_replica_does_the_upkeep_and_another_takes_over_when_it_ends(replica: Replica):
-    a, b = replica("a"), replica("b")
+    a = replica("a")
+    b = replica("b")
     assert a.runs_jobs()
     assert a.runs_jobs()
     assert not b.runs_jobs()
@@ -146,7 +165,9 @@ def test_one_replica_does_the_upkeep_and_another_takes_over_when_it_ends(replica
     assert b.runs_jobs()
 
 
-def test_the_command_works_on_an_address(space: str, terminal: Terminal, monkeypatch: pytest.MonkeyPatch):
+def test_the_command_works_on_an_address(
+    space: str, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("XDG_CACHE_HOME", str(terminal.folder / "one"))
     id = terminal.write("--home", space, "I like tea", "--category", "preferences")
     monkeypatch.setenv("XDG_CACHE_HOME", str(terminal.folder / "two"))
@@ -161,6 +182,8 @@ def test_the_command_works_on_an_address(space: str, terminal: Terminal, monkeyp
     assert "Error" not in ran.err
     monkeypatch.delenv("MEMORY_HOME")
     (terminal.home).mkdir(parents=True)
-    (terminal.home / "config.yaml").write_text(f'storage:\n  url: "{space}"\n  cache: "{terminal.folder}/three"\n')
+    (terminal.home / "config.yaml").write_text(
+        f'storage:\n  url: "{space}"\n  cache: "{terminal.folder}/three"\n'
+    )
     assert id[:8] in terminal.ok("list")
     assert (terminal.folder / "three" / "README.txt").exists()

@@ -1,7 +1,9 @@
-"""Searching in plain language finds the right notes: our own recall set, with a floor for every category.
+"""Searching in plain language finds the right notes: our own recall set, with a floor for every
+category.
 
-`notes/*.yaml` are the notes of some invented people, `questions.jsonl` what is asked of them on 16 March 2026 and
-which notes answer it, `floors.toml` what the search reached when it was measured last. README.md says more.
+`notes/*.yaml` are the notes of some invented people, `questions.jsonl` what is asked of them on 16
+March 2026 and which notes answer it, `floors.toml` what the search reached when it was measured
+last. README.md says more.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ class Question:
 
     @property
     def language(self) -> str:
-        return "中文" if _CHINESE.search(self.text) else "English"
+        if _CHINESE.search(self.text):
+            return "中文"
+        return "English"
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,10 @@ class Answer:
     @property
     def first(self) -> float:
         """One over the place of the first note that helps, 0 when none does."""
-        return next((1 / place for place, key in enumerate(self.found, 1) if key in self.question.evidence), 0.0)
+        return next(
+            (1 / place for place, key in enumerate(self.found, 1) if key in self.question.evidence),
+            0.0,
+        )
 
 
 class Figures(NamedTuple):
@@ -115,19 +122,28 @@ def read_notes() -> list[Kept]:
 
 def read_questions() -> list[Question]:
     lines = (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    return [Question(one["category"], one["question"], frozenset(one["evidence"])) for one in map(json.loads, lines)]
+    return [
+        Question(one["category"], one["question"], frozenset(one["evidence"]))
+        for one in map(json.loads, lines)
+    ]
 
 
 NOTES = read_notes()
 QUESTIONS = read_questions()
-FLOORS: dict[str, list[float]] = tomllib.loads((HERE / "floors.toml").read_text(encoding="utf-8"))["floors"]
+FLOORS: dict[str, list[float]] = tomllib.loads((HERE / "floors.toml").read_text(encoding="utf-8"))[
+    "floors"
+]
 
 
 def figures(answers: list[Answer]) -> Figures:
     def mean(values: Iterator[float]) -> float:
         return 100 * sum(values) / len(answers)
 
-    return Figures(mean(a.recall for a in answers), mean(a.hit for a in answers), mean(a.first for a in answers))
+    return Figures(
+        mean(a.recall for a in answers),
+        mean(a.hit for a in answers),
+        mean(a.first for a in answers),
+    )
 
 
 def of(group: str, answers: list[Answer]) -> list[Answer]:
@@ -140,7 +156,9 @@ def table(answers: list[Answer]) -> str:
     lines = [f"{'':12}{'recall@10':>16}{'hit@10':>16}{'first':>16}   (reached / floor, percent)"]
     for group, floors in FLOORS.items():
         reached = figures(of(group, answers))
-        cells = "".join(f"{got:9.1f} / {least:4.0f}" for got, least in zip(reached, floors, strict=True))
+        cells = "".join(
+            f"{got:9.1f} / {least:4.0f}" for got, least in zip(reached, floors, strict=True)
+        )
         lines.append(f"{group:12}{cells}")
     return "\n".join(lines)
 
@@ -155,14 +173,21 @@ def missed(answers: list[Answer]) -> str:
 
 
 def set_floors(answers: list[Answer]) -> None:
-    """Raise the floors to one question below what is reached; none sinks, so that no update hides a worse ranking."""
+    """Raise the floors to one question below what is reached; none sinks, so that no update hides a
+    worse ranking.
+    """
     place = HERE / "floors.toml"
-    kept = re.sub(r"(?m)^measured = .*$", f"measured = {date.today()}", place.read_text(encoding="utf-8"))
+    kept = re.sub(
+        r"(?m)^measured = .*$", f"measured = {date.today()}", place.read_text(encoding="utf-8")
+    )
     lines = [kept[: kept.index("[floors]")] + "[floors]"]
     for group in FLOORS:
         mine = of(group, answers)
-        reached, margin = figures(mine), max(LEAST_MARGIN, 100 / len(mine))
-        FLOORS[group] = [max(old, floor(got - margin)) for old, got in zip(FLOORS[group], reached, strict=True)]
+        reached = figures(mine)
+        margin = max(LEAST_MARGIN, 100 / len(mine))
+        FLOORS[group] = [
+            max(old, floor(got - margin)) for old, got in zip(FLOORS[group], reached, strict=True)
+        ]
         now = ", ".join(f"{got:.1f}" for got in reached)
         least = ", ".join(f"{each:3}" for each in FLOORS[group])
         lines.append(f'"{group}" = [{least}]  # {now}')
@@ -176,18 +201,28 @@ def ask(home: Path) -> list[Answer]:
     """
     with open_memory(home, clock=lambda: TODAY, watch=False) as memory:
         written = memory.write_many(one.draft for one in NOTES)
-        keys = {(note.project, note.path): one.key for note, one in zip(written, NOTES, strict=True)}
+        keys = {
+            (note.project, note.path): one.key for note, one in zip(written, NOTES, strict=True)
+        }
         for place, (note, one) in enumerate(zip(written, NOTES, strict=True)):
             seconds = one.created.timestamp() + place / 1_000
             os.utime(home / note.project / note.path, (seconds, seconds))
         return [
-            Answer(one, tuple(keys[hit.note.project, hit.note.path] for hit in memory.search(one.text, limit=LIMIT)))
+            Answer(
+                one,
+                tuple(
+                    keys[hit.note.project, hit.note.path]
+                    for hit in memory.search(one.text, limit=LIMIT)
+                ),
+            )
             for one in QUESTIONS
         ]
 
 
 @pytest.fixture(scope="session")
-def answers(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> list[Answer]:
+def answers(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> list[Answer]:
     given = ask(tmp_path_factory.mktemp("recall") / "home")
     if request.config.getoption("update"):
         set_floors(given)
@@ -195,11 +230,19 @@ def answers(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
 
 
 @pytest.mark.parametrize("group", FLOORS)
-def test_a_search_finds_what_it_found_when_the_floors_were_set(group: str, answers: list[Answer]) -> None:
+def test_a_search_finds_what_it_found_when_the_floors_were_set(
+    group: str, answers: list[Answer]
+) -> None:
     mine = of(group, answers)
     reached = figures(mine)
-    below = [name for name, got, least in zip(Figures._fields, reached, FLOORS[group], strict=True) if got < least]
-    assert not below, f"{group}: {', '.join(below)} below the floor\n{table(answers)}\n\n{missed(mine)}"
+    below = [
+        name
+        for name, got, least in zip(Figures._fields, reached, FLOORS[group], strict=True)
+        if got < least
+    ]
+    assert not below, (
+        f"{group}: {', '.join(below)} below the floor\n{table(answers)}\n\n{missed(mine)}"
+    )
 
 
 def test_all_evidence_exists_and_no_question_is_asked_twice() -> None:

@@ -11,7 +11,9 @@ import pytest
 TESTS = Path(__file__).parents[1]
 PROMISES = {
     name
-    for table in tomllib.loads(Path(__file__).with_name("promises.toml").read_text(encoding="utf-8")).values()
+    for table in tomllib.loads(
+        Path(__file__).with_name("promises.toml").read_text(encoding="utf-8")
+    ).values()
     for name in table
 }
 NAMING = ("contract", "crash")
@@ -44,7 +46,8 @@ def functions_of(place: Path) -> list[tuple[str, set[str]]]:
     return [
         (node.name, marked(node) | whole)
         for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_")
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.name.startswith("test_")
     ]
 
 
@@ -55,7 +58,9 @@ def tests() -> dict[Path, list[tuple[str, set[str]]]]:
 
 
 def test_every_promise_has_a_test_and_every_promise_a_test_names_is_listed(tests):
-    assert {name for functions in tests.values() for _, names in functions for name in names} == PROMISES
+    assert {
+        name for functions in tests.values() for _, names in functions for name in names
+    } == PROMISES
 
 
 def test_every_contract_test_names_its_promise(tests):

@@ -22,13 +22,18 @@ RELAY = "exec 3<&0; cat <&3 >/proc/$0/fd/$1 & exec 3<&-; exec cat </proc/$0/fd/$
 
 @asynccontextmanager
 async def forked_stdio(command: list[str], user: Path | None = None) -> AsyncIterator[Any]:
-    """The official transport over stdin and stdout to a forked server: what it starts is a relay to it."""
+    """The official transport over stdin and stdout to a forked server: what it starts is a relay to
+    it.
+    """
     server = Forked(command, env=environment(user), cwd=user, stderr=sys.__stderr__)
     pipes = [str(each) for each in (os.getpid(), server.stdin.fileno(), server.stdout.fileno())]
-    async with stdio_client(StdioServerParameters(command="sh", args=["-c", RELAY, *pipes])) as streams:
+    async with stdio_client(
+        StdioServerParameters(command="sh", args=["-c", RELAY, *pipes])
+    ) as streams:
         try:
             yield streams
-        finally:  # the relay holds them now, and its end is the server's
+        # The relay holds them now, and its end is the server's
+        finally:
             server.stdin.close()
             server.stdout.close()
     assert server.wait(SECONDS) == 0
@@ -69,7 +74,9 @@ class OfficialClient:
     def prompts(self) -> list[dict[str, Any]]:
         """The prompts as they came over the wire."""
         listed = self._portal.call(self._client.list_prompts).prompts
-        return [prompt.model_dump(by_alias=True, exclude_unset=True, mode="json") for prompt in listed]
+        return [
+            prompt.model_dump(by_alias=True, exclude_unset=True, mode="json") for prompt in listed
+        ]
 
     def prompt(self, name: str) -> list[Any]:
         """The messages of a prompt without arguments."""
@@ -80,4 +87,8 @@ class OfficialClient:
         result = self._portal.call(self._client.call_tool, tool, arguments)
         block, *_ = result.content
         assert block.type == "text"
-        return {"text": block.text, "is_error": result.is_error, "structured": result.structured_content}
+        return {
+            "text": block.text,
+            "is_error": result.is_error,
+            "structured": result.structured_content,
+        }

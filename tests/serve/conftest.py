@@ -20,7 +20,9 @@ def home(tmp_path):
 def connect(home):
     """Start `memory mcp` on the home, after its handshake as a client of this name."""
     with ExitStack() as stack:
-        yield lambda *arguments, name="test": stack.enter_context(connected(home, *arguments, client=name))
+        yield lambda *arguments, name="test": stack.enter_context(
+            connected(home, *arguments, client=name)
+        )
 
 
 @pytest.fixture

@@ -22,7 +22,9 @@ class DaemonProcess:
     def __init__(self, home: Path, *arguments: str):
         self.home = home
         command = [sys.executable, "-m", "memoranda", "serve", "--home", str(home), *arguments]
-        self.process = Forked(command, env=environment(home.parent), cwd=home.parent, stdin=DEVNULL, text=True)
+        self.process = Forked(
+            command, env=environment(home.parent), cwd=home.parent, stdin=DEVNULL, text=True
+        )
 
     def __enter__(self) -> DaemonProcess:
         return self
@@ -59,7 +61,8 @@ class Client:
         self._socket.settimeout(SECONDS)
         with _MOVING:
             here = os.getcwd()
-            os.chdir(home)  # the path of a test's home may be too long for a socket
+            # The path of a test's home may be too long for a socket
+            os.chdir(home)
             try:
                 self._socket.connect("memory.sock")
             finally:

@@ -1,4 +1,5 @@
-"""Programs of ours as forks of a process that has imported all they import (template.py), which takes them a second.
+"""Programs of ours as forks of a process that has imported all they import (template.py), which
+takes them a second.
 
 What a fork is not: a start of the interpreter. Tests of that use subprocess.
 """
@@ -25,7 +26,9 @@ from typing import IO, Any
 from serve.template import NUMBER
 
 FOR_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "MEMORANDA_")
-"""How the names of variables begin that an interpreter, or our sitecustomize, looks at when it starts."""
+"""How the names of variables begin that an interpreter, or our sitecustomize, looks at when it
+starts.
+"""
 
 
 class Template:
@@ -36,9 +39,16 @@ class Template:
         self._wire, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("template.py")), str(theirs.fileno())],
-                stdin=DEVNULL, stdout=DEVNULL, env=environ, pass_fds=[theirs.fileno()],
-            )  # fmt: skip
+                [
+                    sys.executable,
+                    str(Path(__file__).with_name("template.py")),
+                    str(theirs.fileno()),
+                ],
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                env=environ,
+                pass_fds=[theirs.fileno()],
+            )
         atexit.register(self._end)
 
     def start(self, program: dict[str, Any], fds: list[int]) -> None:
@@ -65,21 +75,45 @@ class Forked:
     stdout: Any = None
     stderr: Any = None
 
-    def __init__(self, command: list[str], *, env: Mapping[str, str], cwd: Path | None = None, umask: int = -1,
-                 stdin: Any = PIPE, stdout: Any = PIPE, stderr: Any = PIPE, text: bool = False):  # fmt: skip
+    def __init__(
+        self,
+        command: list[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path | None = None,
+        umask: int = -1,
+        stdin: Any = PIPE,
+        stdout: Any = PIPE,
+        stderr: Any = PIPE,
+        text: bool = False,
+    ):
         self.returncode: int | None = None
-        start = tuple((name, value) for name, value in sorted(env.items()) if name.startswith(FOR_THE_START))
+        start = tuple(
+            (name, value) for name, value in sorted(env.items()) if name.startswith(FOR_THE_START)
+        )
         its: list[int] = []
-        for number, (name, given) in enumerate((("stdin", stdin), ("stdout", stdout), ("stderr", stderr))):
+        for number, (name, given) in enumerate(
+            (("stdin", stdin), ("stdout", stdout), ("stderr", stderr))
+        ):
             if given == PIPE:
                 read, write = os.pipe()
                 mine, fd = (read, write) if number else (write, read)
-                setattr(self, name, os.fdopen(mine, ("r" if number else "w") + ("" if text else "b")))
+                setattr(
+                    self, name, os.fdopen(mine, ("r" if number else "w") + ("" if text else "b"))
+                )
             else:
-                fd = os.open(os.devnull, os.O_RDWR) if given == DEVNULL else os.dup(given.fileno())
+                if given == DEVNULL:
+                    fd = os.open(os.devnull, os.O_RDWR)
+                else:
+                    fd = os.dup(given.fileno())
             its.append(fd)
         self._end, end = os.pipe()
-        program = {"command": command, "env": dict(env), "cwd": str(cwd or Path.cwd()), "umask": umask}
+        program = {
+            "command": command,
+            "env": dict(env),
+            "cwd": str(cwd or Path.cwd()),
+            "umask": umask,
+        }
         template(*start).start(program, [*its, end])
         for fd in (*its, end):
             os.close(fd)
@@ -110,7 +144,8 @@ class Forked:
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            with suppress(ProcessLookupError):  # it has just ended
+            # It has just ended
+            with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:
@@ -124,7 +159,8 @@ class Forked:
         said: dict[IO[Any], Any] = {}
         streams = [each for each in (self.stdout, self.stderr) if each and not each.closed]
         readers = [
-            threading.Thread(target=lambda of=each: said.update({of: of.read()}), daemon=True) for each in streams
+            threading.Thread(target=lambda of=each: said.update({of: of.read()}), daemon=True)
+            for each in streams
         ]
         for reader in readers:
             reader.start()
@@ -138,8 +174,14 @@ class Forked:
         return said.get(self.stdout), said.get(self.stderr)
 
 
-def run(command: list[str], *, env: Mapping[str, str], input: bytes = b"", cwd: Path | None = None,
-        timeout: float = 60) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+def run(
+    command: list[str],
+    *,
+    env: Mapping[str, str],
+    input: bytes = b"",
+    cwd: Path | None = None,
+    timeout: float = 60,
+) -> subprocess.CompletedProcess[bytes]:
     """As subprocess.run, with all it prints kept."""
     with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
         given.write(input)

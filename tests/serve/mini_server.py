@@ -1,4 +1,5 @@
-"""A server with a registry of its own and a memory that is a list: what serve/ does, without an engine.
+"""A server with a registry of its own and a memory that is a list: what serve/ does, without an
+engine.
 
 Run as `mini_server.py [--agent NAME] [--unreadable]`.
 """
@@ -33,7 +34,9 @@ class Pad:
     has_changed_memories = False
 
     def __init__(self, lines=None, agent=None, face=None):
-        self.lines, self.agent, self.face = [] if lines is None else lines, agent, face
+        self.lines = [] if lines is None else lines
+        self.agent = agent
+        self.face = face
 
     def as_caller(self, agent, face, **by):
         return Pad(self.lines, agent, face)
@@ -52,7 +55,8 @@ def _append(memory, arguments):
 
 def _wait(memory, arguments):
     print("waiting", file=sys.stderr, flush=True)
-    with open(arguments["text"]) as pipe:  # until the test opens the other end
+    # Until the test opens the other end
+    with open(arguments["text"]) as pipe:
         return _append(memory, {"text": pipe.read()})
 
 
@@ -81,17 +85,36 @@ def _bare(name, run):
 
 
 TOOLS = [
-    _text("append", _append, title="Append", annotations={"destructiveHint": True, "openWorldHint": False}),
+    _text(
+        "append",
+        _append,
+        title="Append",
+        annotations={"destructiveHint": True, "openWorldHint": False},
+    ),
     Tool("odd", "Odd.", ODD_SCHEMA, lambda memory, arguments: Reply(repr(sorted(arguments)))),
-    _text("echo", lambda memory, arguments: Reply(arguments["text"], {"text": arguments["text"], "none": None})),
-    Tool("own", "Own.", {"type": "object"}, lambda memory, arguments: Reply(repr(arguments)), contract=None),
+    _text(
+        "echo",
+        lambda memory, arguments: Reply(
+            arguments["text"], {"text": arguments["text"], "none": None}
+        ),
+    ),
+    Tool(
+        "own",
+        "Own.",
+        {"type": "object"},
+        lambda memory, arguments: Reply(repr(arguments)),
+        contract=None,
+    ),
     _bare("all", lambda memory, arguments: Reply("\n".join(memory.lines))),
     _bare("who", lambda memory, arguments: Reply(f"{memory.agent} through {memory.face}")),
     _text("wait", _wait),
     _bare("noise", _noise),
     _bare("fail", _fail),
     _bare("refuse", _refuse),
-    _bare("surrogate", lambda memory, arguments: Reply("a\ud800b", {"a\udcffb": ["\ud83d\ude00", "\udfff"]})),
+    _bare(
+        "surrogate",
+        lambda memory, arguments: Reply("a\ud800b", {"a\udcffb": ["\ud83d\ude00", "\udfff"]}),
+    ),
 ]
 
 
@@ -116,7 +139,9 @@ def _complete(memory, variable, beginning, others):
 
 
 PROMPT = Prompt("greet", "A greeting.", _greet, [("name", "Whom", True), ("tone", "How", False)])
-TEMPLATE = Template("memory://{project}/{+path}", "note", "A note.", "text/markdown", _read, _complete)
+TEMPLATE = Template(
+    "memory://{project}/{+path}", "note", "A note.", "text/markdown", _read, _complete
+)
 TOOLSET = Toolset("mini", TOOLS, "Remember 记忆 things.", prompts=[PROMPT], templates=[TEMPLATE])
 
 
@@ -136,10 +161,18 @@ def main(arguments):
             raise ConfigError("load config: the file is not readable")
         return Pad()
 
-    toolset = Toolset("bare", TOOLS[:1]) if "--bare" in arguments else TOOLSET
-    agent = arguments[arguments.index("--agent") + 1] if "--agent" in arguments else None
+    if "--bare" in arguments:
+        toolset = Toolset("bare", TOOLS[:1])
+    else:
+        toolset = TOOLSET
+    if "--agent" in arguments:
+        agent = arguments[arguments.index("--agent") + 1]
+    else:
+        agent = None
     registry = Registry([toolset], Hooks([Listener()]))
-    return run_stdio(open_memory, registry, version="1.2.3", agent=agent, clients={"house robot": "robot"})
+    return run_stdio(
+        open_memory, registry, version="1.2.3", agent=agent, clients={"house robot": "robot"}
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""A server process, forked or started (forked.py), driven by hand-written lines. Every wait is bounded."""
+"""A server process, forked or started (forked.py), driven by hand-written lines. Every wait is
+bounded.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,13 @@ SOURCE = str(Path(__file__).parents[2] / "src")
 
 
 def environment(user: Path | None = None) -> dict[str, str]:
-    """This process's environment, our source first on the path; with `user` that of a person at home there."""
+    """This process's environment, our source first on the path; with `user` that of a person at
+    home there.
+    """
     paths = [SOURCE, os.environ.get("PYTHONPATH", "")]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    variables.pop("PYTHONDONTWRITEBYTECODE", None)  # or each server compiles all it imports
+    # Or each server compiles all it imports
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
     if user is not None:
         variables |= {"HOME": str(user), "TZ": "UTC"}
         for name in ("MEMORY_HOME", "MEMORY_AGENT", "BASIC_MEMORY_CONFIG_DIR"):
@@ -34,15 +39,21 @@ def memory_mcp(home: Path, *arguments: str) -> list[str]:
 
 
 def run_memory(home: Path, *words: str) -> str:
-    """What `memory`, run on `home` as a process of its own, prints; it must end well and warn of nothing."""
+    """What `memory`, run on `home` as a process of its own, prints; it must end well and warn of
+    nothing.
+    """
     command = [sys.executable, "-m", "memoranda", *words, "--home", str(home)]
     done = run(command, env=environment(home.parent), timeout=SECONDS)
     assert (done.returncode, done.stderr) == (0, b""), done
     return done.stdout.decode()
 
 
-def connected(home: Path, *arguments: str, user: Path | None = None, client: str = "test", **more) -> ServerProcess:
-    """`memory mcp` on `home`, started by a person at home in `user` [the folder above], after its handshake."""
+def connected(
+    home: Path, *arguments: str, user: Path | None = None, client: str = "test", **more
+) -> ServerProcess:
+    """`memory mcp` on `home`, started by a person at home in `user` [the folder above], after its
+    handshake.
+    """
     server = ServerProcess(command=memory_mcp(home, *arguments), user=user or home.parent, **more)
     server.hello = server.handshake(client=client)
     return server
@@ -51,12 +62,23 @@ def connected(home: Path, *arguments: str, user: Path | None = None, client: str
 class ServerProcess:
     """A server's stdin and stdout. Use as a context manager: it ends with the block."""
 
-    def __init__(self, *arguments: str, command: list[str] | None = None, user: Path | None = None, umask: int = -1):
-        self.process = Forked([*(command or MINI), *arguments], env=environment(user), cwd=user, umask=umask)
+    def __init__(
+        self,
+        *arguments: str,
+        command: list[str] | None = None,
+        user: Path | None = None,
+        umask: int = -1,
+    ):
+        self.process = Forked(
+            [*(command or MINI), *arguments], env=environment(user), cwd=user, umask=umask
+        )
         self._lines: Queue[bytes] = Queue()
         self._errors: Queue[bytes] = Queue()
         self._last = 0
-        for stream, queue in ((self.process.stdout, self._lines), (self.process.stderr, self._errors)):
+        for stream, queue in (
+            (self.process.stdout, self._lines),
+            (self.process.stderr, self._errors),
+        ):
             threading.Thread(target=self._gather, args=(stream, queue), daemon=True).start()
 
     @staticmethod
@@ -81,7 +103,9 @@ class ServerProcess:
 
     def notify(self, method: str, params: object = None) -> None:
         """Send a notification."""
-        message = {"jsonrpc": "2.0", "method": method} | ({} if params is None else {"params": params})
+        message = {"jsonrpc": "2.0", "method": method} | (
+            {} if params is None else {"params": params}
+        )
         self.write(json.dumps(message).encode() + b"\n")
 
     def line(self) -> bytes:
@@ -105,7 +129,9 @@ class ServerProcess:
 
     def call(self, tool: str, arguments: object = None) -> dict:
         """The result of a tool call."""
-        return self.ask("tools/call", {"name": tool, "arguments": {} if arguments is None else arguments})["result"]
+        return self.ask(
+            "tools/call", {"name": tool, "arguments": {} if arguments is None else arguments}
+        )["result"]
 
     def text(self, tool: str, arguments: object = None) -> str:
         """The text of a tool call that is no error."""
@@ -132,8 +158,13 @@ class ServerProcess:
     def envelope(client: str | None) -> dict[str, object]:
         """What a request of revision 2026-07-28 carries; `client` None does not say who asks."""
         key = "io.modelcontextprotocol/"
-        meta: dict[str, object] = {key + "protocolVersion": "2026-07-28", key + "clientCapabilities": {}}
-        return meta if client is None else meta | {key + "clientInfo": {"name": client, "version": "1"}}
+        meta: dict[str, object] = {
+            key + "protocolVersion": "2026-07-28",
+            key + "clientCapabilities": {},
+        }
+        if client is None:
+            return meta
+        return meta | {key + "clientInfo": {"name": client, "version": "1"}}
 
     def error_line(self) -> str:
         """The next line on stderr."""

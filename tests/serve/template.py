@@ -1,7 +1,8 @@
-"""A process that has imported what our programs import, and becomes them: see forked.py, which starts it.
+"""A process that has imported what our programs import, and becomes them: see forked.py, which
+starts it.
 
-It hears on the socket whose descriptor it is given: of each program a JSON object with its size before it, the standard
-streams, and a pipe that is told the id of its process and how it ended.
+It hears on the socket whose descriptor it is given: of each program a JSON object with its size
+before it, the standard streams, and a pipe that is told the id of its process and how it ended.
 """
 
 from __future__ import annotations
@@ -35,11 +36,14 @@ def preload() -> None:
     for name in MODULES:
         importlib.import_module(name)
     gc.collect()
-    gc.freeze()  # the children share these pages
+    # The children share these pages
+    gc.freeze()
 
 
 def next_program(wire: socket.socket) -> dict[str, Any]:
-    """What to become: returns in a new process each time; this one ends when nobody can ask any more."""
+    """What to become: returns in a new process each time; this one ends when nobody can ask any
+    more.
+    """
     heard, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)
@@ -60,11 +64,13 @@ def next_program(wire: socket.socket) -> dict[str, Any]:
         head, fds, _, _ = socket.recv_fds(wire, NUMBER.size, 4)
         if not head:
             sys.exit()
-        size, data = NUMBER.unpack(head)[0], b""
+        size = NUMBER.unpack(head)[0]
+        data = b""
         while len(data) < size:
             data += wire.recv(size - len(data))
         *streams, end = fds
-        if not (child := os.fork()):
+        child = os.fork()
+        if not child:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)

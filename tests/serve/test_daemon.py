@@ -21,13 +21,18 @@ MOMENT = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 
 
 def a_record(number, content, category="people", created=MOMENT, **more):
-    return Record(f"{number:08}-e29b-41d4-a716-446655440000", content, category, created, created, **more)
+    return Record(
+        f"{number:08}-e29b-41d4-a716-446655440000", content, category, created, created, **more
+    )
 
 
 @pytest.mark.promise("001-17.10")
 def test_it_says_where_it_listens_and_sigterm_ends_it_with_status_0_and_no_socket(home):
     with DaemonProcess(home, "--interval", "1h") as daemon:
-        assert daemon.ready() == f"Memory daemon running (socket: {home}/memory.sock, interval: 1h0m0s)"
+        assert (
+            daemon.ready()
+            == f"Memory daemon running (socket: {home}/memory.sock, interval: 1h0m0s)"
+        )
         assert (home / ".daemon.lock").read_text() == f"{daemon.process.pid}\n"
         assert (home / "memory.sock").exists()
         assert daemon.stop()[:2] == (0, "\nShutting down...\n")
@@ -66,17 +71,26 @@ def test_one_round_does_the_jobs_in_order_says_so_in_its_log_and_exits(home, tmp
             [
                 a_record(1, "over", "inbox", expires=old, source="claude"),
                 a_record(2, "nobody reads this", "knowledge", created=old, source="claude"),
-                a_record(3, "I prefer tea", "inbox", access_count=5, created=datetime.now(UTC),
-                         expires=datetime.now(UTC) + timedelta(days=1)),
+                a_record(
+                    3,
+                    "I prefer tea",
+                    "inbox",
+                    access_count=5,
+                    created=datetime.now(UTC),
+                    expires=datetime.now(UTC) + timedelta(days=1),
+                ),
             ],
             "import",
-        )  # fmt: skip
+        )
     with DaemonProcess(home, "--once", "--log", str(tmp_path / "log")) as daemon:
         assert daemon.ended() == (0, "", "")
     assert (tmp_path / "log").read_text().splitlines() == [
-        "[sync] processed 3 items", "[expire] processed 1 items", "[decay] processed 1 items",
-        "[upgrade] processed 1 items", "[memory.md] processed 1 items",
-    ][-4:]  # fmt: skip
+        "[sync] processed 3 items",
+        "[expire] processed 1 items",
+        "[decay] processed 1 items",
+        "[upgrade] processed 1 items",
+        "[memory.md] processed 1 items",
+    ][-4:]
     assert "## preferences (1)" in (home / "memory.md").read_text()
     assert not (home / "memory.sock").exists()
 
@@ -85,7 +99,11 @@ def test_one_round_does_the_jobs_in_order_says_so_in_its_log_and_exits(home, tmp
 def test_an_interval_it_cannot_keep_is_refused(terminal, interval):
     ran = terminal("serve", f"--interval={interval}")
     hint = "At least 1s, e.g. 30s, 5m or 1h30m."
-    assert (ran.status, ran.out, ran.err) == (1, "", f"Error: invalid interval: {interval}\n{hint}\n")
+    assert (ran.status, ran.out, ran.err) == (
+        1,
+        "",
+        f"Error: invalid interval: {interval}\n{hint}\n",
+    )
 
 
 @pytest.mark.promise("001-17.11")
@@ -93,9 +111,13 @@ def test_clients_of_the_socket_share_one_memory_with_everybody(home):
     with DaemonProcess(home) as daemon:
         daemon.ready()
         with Client(home) as one, Client(home) as other:
-            written = one.call("memory_write", content="tea is in the kitchen", category="knowledge")
+            written = one.call(
+                "memory_write", content="tea is in the kitchen", category="knowledge"
+            )
             assert other.call("memory_read", id=written["id"])["content"] == "tea is in the kitchen"
-            assert other.ask("memory_read", params={"id": "nope"})["error"] == "memory not found: nope"
+            assert (
+                other.ask("memory_read", params={"id": "nope"})["error"] == "memory not found: nope"
+            )
             one.send(b"x" * (1 << 20) + b"xx\n")
             assert one.reply() == {"id": 0, "error": "request too large (limit 1048576 bytes)"}
             assert len(other.ask("tools/list")["result"]) == 7
@@ -113,8 +135,13 @@ def test_twenty_clients_write_and_read_under_the_jobs_and_nothing_is_lost(home):
         try:
             with Client(home) as client:
                 for turn in range(5):
-                    found = client.call("memory_write", content=f"note {number} {turn}", category="knowledge")
-                    assert client.call("memory_read", id=found["id"])["content"] == f"note {number} {turn}"
+                    found = client.call(
+                        "memory_write", content=f"note {number} {turn}", category="knowledge"
+                    )
+                    assert (
+                        client.call("memory_read", id=found["id"])["content"]
+                        == f"note {number} {turn}"
+                    )
                     client.call("memory_search", query=f"note {number}")
         except Exception as error:
             failures.append(repr(error))
@@ -139,10 +166,15 @@ def test_a_request_in_progress_is_answered_before_it_ends(home):
     with DaemonProcess(home) as daemon:
         daemon.ready()
         with Client(home) as client:
-            client.send(b"".join(
-                json.dumps({"id": n, "method": "memory_write", "params": {"content": f"n {n}"}}).encode() + b"\n"
-                for n in range(50)
-            ))  # fmt: skip
+            client.send(
+                b"".join(
+                    json.dumps(
+                        {"id": n, "method": "memory_write", "params": {"content": f"n {n}"}}
+                    ).encode()
+                    + b"\n"
+                    for n in range(50)
+                )
+            )
             first = client.reply()
             assert daemon.stop()[0] == 0
             answered = [first]
@@ -159,16 +191,29 @@ def test_unit_files_start_this_command_on_this_home_as_it_was_asked_for(home, te
     assert f"<string>{home}</string>\n    <string>serve</string>" in launchd
     assert terminal("serve", "--print-unit", "cron").status == 2
     asked = ("--interval", "5m", "--tools", "agent,notes", "--log", "day.log")
-    unit = terminal("--home", str(home), "--agent", "claude", "serve", *asked, "--print-unit", "systemd").out
+    unit = terminal(
+        "--home", str(home), "--agent", "claude", "serve", *asked, "--print-unit", "systemd"
+    ).out
     log = os.path.abspath("day.log")
-    assert f"--home {home} --agent claude serve --interval 5m --tools agent,notes --log {log}\n" in unit
-    assert terminal("serve", "--no-socket", "--print-unit", "systemd").out.count(" serve --no-socket\n") == 1
+    assert (
+        f"--home {home} --agent claude serve --interval 5m --tools agent,notes --log {log}\n"
+        in unit
+    )
+    assert (
+        terminal("serve", "--no-socket", "--print-unit", "systemd").out.count(
+            " serve --no-socket\n"
+        )
+        == 1
+    )
 
 
 def test_a_home_where_nothing_can_be_written_is_named(terminal):
     (terminal.home / ".daemon.lock").mkdir(parents=True)
     ran = terminal("serve", "--once")
-    assert (ran.status, ran.error) == (1, "Could not write .daemon.lock: it is a folder. Nothing was changed.")
+    assert (ran.status, ran.error) == (
+        1,
+        "Could not write .daemon.lock: it is a folder. Nothing was changed.",
+    )
 
 
 def test_a_fault_between_two_rounds_is_logged_and_the_daemon_goes_on(caplog):

@@ -32,8 +32,11 @@ def daemon(home):
 @pytest.fixture
 def listed(monkeypatch):
     """The projects whose files were all looked at."""
-    projects, look = [], FolderStore.parts
-    monkeypatch.setattr(FolderStore, "parts", lambda self, *how: projects.append(self.name) or look(self, *how))
+    projects = []
+    look = FolderStore.parts
+    monkeypatch.setattr(
+        FolderStore, "parts", lambda self, *how: projects.append(self.name) or look(self, *how)
+    )
     return projects
 
 
@@ -41,7 +44,9 @@ def listed(monkeypatch):
 def patient(monkeypatch):
     """The daemon has all the time it needs, on a busy machine too."""
     ask = daemon_client.ask
-    monkeypatch.setattr(daemon_client, "ask", lambda path, method, params, _: ask(path, method, params, SECONDS))
+    monkeypatch.setattr(
+        daemon_client, "ask", lambda path, method, params, _: ask(path, method, params, SECONDS)
+    )
 
 
 def found(memory, text):
@@ -54,7 +59,9 @@ def change_by_hand(home):
     (home / "notes" / "removed.md").unlink()
 
 
-def test_what_was_changed_by_hand_is_found_without_a_look_at_any_folder(home, daemon, listed, patient):
+def test_what_was_changed_by_hand_is_found_without_a_look_at_any_folder(
+    home, daemon, listed, patient
+):
     with open_memory(home, watch=False) as memory:
         assert found(memory, "tea") == ["edited.md", "removed.md"]
         change_by_hand(home)

@@ -23,7 +23,9 @@ async def test_clients_of_both_revisions_find_every_toolset_with_a_token(web, mo
     async with official(client, web.token(scope="admin"), mode=mode) as found:
         names = {each.name for each in (await found.list_tools()).tools}
         assert {"memory", "write_note", "memory_read_graph", "activate", "memory_recall"} <= names
-        done = await found.call_tool("write_note", {"title": "Tea", "content": "green", "directory": ""})
+        done = await found.call_tool(
+            "write_note", {"title": "Tea", "content": "green", "directory": ""}
+        )
         assert not done.is_error, done
         read = await found.call_tool("read_note", {"identifier": "tea"})
         assert "green" in read.content[0].text
@@ -34,40 +36,77 @@ async def test_clients_of_both_revisions_find_every_toolset_with_a_token(web, mo
 
 @pytest.mark.promise("http-refused")
 async def test_what_is_wrong_about_a_request_is_said_by_its_status(web, client):
-    good, old = web.token(), web.token("old")
-    late, far = web.token("late", lasts=web.now - web.now.replace(hour=11)), "cpl_" + "x" * 43
+    good = web.token()
+    old = web.token("old")
+    late = web.token("late", lasts=web.now - web.now.replace(hour=11))
+    far = "cpl_" + "x" * 43
     web.access.revoke("old")
     body = json.dumps(LIST)
     web.later(hours=2)
     wrong = [
-        (401, {}, body), (401, {"authorization": f"Basic {good}"}, body), (401, {"authorization": "Bearer"}, body),
-        (401, bearer(far), body), (401, bearer(old), body), (401, bearer(late), body), (401, bearer(good[:-1]), body),
-        (401, bearer(good + " x"), body), (401, bearer("cpl_\x7f"), body), (401, bearer(far), "x" * (LIMIT + 1)),
-        (421, bearer(good) | {"host": "evil.example"}, body), (421, bearer(good) | {"host": ""}, body),
+        (401, {}, body),
+        (401, {"authorization": f"Basic {good}"}, body),
+        (401, {"authorization": "Bearer"}, body),
+        (401, bearer(far), body),
+        (401, bearer(old), body),
+        (401, bearer(late), body),
+        (401, bearer(good[:-1]), body),
+        (401, bearer(good + " x"), body),
+        (401, bearer("cpl_\x7f"), body),
+        (401, bearer(far), "x" * (LIMIT + 1)),
+        (421, bearer(good) | {"host": "evil.example"}, body),
+        (421, bearer(good) | {"host": ""}, body),
         (421, bearer(good) | {"host": "127.0.0.1.evil.example:8377"}, body),
-        (403, bearer(good) | {"origin": "https://evil.example"}, body), (403, {"origin": "null"}, body),
+        (403, bearer(good) | {"origin": "https://evil.example"}, body),
+        (403, {"origin": "null"}, body),
         (403, bearer(good) | {"origin": "http://localhost.evil.example"}, body),
-        (413, bearer(good), "x" * (LIMIT + 1)), (400, bearer(good), "{"), (400, bearer(good), "[" * 100_000),
-        (400, bearer(good), b"\xff\xfe"), (400, bearer(good), "[]"), (400, bearer(good), '{"id": 1}'),
-        (400, bearer(good) | {"content-type": "text/plain"}, body), (406, bearer(good) | {"accept": "text/html"}, body),
-        (400, bearer(good) | {"mcp-protocol-version": "1999-01-01"}, body), (200, bearer(good), body),
+        (413, bearer(good), "x" * (LIMIT + 1)),
+        (400, bearer(good), "{"),
+        (400, bearer(good), "[" * 100_000),
+        (400, bearer(good), b"\xff\xfe"),
+        (400, bearer(good), "[]"),
+        (400, bearer(good), '{"id": 1}'),
+        (400, bearer(good) | {"content-type": "text/plain"}, body),
+        (406, bearer(good) | {"accept": "text/html"}, body),
+        (400, bearer(good) | {"mcp-protocol-version": "1999-01-01"}, body),
+        (200, bearer(good), body),
         (200, bearer(good) | {"origin": "http://localhost:3000"}, body),
-    ]  # fmt: skip
+    ]
     for status, headers, content in wrong:
         answer = await client.post("/mcp", content=content, headers=ACCEPT | headers)
-        assert answer.status_code == status, (status, headers, answer.status_code, answer.text[:200])
+        assert answer.status_code == status, (
+            status,
+            headers,
+            answer.status_code,
+            answer.text[:200],
+        )
         assert "Traceback" not in answer.text
         assert answer.status_code != 401 or answer.headers["www-authenticate"].startswith("Bearer")
     for method in ("GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "PURGE"):
         answer = await client.request(method, "/mcp", headers=ACCEPT | bearer(good))
         assert (answer.status_code, "POST" in answer.headers["allow"]) == (405, True), method
-    for path in ("/", "/mcp/", "/mcp/x", "/s/", "/s/x/y", "/../etc/passwd", "/authorize", "/consent", "/app"):
-        answer = await client.post(path, content=body, headers=ACCEPT | bearer(good), follow_redirects=False)
+    for path in (
+        "/",
+        "/mcp/",
+        "/mcp/x",
+        "/s/",
+        "/s/x/y",
+        "/../etc/passwd",
+        "/authorize",
+        "/consent",
+        "/app",
+    ):
+        answer = await client.post(
+            path, content=body, headers=ACCEPT | bearer(good), follow_redirects=False
+        )
         assert answer.status_code in (404, 307), path
 
 
 async def test_a_page_of_a_let_in_origin_may_ask_before_it_calls(client):
-    asked = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,mcp-method"}
+    asked = {
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,mcp-method",
+    }
     answer = await client.options("/mcp", headers={"origin": "http://localhost:6274"} | asked)
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == "http://localhost:6274"
@@ -82,10 +121,17 @@ async def test_without_tokens_a_caller_of_this_machine_is_who_its_client_says(tm
     async with web.served() as client:
         async with official(client) as found:
             assert (await found.list_tools()).tools
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "write_note", "arguments": new}}
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "write_note", "arguments": new},
+        }
         answer = await client.post("/mcp", json=body, headers=ACCEPT | {"user-agent": "Tester/2.0"})
         assert answer.status_code == 200
-        assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer("wrong"))).status_code == 401
+        assert (
+            await client.post("/mcp", json=LIST, headers=ACCEPT | bearer("wrong"))
+        ).status_code == 401
     assert web.memory.find("mine").provenance.who == "agent:tester"
     web.close()
 
@@ -93,11 +139,13 @@ async def test_without_tokens_a_caller_of_this_machine_is_who_its_client_says(tm
 @pytest.mark.parametrize(
     "place",
     [
-        Place("0.0.0.0", 1, is_open=True), Place("127.0.0.1", 1, is_open=True, public=FAR),
-        Place("127.0.0.1", 1, public="http://memory.example.org"), Place("127.0.0.1", 1, public=FAR + "/memory"),
+        Place("0.0.0.0", 1, is_open=True),
+        Place("127.0.0.1", 1, is_open=True, public=FAR),
+        Place("127.0.0.1", 1, public="http://memory.example.org"),
+        Place("127.0.0.1", 1, public=FAR + "/memory"),
         Place("127.0.0.1", 1, public="nonsense"),
     ],
-)  # fmt: skip
+)
 def test_a_place_where_anybody_could_call_is_refused(place):
     with pytest.raises(ConfigError):
         place.check()
@@ -117,14 +165,24 @@ async def test_a_tool_a_token_may_not_use_is_not_there(web, client):
     read, write, admin = (web.token(each, scope=each) for each in ("read", "write", "admin"))
     few = web.token("few", scope="admin", projects=["notes"])
     assert {"read_note", "search_notes"} <= await tools(client, read)
-    assert not {"write_note", "memory", "delete_note", "memory_remember", "activate"} & await tools(client, read)
+    assert not {"write_note", "memory", "delete_note", "memory_remember", "activate"} & await tools(
+        client, read
+    )
     assert "write_note" in await tools(client, write)
     for secret in (write, few):
         assert not {"create_memory_project", "delete_project"} & await tools(client, secret)
     assert "create_memory_project" in await tools(client, admin)
-    assert "Unknown tool: write_note" in await tool(client, read, "write_note", title="x", content="y")
-    first = await rpc(client, read, "initialize", protocolVersion="2025-11-25", capabilities={},
-                      clientInfo={"name": "x", "version": "1"})  # fmt: skip
+    assert "Unknown tool: write_note" in await tool(
+        client, read, "write_note", title="x", content="y"
+    )
+    first = await rpc(
+        client,
+        read,
+        "initialize",
+        protocolVersion="2025-11-25",
+        capabilities={},
+        clientInfo={"name": "x", "version": "1"},
+    )
     assert "persistent memory across" not in first["result"].get("instructions", "")
     assert web.memory.stats().projects.get("notes", 0) == 0
 
@@ -136,24 +194,41 @@ async def test_what_a_token_may_not_see_does_not_exist_for_it(web, tmp_path, cli
     web.memory.write(Draft("soup at noon", title="Lunch", project="notes"))
     web.memory.write(Draft("mine alone", title="Own", project="notes", scope="agent:other"))
     plan = web.memory.find("plan")
-    secret, every = web.token(projects=["notes"], agent="claude"), web.token("all", agent="claude")
+    secret = web.token(projects=["notes"], agent="claude")
+    every = web.token("all", agent="claude")
     assert "secret" in await tool(client, every, "read_note", identifier="plan")
     for refused in (plan.id, "plan", "Plan", plan.permalink, "memory://work/plan"):
         said = await tool(client, secret, "read_note", identifier=refused)
         assert "secret" not in said
     unknown = await tool(client, secret, "read_note", identifier="nowhere")
-    assert (await tool(client, secret, "read_note", identifier="plan")) == unknown.replace("nowhere", "plan")
+    assert (await tool(client, secret, "read_note", identifier="plan")) == unknown.replace(
+        "nowhere", "plan"
+    )
     for name, given in (
-        ("search_notes", {"query": "secret plan"}), ("recent_activity", {}), ("list_memory_projects", {}),
-        ("build_context", {"url": "memory://lunch"}), ("list_directory", {"project": "notes"}),
-        ("write_note", {"title": "A", "content": "b", "project": "work"}), ("memory_read_graph", {}),
-        ("list_directory", {"project": "work"}), ("delete_note", {"identifier": "plan"}),
-    ):  # fmt: skip
-        said = (await tool(client, secret, name, **given)).replace('"work"', "").replace("secret plan", "")
-        assert not [each for each in ("secret", "Plan", str(tmp_path / "work")) if each in said], (name, said)
+        ("search_notes", {"query": "secret plan"}),
+        ("recent_activity", {}),
+        ("list_memory_projects", {}),
+        ("build_context", {"url": "memory://lunch"}),
+        ("list_directory", {"project": "notes"}),
+        ("write_note", {"title": "A", "content": "b", "project": "work"}),
+        ("memory_read_graph", {}),
+        ("list_directory", {"project": "work"}),
+        ("delete_note", {"identifier": "plan"}),
+    ):
+        said = (
+            (await tool(client, secret, name, **given))
+            .replace('"work"', "")
+            .replace("secret plan", "")
+        )
+        assert not [each for each in ("secret", "Plan", str(tmp_path / "work")) if each in said], (
+            name,
+            said,
+        )
     assert "soup" in await tool(client, secret, "search_notes", query="soup noon")
     assert "# 0 notes" in await tool(client, every, "search_notes", query="mine alone")
-    assert "# Created" in await tool(client, secret, "write_note", title="New", content="kept", directory="")
+    assert "# Created" in await tool(
+        client, secret, "write_note", title="New", content="kept", directory=""
+    )
     assert web.memory.find("new").provenance.who == "agent:claude"
     assert web.memory.find("new").provenance.client.startswith("http")
     assert "secret" in web.memory.read(plan.id).text
@@ -161,7 +236,8 @@ async def test_what_a_token_may_not_see_does_not_exist_for_it(web, tmp_path, cli
 
 @pytest.mark.promise("http-rates")
 async def test_too_many_calls_are_refused_with_the_time_to_wait(web, client):
-    fast, few = web.token(rate=2), web.token("few", quota=3)
+    fast = web.token(rate=2)
+    few = web.token("few", quota=3)
 
     async def status(secret):
         return await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
@@ -169,7 +245,9 @@ async def test_too_many_calls_are_refused_with_the_time_to_wait(web, client):
     assert [(await status(fast)).status_code for _ in range(3)] == [200, 200, 429]
     refused = await status(fast)
     assert refused.headers["retry-after"] == "31"
-    assert refused.json()["error"]["message"].startswith("More than 2 calls a minute with this token.")
+    assert refused.json()["error"]["message"].startswith(
+        "More than 2 calls a minute with this token."
+    )
     web.later(seconds=31)
     assert (await status(fast)).status_code == 200
     assert [(await status(few)).status_code for _ in range(4)] == [200, 200, 200, 429]
@@ -189,7 +267,9 @@ async def test_the_access_log_tells_who_did_what_and_nothing_that_was_said(web, 
     assert "token=laptop/" in lines[0]
     assert lines[0].endswith("tool=write_note")
     assert "path=/nowhere%0A%20status%3D200 status=404" in lines[1]
-    assert not {"whispered", "Hidden", secret, "abcdef"} & set(" ".join(lines).replace("=", " ").split())
+    assert not {"whispered", "Hidden", secret, "abcdef"} & set(
+        " ".join(lines).replace("=", " ").split()
+    )
 
 
 @pytest.mark.promise("http-spaces")
@@ -227,7 +307,9 @@ async def test_revoking_a_token_ends_it_at_once_and_its_name_is_free_again(web, 
     secret = web.token()
     assert await tools(client, secret)
     web.access.revoke("laptop")
-    assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))).status_code == 401
+    assert (
+        await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
+    ).status_code == 401
     assert await tools(client, web.token())
 
 
@@ -242,7 +324,9 @@ async def test_a_damaged_file_of_tokens_lets_nobody_in(web, caplog, client):
     secret = web.token()
     for damaged in ("{", "[]"):
         (web.memory.home / ".memoranda" / "access.json").write_text(damaged)
-        assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))).status_code == 503
+        assert (
+            await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
+        ).status_code == 503
         assert (await client.get("/metrics", headers=bearer(secret))).status_code == 503
     assert "access.json of the home cannot be read" in caplog.text
 
@@ -252,8 +336,14 @@ async def test_many_callers_at_once_lose_nothing(web, client):
 
     async def caller(number):
         for turn in range(5):
-            said = await tool(client, secrets[number], "write_note", title=f"N {number} {turn}", content="x",
-                              directory="")  # fmt: skip
+            said = await tool(
+                client,
+                secrets[number],
+                "write_note",
+                title=f"N {number} {turn}",
+                content="x",
+                directory="",
+            )
             assert "N" in said
 
     await asyncio.gather(*(caller(number) for number in range(len(secrets))))
@@ -263,14 +353,25 @@ async def test_many_callers_at_once_lose_nothing(web, client):
 async def test_no_tool_fails_inside_for_a_token_limited_to_one_project(web, client):
     secret = web.token(scope="admin", projects=["kv"])
     given = {
-        "memory": {"command": "view", "path": "/memories"}, "read_note": {"identifier": "x"}, "list_directory": {},
-        "edit_note": {"identifier": "x", "operation": "append", "content": "y"}, "list": {},
+        "memory": {"command": "view", "path": "/memories"},
+        "read_note": {"identifier": "x"},
+        "list_directory": {},
+        "edit_note": {"identifier": "x", "operation": "append", "content": "y"},
+        "list": {},
         "write_note": {"title": "x", "content": "y"},
-        "search_notes": {"query": "x"}, "build_context": {"url": "memory://x"}, "activate": {"bankType": "global"},
-        "memory_create_entities": {"entities": [{"name": "a", "entityType": "b", "observations": []}]},
-        "memory_search_nodes": {"query": "x"}, "memory_open_nodes": {"names": ["x"]}, "update": {"bankType": "global"},
-        "memory_remember": {"key": "k", "value": "v"}, "memory_recall": {"key": "k"}, "memory_search": {"query": "v"},
-    }  # fmt: skip
+        "search_notes": {"query": "x"},
+        "build_context": {"url": "memory://x"},
+        "activate": {"bankType": "global"},
+        "memory_create_entities": {
+            "entities": [{"name": "a", "entityType": "b", "observations": []}]
+        },
+        "memory_search_nodes": {"query": "x"},
+        "memory_open_nodes": {"names": ["x"]},
+        "update": {"bankType": "global"},
+        "memory_remember": {"key": "k", "value": "v"},
+        "memory_recall": {"key": "k"},
+        "memory_search": {"query": "v"},
+    }
     for name in sorted(await tools(client, secret)):
         answer = await rpc(client, secret, "tools/call", name=name, arguments=given.get(name, {}))
         assert "failed inside the server" not in str(answer), name
@@ -288,19 +389,29 @@ async def test_a_body_that_does_not_come_is_not_waited_for(web, monkeypatch, cli
 
     answer = await client.post("/mcp", content=never(), headers=ACCEPT | bearer(secret))
     assert answer.status_code == 408
-    assert (await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))).status_code == 200
+    assert (
+        await client.post("/mcp", json=LIST, headers=ACCEPT | bearer(secret))
+    ).status_code == 200
 
 
 async def instructions(client, secret) -> str:
-    begun = await rpc(client, secret, "initialize", protocolVersion="2025-11-25", capabilities={},
-                      clientInfo={"name": "x", "version": "1"})  # fmt: skip
+    begun = await rpc(
+        client,
+        secret,
+        "initialize",
+        protocolVersion="2025-11-25",
+        capabilities={},
+        clientInfo={"name": "x", "version": "1"},
+    )
     return begun["result"]["instructions"]
 
 
 @pytest.mark.promise("http-scopes")
 async def test_tools_about_a_project_the_token_does_not_have_are_not_there(web, tmp_path, client):
     web.memory.add_project("work", str(tmp_path / "work"))
-    work, mixed, every = web.token(projects=["work"]), web.token("mixed", projects=["Kv", "work"]), web.token("all")
+    work = web.token(projects=["work"])
+    mixed = web.token("mixed", projects=["Kv", "work"])
+    every = web.token("all")
 
     offered = await tools(client, work)
     assert {"write_note", "search_notes", "memory_read_graph"} <= offered

@@ -31,7 +31,12 @@ def address(daemon):
 
 
 def call(name, **arguments):
-    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    return {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": name, "arguments": arguments},
+    }
 
 
 @pytest.mark.promise("http-process")
@@ -43,11 +48,18 @@ def test_tokens_made_and_revoked_by_another_process_count_at_once(home):
         headers = ACCEPT | bearer(secret)
         assert httpx2.post(url, json=LIST, headers=headers).status_code == 200
         run_memory(home, "write", "tea is green")
-        made = httpx2.post(url, json=call("write_note", title="Cup", content="blue", directory=""), headers=headers)
+        made = httpx2.post(
+            url, json=call("write_note", title="Cup", content="blue", directory=""), headers=headers
+        )
         assert "# Created" in made.text
-        with Client(home) as here:  # the socket shares the tools
-            assert "blue" in here.ask("tools/call", params={"name": "read_note", "params": {"identifier": "cup"}})[
-                "result"]["content"]  # fmt: skip
+        # The socket shares the tools
+        with Client(home) as here:
+            assert (
+                "blue"
+                in here.ask(
+                    "tools/call", params={"name": "read_note", "params": {"identifier": "cup"}}
+                )["result"]["content"]
+            )
         found = httpx2.post(url, json=call("search_notes", query="tea"), headers=headers)
         assert "green" in found.text
         run_memory(home, "token", "revoke", "laptop")
@@ -72,7 +84,8 @@ def test_what_is_in_progress_at_the_signal_is_answered_and_kept(home):
             try:
                 answer = await client.post(url, json=note, headers=ACCEPT | bearer(secret))
             except httpx2.TransportError:
-                return  # it came after the end
+                # It came after the end
+                return
             done += answer.status_code == 200 and "# Created" in answer.text
             if done == 5:
                 daemon.process.terminate()
@@ -114,7 +127,9 @@ def test_after_what_is_no_http_and_callers_that_go_away_the_official_client_conn
                 async with official(client, secret, mode=mode) as found:
                     assert "read_note" in {each.name for each in (await found.list_tools()).tools}
 
-    mine = "Content-Type: application/json\r\nAccept: */*\r\nAuthorization: Bearer " + secret + "\r\n"
+    mine = (
+        "Content-Type: application/json\r\nAccept: */*\r\nAuthorization: Bearer " + secret + "\r\n"
+    )
     with served(home, "--no-token") as daemon:
         port = int(address(daemon).rpartition(":")[2])
         for line, headers in (
@@ -129,13 +144,17 @@ def test_after_what_is_no_http_and_callers_that_go_away_the_official_client_conn
         ):
             with socket.create_connection(("127.0.0.1", port)) as caller:
                 caller.settimeout(SECONDS)
-                with suppress(ConnectionError):  # the server has hung up on it
+                # The server has hung up on it
+                with suppress(ConnectionError):
                     caller.sendall(f"{line}\r\n{headers}".encode("latin-1"))
                     caller.shutdown(socket.SHUT_WR)
                     while caller.recv(4096):
                         pass
         asyncio.run(conversation(f"http://127.0.0.1:{port}"))
-        assert httpx2.post(f"http://127.0.0.1:{port}/mcp", json=LIST, headers=ACCEPT).status_code == 200
+        assert (
+            httpx2.post(f"http://127.0.0.1:{port}/mcp", json=LIST, headers=ACCEPT).status_code
+            == 200
+        )
         status, _, log = daemon.stop()
     assert status == 0
     assert "Traceback" not in log
@@ -144,16 +163,21 @@ def test_after_what_is_no_http_and_callers_that_go_away_the_official_client_conn
 @pytest.mark.promise("http-spaces")
 def test_the_daemon_keeps_spaces_tidy_too_and_reports_one_whose_folder_cannot_be_opened(home):
     access = Access(home)
-    tidy, broken = access.add_space("tidy"), access.add_space("team")
+    tidy = access.add_space("tidy")
+    broken = access.add_space("team")
     with open_memory(tidy.home) as shared:
         shared.write(Draft("we decided to deploy on fridays only", project="categories"))
     access.set_member("team", "ann", "member")
-    secret, own = access.add("ann", member="ann")[1], access.add("own")[1]
+    secret = access.add("ann", member="ann")[1]
+    own = access.add("own")[1]
     broken.home.rmdir()
     broken.home.write_text("no folder")
     with served(home) as daemon:
         url = address(daemon)
-        assert httpx2.post(url + "/s/team/mcp", json=LIST, headers=ACCEPT | bearer(secret)).status_code == 503
+        assert (
+            httpx2.post(url + "/s/team/mcp", json=LIST, headers=ACCEPT | bearer(secret)).status_code
+            == 503
+        )
         assert httpx2.post(url + "/mcp", json=LIST, headers=ACCEPT | bearer(own)).status_code == 200
         waited = {"[spaces]", "[tidy: memory.md]"}
         while waited:

@@ -13,15 +13,27 @@ from memoranda.serve.mcp import NoResource, agent_of, resource_result
 @pytest.mark.parametrize(
     ("client", "agent"),
     [
-        ("claude-code", "claude"), ("claude-ai", "claude"), ("Claude-Desktop", "claude"),
-        ("Visual Studio Code", "copilot"), ("cursor-vscode", "cursor"), ("codex-mcp-client", "codex"), ("Zed", "zed"),
-        ("My  Own (Client)", "my-own-client-"), ("a.b_c-d 2", "a.b_c-d-2"), ("@scope/name", "scope-name"),
+        ("claude-code", "claude"),
+        ("claude-ai", "claude"),
+        ("Claude-Desktop", "claude"),
+        ("Visual Studio Code", "copilot"),
+        ("cursor-vscode", "cursor"),
+        ("codex-mcp-client", "codex"),
+        ("Zed", "zed"),
+        ("My  Own (Client)", "my-own-client-"),
+        ("a.b_c-d 2", "a.b_c-d-2"),
+        ("@scope/name", "scope-name"),
         ("..hidden", "hidden"),
         *((name, "unknown") for name in ("", "   ", "记忆", "---", "\ud800")),
-        *((name, f"{name.lower()}-client") for name in ("owner", "Owner", "manual", "import", "web", "FILE")),
+        *(
+            (name, f"{name.lower()}-client")
+            for name in ("owner", "Owner", "manual", "import", "web", "FILE")
+        ),
     ],
-)  # fmt: skip
-def test_a_client_is_its_agent_or_its_own_name_in_the_form_of_a_scope_and_nobody_else(client, agent):
+)
+def test_a_client_is_its_agent_or_its_own_name_in_the_form_of_a_scope_and_nobody_else(
+    client, agent
+):
     assert agent_of(client) == agent
 
 
@@ -33,7 +45,9 @@ def test_the_owners_table_goes_before_ours_and_knows_names_in_any_case():
     assert agent_of("cursor-vscode", table) == "cursor"
 
 
-@pytest.mark.parametrize("client", ["x" * 5000, "a\nb", "Ünïcode é", "100%", "A" + "-" * 50, "a\x00b"])
+@pytest.mark.parametrize(
+    "client", ["x" * 5000, "a\nb", "Ünïcode é", "100%", "A" + "-" * 50, "a\x00b"]
+)
 def test_every_agent_can_stand_in_a_scope(client):
     assert re.fullmatch(r"[a-z0-9][a-z0-9._-]*", agent_of(client))
 
@@ -45,7 +59,9 @@ def test_the_star_of_the_owners_table_stands_for_every_client_not_in_it():
 
 
 def template(uri="memory://{project}/{+path}", complete=None):
-    return Template(uri, "note", "A note.", "text/markdown", lambda memory, variables: repr(variables), complete)
+    return Template(
+        uri, "note", "A note.", "text/markdown", lambda memory, variables: repr(variables), complete
+    )
 
 
 def read(uri, *templates):
@@ -78,4 +94,7 @@ def test_the_characters_of_a_template_stand_for_themselves():
 
 
 def test_of_two_templates_the_first_that_fits_reads():
-    assert read("memory://graph/x", template("memory://graph/{entity}"), template()) == "{'entity': 'x'}"
+    assert (
+        read("memory://graph/x", template("memory://graph/{entity}"), template())
+        == "{'entity': 'x'}"
+    )

@@ -17,14 +17,20 @@ def test_the_official_client_finds_everything(mode):
     info = Implementation(name="Claude-Code", version="1")
 
     async def conversation():
-        async with Client(forked_stdio(MINI), mode=mode, client_info=info, read_timeout_seconds=SECONDS) as client:
+        async with Client(
+            forked_stdio(MINI), mode=mode, client_info=info, read_timeout_seconds=SECONDS
+        ) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert tools["append"].title == "Append"
             assert tools["append"].annotations.destructive_hint is True
             assert tools["odd"].input_schema["properties"]["when"]["default"] is None
 
             done = await client.call_tool("append", {"text": "first"})
-            assert (done.is_error, done.structured_content, done.content[0].text) == (False, {"line": 1}, "line 1")
+            assert (done.is_error, done.structured_content, done.content[0].text) == (
+                False,
+                {"line": 1},
+                "line 1",
+            )
             wrong = await client.call_tool("append", {"text": 5})
             assert wrong.is_error
             assert wrong.structured_content["error"] == wrong.content[0].text
@@ -37,7 +43,9 @@ def test_the_official_client_finds_everything(mode):
             assert greeting.messages[0].content.text == "Greet Bo plainly."
             assert (await client.list_resources()).resources == []
             templates = (await client.list_resource_templates()).resource_templates
-            assert [template.uri_template for template in templates] == ["memory://{project}/{+path}"]
+            assert [template.uri_template for template in templates] == [
+                "memory://{project}/{+path}"
+            ]
             note = await client.read_resource("memory://notes/记忆")
             assert note.contents[0].text == "notes|记忆"
             with pytest.raises(MCPError, match="Note not found in nowhere"):
@@ -46,7 +54,9 @@ def test_the_official_client_finds_everything(mode):
             reference = ResourceTemplateReference(uri="memory://{project}/{+path}")
             offered = await client.complete(reference, {"name": "project", "value": "m"})
             assert offered.completion.values == ["memories"]
-            offered = await client.complete(PromptReference(name="greet"), {"name": "name", "value": "m"})
+            offered = await client.complete(
+                PromptReference(name="greet"), {"name": "name", "value": "m"}
+            )
             assert offered.completion.values == []
             assert client.instructions == "Remember 记忆 things." or mode == "2026-07-28"
 
@@ -59,7 +69,9 @@ def test_the_official_client_starts_a_server_and_ends_it_without_killing_it(tmp_
 
     async def conversation():
         with open(said, "w") as errors:
-            async with Client(stdio_client(parameters, errlog=errors), read_timeout_seconds=SECONDS) as client:
+            async with Client(
+                stdio_client(parameters, errlog=errors), read_timeout_seconds=SECONDS
+            ) as client:
                 await client.call_tool("append", {"text": "x"})
 
     asyncio.run(asyncio.wait_for(conversation(), SECONDS))

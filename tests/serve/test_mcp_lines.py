@@ -8,8 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
-INVALID_PARAMS, INTERNAL_ERROR, RESOURCE_NOT_FOUND = -32602, -32603, -32602
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+RESOURCE_NOT_FOUND = -32602
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
@@ -19,10 +23,17 @@ def test_each_revision_with_a_handshake_is_spoken(start, version):
     assert answer["protocolVersion"] == version
     assert answer["serverInfo"] == {"name": "memoranda", "version": "1.2.3"}
     assert answer["instructions"] == "Remember 记忆 things."
-    assert set(answer["capabilities"]) - {"experimental"} == {"tools", "prompts", "resources", "completions"}
+    assert set(answer["capabilities"]) - {"experimental"} == {
+        "tools",
+        "prompts",
+        "resources",
+        "completions",
+    }
     assert server.call("append", {"text": "x"}) == {
-        "content": [{"type": "text", "text": "line 1"}], "isError": False, "structuredContent": {"line": 1},
-    }  # fmt: skip
+        "content": [{"type": "text", "text": "line 1"}],
+        "isError": False,
+        "structuredContent": {"line": 1},
+    }
     assert server.close() == 0
 
 
@@ -31,13 +42,26 @@ def test_the_revision_without_a_handshake_is_spoken(start):
     found = server.modern("server/discover")["result"]
     assert found["supportedVersions"] == ["2026-07-28"]
     assert found["instructions"] == "Remember 记忆 things."
-    assert [tool["name"] for tool in server.modern("tools/list")["result"]["tools"]][:2] == ["append", "odd"]
+    assert [tool["name"] for tool in server.modern("tools/list")["result"]["tools"]][:2] == [
+        "append",
+        "odd",
+    ]
     result = server.modern("tools/call", name="append", arguments={"text": "x"})["result"]
-    assert (result["isError"], result["structuredContent"], result["resultType"]) == (False, {"line": 1}, "complete")
-    assert server.modern("tools/call", name="own", arguments=[1])["result"]["content"][0]["text"] == "[1]"
+    assert (result["isError"], result["structuredContent"], result["resultType"]) == (
+        False,
+        {"line": 1},
+        "complete",
+    )
+    assert (
+        server.modern("tools/call", name="own", arguments=[1])["result"]["content"][0]["text"]
+        == "[1]"
+    )
     assert server.modern("prompts/list")["result"]["prompts"][0]["name"] == "greet"
     assert server.modern("resources/list")["result"]["resources"] == []
-    assert server.modern("resources/templates/list")["result"]["resourceTemplates"][0]["name"] == "note"
+    assert (
+        server.modern("resources/templates/list")["result"]["resourceTemplates"][0]["name"]
+        == "note"
+    )
     read = server.modern("resources/read", uri="memory://notes/a")["result"]
     assert read["contents"][0]["text"] == "notes|a"
     missing = server.modern("resources/read", uri="memory://nowhere/a")["error"]
@@ -56,14 +80,23 @@ def test_a_client_that_gave_up_its_probe_may_begin_with_a_handshake(start):
 def test_without_a_handshake_each_request_has_the_identity_it_brings(start):
     server = start()
     who = [
-        server.modern("tools/call", client, name="who", arguments={})["result"]["content"][0]["text"]
+        server.modern("tools/call", client, name="who", arguments={})["result"]["content"][0][
+            "text"
+        ]
         for client in ("Claude-Code", "Some Thing", None, "Claude-Code")
     ]
-    assert who == ["claude through mcp", "some-thing through mcp", "unknown through mcp", "claude through mcp"]
+    assert who == [
+        "claude through mcp",
+        "some-thing through mcp",
+        "unknown through mcp",
+        "claude through mcp",
+    ]
 
 
 @pytest.mark.parametrize(("given", "agent"), [((), "robot"), (("--agent", "given"), "given")])
-def test_the_agent_is_the_one_given_at_the_start_else_of_the_name_in_the_handshake(start, given, agent):
+def test_the_agent_is_the_one_given_at_the_start_else_of_the_name_in_the_handshake(
+    start, given, agent
+):
     server = start(*given)
     server.handshake(client="House Robot")
     assert server.text("who") == f"{agent} through mcp"
@@ -103,10 +136,15 @@ def test_bad_arguments_are_answered_by_the_tool(mini):
     assert wrong["structuredContent"]["error"] == wrong["content"][0]["text"]
     assert "`text` must be a text" in wrong["content"][0]["text"]
     assert "`text` is required" in mini.call("odd", {})["content"][0]["text"]
-    assert "Unknown parameter `else`" in mini.call("odd", {"text": "x", "else": 1})["content"][0]["text"]
+    assert (
+        "Unknown parameter `else`"
+        in mini.call("odd", {"text": "x", "else": 1})["content"][0]["text"]
+    )
     assert mini.call("refuse")["structuredContent"] == {
-        "error": "Parameter `text` is not to my liking.", "is_error": True, "code": "invalid",
-    }  # fmt: skip
+        "error": "Parameter `text` is not to my liking.",
+        "is_error": True,
+        "code": "invalid",
+    }
 
 
 @pytest.mark.parametrize("arguments", [[], [1], "text", 5, 0.5, True, False])
@@ -145,8 +183,12 @@ def test_an_unknown_request_is_refused(mini, method):
 
 
 def test_a_prompt_gets_its_own_arguments_and_no_blank_ones(mini):
-    result = mini.ask("prompts/get", {"name": "greet", "arguments": {"name": "Ada", "tone": "  ", "c": "3"}})["result"]
-    assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "Greet Ada plainly."}}]
+    result = mini.ask(
+        "prompts/get", {"name": "greet", "arguments": {"name": "Ada", "tone": "  ", "c": "3"}}
+    )["result"]
+    assert result["messages"] == [
+        {"role": "user", "content": {"type": "text", "text": "Greet Ada plainly."}}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +205,9 @@ def test_a_prompt_that_cannot_be_rendered_is_refused_in_words(mini, params, word
     assert words in error["message"]
 
 
-@pytest.mark.parametrize("uri", ["memory://nowhere/a", "memory://notes", "file:///etc/hosts", "nonsense", ""])
+@pytest.mark.parametrize(
+    "uri", ["memory://nowhere/a", "memory://notes", "file:///etc/hosts", "nonsense", ""]
+)
 def test_a_resource_that_is_not_there_is_said_with_the_protocols_code(mini, uri):
     error = mini.ask("resources/read", {"uri": uri})["error"]
     assert (error["code"], error["data"]) == (RESOURCE_NOT_FOUND, {"uri": uri})
@@ -178,17 +222,32 @@ def test_a_resource_address_that_leads_out_is_a_wrong_parameter(mini):
 def test_the_variables_of_the_template_are_completed(mini):
     def complete(name, value, **more):
         ref = {"type": "ref/resource", "uri": "memory://{project}/{+path}"}
-        return mini.ask("completion/complete", {"ref": ref, "argument": {"name": name, "value": value}, **more})
+        return mini.ask(
+            "completion/complete", {"ref": ref, "argument": {"name": name, "value": value}, **more}
+        )
 
-    assert complete("project", "n")["result"]["completion"] == {"values": ["notes"], "total": 1, "hasMore": False}
-    paths = complete("path", "x", context={"arguments": {"project": "notes"}})["result"]["completion"]
-    assert (paths["values"][0], len(paths["values"]), paths["total"], paths["hasMore"]) == ("notes/x0", 100, 150, True)
+    assert complete("project", "n")["result"]["completion"] == {
+        "values": ["notes"],
+        "total": 1,
+        "hasMore": False,
+    }
+    paths = complete("path", "x", context={"arguments": {"project": "notes"}})["result"][
+        "completion"
+    ]
+    assert (paths["values"][0], len(paths["values"]), paths["total"], paths["hasMore"]) == (
+        "notes/x0",
+        100,
+        150,
+        True,
+    )
     assert complete("nothing", "")["error"]["code"] == INVALID_PARAMS
 
 
 def test_a_prompts_arguments_complete_to_nothing_and_unknown_references_are_refused(mini):
     def complete(**ref):
-        return mini.ask("completion/complete", {"ref": ref, "argument": {"name": "name", "value": ""}})
+        return mini.ask(
+            "completion/complete", {"ref": ref, "argument": {"name": "name", "value": ""}}
+        )
 
     assert complete(type="ref/prompt", name="greet")["result"]["completion"]["values"] == []
     assert complete(type="ref/prompt", name="nothing")["error"]["code"] == INVALID_PARAMS
@@ -219,11 +278,17 @@ def test_a_prompts_arguments_complete_to_nothing_and_unknown_references_are_refu
         (b'{"jsonrpc": "2.0", "id": 99, "method": {}}', 99, INVALID_REQUEST),
         (b'{"jsonrpc": "2.0", "id": 99, "method": "ping", "params": []}', 99, INVALID_PARAMS),
         (b'{"jsonrpc": "2.0", "id": 99, "method": "ping", "params": "x"}', 99, INVALID_PARAMS),
-        (b'{"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": {"name": 5}}', 99, INVALID_PARAMS),
+        (
+            b'{"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": {"name": 5}}',
+            99,
+            INVALID_PARAMS,
+        ),
         (b'{"jsonrpc": "2.0", "id": 99, "method": "tools/call"}', 99, INVALID_PARAMS),
     ],
 )
-def test_a_wrong_line_is_refused_under_its_id_if_it_has_one_and_the_connection_lives(mini, line, id, code):
+def test_a_wrong_line_is_refused_under_its_id_if_it_has_one_and_the_connection_lives(
+    mini, line, id, code
+):
     mini.write(line + b"\n")
     answer = mini.receive()
     assert (answer["id"], answer["error"]["code"]) == (id, code)
@@ -233,13 +298,20 @@ def test_a_wrong_line_is_refused_under_its_id_if_it_has_one_and_the_connection_l
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        *((value, "`text` must be a text") for value in (b"1" * 5000, b"-" + b"9" * 5000, b"[" * 500 + b"]" * 500)),
-        *((text, "`text` must be valid Unicode") for text in (
-            rb'"a\ud800b"', rb'"\udfff"', b'"a\xffb"', b'"\xed\xa0\x80"')),
+        *(
+            (value, "`text` must be a text")
+            for value in (b"1" * 5000, b"-" + b"9" * 5000, b"[" * 500 + b"]" * 500)
+        ),
+        *(
+            (text, "`text` must be valid Unicode")
+            for text in (rb'"a\ud800b"', rb'"\udfff"', b'"a\xffb"', b'"\xed\xa0\x80"')
+        ),
     ],
     ids=["long", "less", "deep", "high", "low", "byte", "encoded"],
-)  # fmt: skip
-def test_a_value_beyond_all_bounds_or_no_unicode_is_refused_by_the_tool_under_its_name(mini, value, words):
+)
+def test_a_value_beyond_all_bounds_or_no_unicode_is_refused_by_the_tool_under_its_name(
+    mini, value, words
+):
     before = mini.text("all")
     call = b'{"jsonrpc": "2.0", "id": 98, "method": "tools/call", "params": '
     mini.write(call + b'{"name": "append", "arguments": {"text": ' + value + b"}}}\n")
@@ -318,7 +390,9 @@ def test_a_hundred_calls_without_a_handshake_take_effect_in_the_order_sent(start
         params = {"name": "append", "arguments": {"text": str(n)}, "_meta": server.envelope("test")}
         ids.append(server.send("tools/call", params))
     assert [server.receive()["id"] for _ in ids] == ids
-    everything = server.modern("tools/call", name="all", arguments={})["result"]["content"][0]["text"]
+    everything = server.modern("tools/call", name="all", arguments={})["result"]["content"][0][
+        "text"
+    ]
     assert everything.split("\n") == [str(n) for n in range(100)]
 
 
@@ -358,5 +432,8 @@ def test_a_memory_that_cannot_be_opened_is_said_by_each_call(start):
         assert result["isError"]
         assert result["content"][0]["text"] == "load config: the file is not readable"
     error = server.ask("resources/read", {"uri": "memory://notes/a"})["error"]
-    assert (error["code"], error["message"]) == (INTERNAL_ERROR, "load config: the file is not readable")
+    assert (error["code"], error["message"]) == (
+        INTERNAL_ERROR,
+        "load config: the file is not readable",
+    )
     assert server.close() == 0

@@ -9,13 +9,23 @@ import pytest
 
 @pytest.mark.promise("trust-provenance")
 def test_a_note_says_which_client_and_tool_wrote_it(connect):
-    server = connect(name="owner")  # what it calls itself makes it nobody else
+    # What it calls itself makes it nobody else
+    server = connect(name="owner")
     note = {"title": "N", "content": "---\nwho: owner\n---\nx"}
     assert server.call("write_note", note)["isError"] is False
-    assert server.call("memory", {"command": "create", "path": "/memories/m.md", "file_text": "y"})["isError"] is False
+    assert (
+        server.call("memory", {"command": "create", "path": "/memories/m.md", "file_text": "y"})[
+            "isError"
+        ]
+        is False
+    )
     for name, tool in (("N", "write_note"), ("memories/m", "memory")):
         found = server.call("read_note", {"identifier": name})["structuredContent"]["provenance"]
-        assert (found["who"], found["trust"], found["tool"]) == ("agent:owner-client", "agent", tool)
+        assert (found["who"], found["trust"], found["tool"]) == (
+            "agent:owner-client",
+            "agent",
+            tool,
+        )
         assert found["client"].startswith("owner ")
         assert len(found["session"]) == 8
     hits = server.call("search_notes", {"query": "client:owner"})["structuredContent"]["results"]

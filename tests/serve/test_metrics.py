@@ -14,12 +14,16 @@ pytestmark = pytest.mark.anyio
 
 def values(text: str) -> dict[str, float]:
     """The samples of a page in the text form of Prometheus; every line of it must be well formed."""
-    found, types = {}, {}
+    found = {}
+    types = {}
     for line in text.splitlines():
-        if described := re.fullmatch(r"# (HELP|TYPE) (memoranda_[a-z_]+) (.+)", line):
+        described = re.fullmatch(r"# (HELP|TYPE) (memoranda_[a-z_]+) (.+)", line)
+        if described:
             types[described[2]] = described[3]
             continue
-        sample = re.fullmatch(r'(memoranda_[a-z_]+)((?:\{(?:[a-z]+="[^"\\]*",?)+\})?) ([0-9.e+-]+|\+Inf)', line)
+        sample = re.fullmatch(
+            r'(memoranda_[a-z_]+)((?:\{(?:[a-z]+="[^"\\]*",?)+\})?) ([0-9.e+-]+|\+Inf)', line
+        )
         assert sample, line
         assert re.sub(r"_(bucket|sum|count)$", "", sample[1]) in types or sample[1] in types, line
         assert sample[1] + sample[2] not in found, line
@@ -29,9 +33,12 @@ def values(text: str) -> dict[str, float]:
 
 async def test_calls_are_counted_by_tool_and_outcome_with_their_time(web, client):
     token, scraper = web.token(), web.token("prometheus", scope="read")
-    for name, arguments in [("write_note", {"title": "Tea", "content": "x", "directory": ""}),
-                            ("read_note", {"identifier": "tea"}), ("read_note", {"identifier": "none"}),
-                            ("no_such_tool", {})]:  # fmt: skip
+    for name, arguments in [
+        ("write_note", {"title": "Tea", "content": "x", "directory": ""}),
+        ("read_note", {"identifier": "tea"}),
+        ("read_note", {"identifier": "none"}),
+        ("no_such_tool", {}),
+    ]:
         await tool(client, token, name, **arguments)
     await client.post("/mcp", json=LIST, headers=ACCEPT)
     answer = await client.get("/metrics", headers=bearer(scraper))
@@ -43,11 +50,19 @@ async def test_calls_are_counted_by_tool_and_outcome_with_their_time(web, client
     assert not any("no_such_tool" in name for name in found)
     assert found['memoranda_call_seconds_count{tool="read_note"}'] == 2
     assert found['memoranda_call_seconds_bucket{tool="read_note",le="+Inf"}'] == 2
-    groups = [value for name, value in found.items() if name.startswith('memoranda_call_seconds_bucket{tool="read')]
+    groups = [
+        value
+        for name, value in found.items()
+        if name.startswith('memoranda_call_seconds_bucket{tool="read')
+    ]
     assert groups == sorted(groups)
     assert found['memoranda_call_seconds_sum{tool="read_note"}'] > 0
     assert found['memoranda_requests_total{status="401"}'] == 1
-    assert (found["memoranda_notes"], found["memoranda_ready"], found["memoranda_index_lag_changes"]) == (1, 1, 0)
+    assert (
+        found["memoranda_notes"],
+        found["memoranda_ready"],
+        found["memoranda_index_lag_changes"],
+    ) == (1, 1, 0)
     assert "memoranda_lock_waits_total" in found
 
 
@@ -55,9 +70,12 @@ async def test_only_the_owners_tokens_for_everything_see_the_numbers(web, client
     web.access.add_space("team")
     web.access.set_member("team", "ann", "owner")
     kinds = {
-        None: 401, web.token("few", projects=("notes",)): 404, web.token("ann", member="ann", scope="admin"): 404,
-        web.token("reads", scope="read"): 200, web.token("admin", scope="admin"): 200,
-    }  # fmt: skip
+        None: 401,
+        web.token("few", projects=("notes",)): 404,
+        web.token("ann", member="ann", scope="admin"): 404,
+        web.token("reads", scope="read"): 200,
+        web.token("admin", scope="admin"): 200,
+    }
     for token, status in kinds.items():
         answer = await client.get("/metrics", headers=bearer(token) if token else {})
         assert answer.status_code == status, token
@@ -73,7 +91,9 @@ async def test_nothing_of_what_was_said_is_among_the_numbers(web, client):
     assert not any(word in text for word in ("Payroll", "hunter2", "secret-name", "laptop", token))
 
 
-async def test_a_server_whose_memory_cannot_be_read_lives_and_is_not_ready(web, client, monkeypatch):
+async def test_a_server_whose_memory_cannot_be_read_lives_and_is_not_ready(
+    web, client, monkeypatch
+):
     def broken(self):
         raise StorageError("index.db", "the disk reported an input/output error")
 
@@ -97,7 +117,8 @@ async def test_a_server_that_is_behind_says_by_how_much_and_takes_no_calls_from_
 
 
 async def test_who_asks_often_does_not_ask_the_memory_each_time(web, monkeypatch, client):
-    asked, lag = [], type(web.memory).lag
+    asked = []
+    lag = type(web.memory).lag
     monkeypatch.setattr(type(web.memory), "lag", lambda self: asked.append(1) or lag(self))
     monkeypatch.setattr("memoranda.serve.middleware._LOOK_AFTER", 1e9)
     for _ in range(20):

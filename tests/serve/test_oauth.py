@@ -26,7 +26,9 @@ pytestmark = pytest.mark.anyio
 BACK = "https://claude.ai/api/mcp/auth_callback"
 DOCUMENT = "https://client.example/oauth.json"
 VERIFIER = "v" * 64
-CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
+CHALLENGE = (
+    base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
+)
 
 
 @pytest.fixture
@@ -60,16 +62,27 @@ def document(**more):
 
 async def registered(client, **more):
     """The id of a public client that registered itself."""
-    body = {"redirect_uris": [BACK], "client_name": "Web", "token_endpoint_auth_method": "none"} | more
+    body = {
+        "redirect_uris": [BACK],
+        "client_name": "Web",
+        "token_endpoint_auth_method": "none",
+    } | more
     return (await client.post("/register", json=body)).json()["client_id"]
 
 
 async def asked(client, id, **more):
     """The answer to a request for authorization."""
     params = {
-        "client_id": id, "redirect_uri": BACK, "response_type": "code", "code_challenge": CHALLENGE,
-        "code_challenge_method": "S256", "state": "s1", "resource": FAR + "/mcp", "scope": "write", **more,
-    }  # fmt: skip
+        "client_id": id,
+        "redirect_uri": BACK,
+        "response_type": "code",
+        "code_challenge": CHALLENGE,
+        "code_challenge_method": "S256",
+        "state": "s1",
+        "resource": FAR + "/mcp",
+        "scope": "write",
+        **more,
+    }
     params = {key: value for key, value in params.items() if value is not None}
     return await client.get("/authorize", params=params, follow_redirects=False)
 
@@ -82,7 +95,9 @@ async def answered(client, location, secret, answer="allow"):
 
 
 def query(answer):
-    return {key: value[0] for key, value in parse_qs(urlsplit(answer.headers["location"]).query).items()}
+    return {
+        key: value[0] for key, value in parse_qs(urlsplit(answer.headers["location"]).query).items()
+    }
 
 
 async def code_for(client, id, secret, **more):
@@ -92,7 +107,12 @@ async def code_for(client, id, secret, **more):
 
 async def exchanged(client, id, **more):
     """The answer of the token endpoint."""
-    form = {"grant_type": "authorization_code", "client_id": id, "redirect_uri": BACK, "code_verifier": VERIFIER}
+    form = {
+        "grant_type": "authorization_code",
+        "client_id": id,
+        "redirect_uri": BACK,
+        "code_verifier": VERIFIER,
+    }
     return await client.post("/token", data=form | more)
 
 
@@ -110,7 +130,8 @@ async def status(client, secret, path="/mcp"):
 async def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web, how, client):
     secret = web.token(scope="write", agent="claude")
     web.documents[DOCUMENT] = document()
-    storage, seen = Storage(), {}
+    storage = Storage()
+    seen = {}
 
     async def browser(url):
         redirect = await client.get(url, follow_redirects=False)
@@ -138,10 +159,14 @@ async def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web,
 
 
 @pytest.mark.promise("oauth-client")
-async def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_ends_with_it(web, client):
+async def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_ends_with_it(
+    web, client
+):
     secret = web.token(scope="read", projects=["notes"])
     id = await registered(client)
-    got = (await exchanged(client, id, code=await code_for(client, id, secret, scope="admin"))).json()
+    got = (
+        await exchanged(client, id, code=await code_for(client, id, secret, scope="admin"))
+    ).json()
     assert (got["scope"], got["expires_in"]) == ("read", 3600)
     assert "read_note" in await tools(client, got["access_token"])
     assert "write_note" not in await tools(client, got["access_token"])
@@ -161,7 +186,8 @@ async def test_what_a_client_gets_is_bounded_by_the_token_that_let_it_in_and_end
 @pytest.mark.promise("oauth-rotation")
 async def test_a_refresh_token_that_comes_twice_ends_all_it_led_to(web, client):
     secret = web.token()
-    id, other = await registered(client), await registered(client)
+    id = await registered(client)
+    other = await registered(client)
     first = (await exchanged(client, id, code=await code_for(client, id, secret))).json()
     assert (await renewed(client, other, first["refresh_token"])).json()["error"] == "invalid_grant"
     second = (await renewed(client, id, first["refresh_token"])).json()
@@ -174,15 +200,22 @@ async def test_a_refresh_token_that_comes_twice_ends_all_it_led_to(web, client):
 
 async def test_a_code_works_once_for_its_client_its_verifier_and_a_minute(web, monkeypatch, client):
     secret = web.token()
-    id, other = await registered(client), await registered(client)
+    id = await registered(client)
+    other = await registered(client)
     code = await code_for(client, id, secret)
-    for wrong in ({"code_verifier": "w" * 64}, {"redirect_uri": BACK + "/x"}, {"client_id": other}, {"code": "x"}):
+    for wrong in (
+        {"code_verifier": "w" * 64},
+        {"redirect_uri": BACK + "/x"},
+        {"client_id": other},
+        {"code": "x"},
+    ):
         answer = await exchanged(client, id, **{"code": code} | wrong)
         assert answer.status_code == 400, wrong
     got = (await exchanged(client, id, code=code)).json()
     assert await status(client, got["access_token"]) == 200
     assert (await exchanged(client, id, code=code)).status_code == 400
-    assert await status(client, got["access_token"]) == 401  # somebody else has the code too
+    # Somebody else has the code too
+    assert await status(client, got["access_token"]) == 401
     code = await code_for(client, id, secret)
     import time
 
@@ -194,7 +227,8 @@ async def test_a_code_works_once_for_its_client_its_verifier_and_a_minute(web, m
 async def test_who_shows_no_valid_token_lets_nobody_in(web, client):
     web.access.add_space("team")
     web.access.set_member("team", "ann", "member")
-    ann, own = web.token("ann", member="ann"), web.token()
+    ann = web.token("ann", member="ann")
+    own = web.token()
     id = await registered(client)
     location = (await asked(client, id)).headers["location"]
     for secret in ("", "cpl_wrong", ann):
@@ -204,7 +238,9 @@ async def test_who_shows_no_valid_token_lets_nobody_in(web, client):
     assert refused == {"error": "access_denied", "state": "s1", "iss": FAR}
     assert (await answered(client, location, own)).status_code == 400
     location = (await asked(client, id)).headers["location"]
-    assert [(await answered(client, location, "x")).status_code for _ in range(6)] == [403] * 4 + [400] * 2
+    assert [(await answered(client, location, "x")).status_code for _ in range(6)] == [403] * 4 + [
+        400
+    ] * 2
     team = FAR + "/s/team/mcp"
     location = (await asked(client, id, resource=team)).headers["location"]
     assert (await answered(client, location, own)).status_code == 403
@@ -212,7 +248,9 @@ async def test_who_shows_no_valid_token_lets_nobody_in(web, client):
     got = (await exchanged(client, id, code=code)).json()
     assert await status(client, got["access_token"], "/s/team/mcp") == 200
     again = await asked(client, id, resource=team)
-    assert (await answered(client, again.headers["location"], got["access_token"])).status_code == 403
+    assert (
+        await answered(client, again.headers["location"], got["access_token"])
+    ).status_code == 403
     page = await client.post("/consent", data={}, headers={"origin": "https://evil.example"})
     assert page.status_code == 403
 
@@ -222,14 +260,25 @@ async def test_wrong_requests_are_refused_and_errors_say_who_sends_them(client):
     for wrong in ({"client_id": "nobody"}, {"redirect_uri": "https://evil.example/"}):
         assert (await asked(client, id, **wrong)).status_code == 400
     for error, wrong in (
-        ("invalid_request", {"code_challenge": None}), ("unsupported_response_type", {"response_type": "token"}),
-        ("invalid_request", {"code_challenge_method": "plain"}), ("invalid_scope", {"scope": "root"}),
+        ("invalid_request", {"code_challenge": None}),
+        ("unsupported_response_type", {"response_type": "token"}),
+        ("invalid_request", {"code_challenge_method": "plain"}),
+        ("invalid_scope", {"scope": "root"}),
         ("invalid_target", {"resource": "https://evil.example/mcp"}),
-    ):  # fmt: skip
+    ):
         answer = await asked(client, id, **wrong)
         assert answer.status_code == 302
-        assert (query(answer)["error"], query(answer)["iss"], query(answer)["state"]) == (error, FAR, "s1"), wrong
-    for address in ("http://evil.example/", "javascript:alert(1)", "data:text/html,x", "https://a.example/#x"):
+        assert (query(answer)["error"], query(answer)["iss"], query(answer)["state"]) == (
+            error,
+            FAR,
+            "s1",
+        ), wrong
+    for address in (
+        "http://evil.example/",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "https://a.example/#x",
+    ):
         refused = await client.post("/register", json={"redirect_uris": [address]})
         assert refused.status_code == 400, address
     assert (await client.post("/register", content="{")).status_code == 400
@@ -253,8 +302,13 @@ async def test_what_the_server_is_is_told_to_every_page(client):
     assert told["client_id_metadata_document_supported"] is True
     assert told["authorization_response_iss_parameter_supported"] is True
     for path in ("/mcp", "", "/s/team/mcp"):
-        found = (await client.get("/.well-known/oauth-protected-resource" + path, headers=any_page)).json()
-        assert (found["resource"], found["authorization_servers"]) == (FAR + (path or "/mcp"), [FAR])
+        found = (
+            await client.get("/.well-known/oauth-protected-resource" + path, headers=any_page)
+        ).json()
+        assert (found["resource"], found["authorization_servers"]) == (
+            FAR + (path or "/mcp"),
+            [FAR],
+        )
     assert (await client.get("/.well-known/oauth-protected-resource/x")).status_code == 404
     challenge = (await client.post("/mcp", json=LIST, headers=ACCEPT)).headers["www-authenticate"]
     assert f'resource_metadata="{FAR}/.well-known/oauth-protected-resource/mcp"' in challenge
@@ -273,7 +327,8 @@ async def test_strangers_may_not_ask_without_end(web, client):
 
 async def test_clients_that_registered_and_got_nothing_are_forgotten_after_a_day(web, client):
     secret = web.token()
-    kept, forgotten = await registered(client), await registered(client)
+    kept = await registered(client)
+    forgotten = await registered(client)
     await exchanged(client, kept, code=await code_for(client, kept, secret))
     web.later(days=2)
     await registered(client)
@@ -281,8 +336,15 @@ async def test_clients_that_registered_and_got_nothing_are_forgotten_after_a_day
     assert (await asked(client, forgotten)).status_code == 400
 
 
-@pytest.mark.parametrize("wrong", [{"client_id": "https://other.example/x"}, {"redirect_uris": []},
-                                   {"redirect_uris": ["javascript:x"]}, {"redirect_uris": "x"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"client_id": "https://other.example/x"},
+        {"redirect_uris": []},
+        {"redirect_uris": ["javascript:x"]},
+        {"redirect_uris": "x"},
+    ],
+)
 async def test_a_document_that_is_not_the_clients_own_is_none(web, wrong, client):
     web.documents[DOCUMENT] = document(**wrong)
     assert (await asked(client, DOCUMENT)).status_code == 400
@@ -291,13 +353,24 @@ async def test_a_document_that_is_not_the_clients_own_is_none(web, wrong, client
 
 async def test_a_client_on_this_machine_may_answer_at_any_port(web, client):
     web.documents[DOCUMENT] = document(redirect_uris=["http://127.0.0.1/callback"])
-    assert (await asked(client, DOCUMENT, redirect_uri="http://127.0.0.1:51234/callback")).status_code == 302
-    assert (await asked(client, DOCUMENT, redirect_uri="http://127.0.0.1:51234/other")).status_code == 400
-    assert (await asked(client, DOCUMENT, redirect_uri="http://evil.example/callback")).status_code == 400
+    assert (
+        await asked(client, DOCUMENT, redirect_uri="http://127.0.0.1:51234/callback")
+    ).status_code == 302
+    assert (
+        await asked(client, DOCUMENT, redirect_uri="http://127.0.0.1:51234/other")
+    ).status_code == 400
+    assert (
+        await asked(client, DOCUMENT, redirect_uri="http://evil.example/callback")
+    ).status_code == 400
 
 
 def test_answers_go_to_https_this_machine_or_a_programs_own_scheme():
-    for good in (BACK, "http://localhost:3/x", "http://[::1]:3/x", "cursor://anysphere.cursor-retrieval/oauth"):
+    for good in (
+        BACK,
+        "http://localhost:3/x",
+        "http://[::1]:3/x",
+        "cursor://anysphere.cursor-retrieval/oauth",
+    ):
         assert may_redirect(good)
     for bad in (
         "http://a.example",
@@ -313,13 +386,34 @@ def test_answers_go_to_https_this_machine_or_a_programs_own_scheme():
 @pytest.mark.promise("oauth-documents")
 @pytest.mark.parametrize(
     "address",
-    ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1",
-     "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "64:ff9b::7f00:1",
-     "2002:7f00:1::", "ff02::1", "fe80::1%eth0"],
-)  # fmt: skip
+    [
+        "127.0.0.1",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "0.0.0.0",
+        "100.64.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::1",
+        "::",
+        "fe80::1",
+        "fc00::1",
+        "::ffff:127.0.0.1",
+        "::ffff:8.8.8.8",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "ff02::1",
+        "fe80::1%eth0",
+    ],
+)
 def test_documents_are_fetched_from_public_addresses_alone(monkeypatch, address):
     assert not is_public(address)
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    if ":" in address:
+        family = socket.AF_INET6
+    else:
+        family = socket.AF_INET
     names = [(socket.AF_INET, 1, 6, "", ("8.8.8.8", 443)), (family, 1, 6, "", (address, 443))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: names)
     monkeypatch.setattr(socket, "create_connection", lambda *_: pytest.fail("connected"))
@@ -331,16 +425,23 @@ def test_addresses_of_documents_are_https_with_a_path_and_no_more():
     assert is_public("8.8.8.8")
     assert is_public("2606:4700:4700::1111")
     for wrong in (
-        "http://a.example/x", "https://a.example", "https://a.example/", "https://u:p@a.example/x",
-        "https://a.example/x#y", "https://a.example:22/x", "https://a.example:x/y", "ftp://a.example/x",
-    ):  # fmt: skip
+        "http://a.example/x",
+        "https://a.example",
+        "https://a.example/",
+        "https://u:p@a.example/x",
+        "https://a.example/x#y",
+        "https://a.example:22/x",
+        "https://a.example:x/y",
+        "ftp://a.example/x",
+    ):
         with pytest.raises(NoDocument):
             fetch(wrong)
 
 
 class Reply:
     def __init__(self, status, data):
-        self.status, self._data = status, data
+        self.status = status
+        self._data = data
 
     def read(self, most):
         return self._data[:most]
@@ -348,9 +449,16 @@ class Reply:
 
 @pytest.mark.parametrize(
     ("status", "data", "why"),
-    [(301, b"{}", "status 301"), (404, b"{}", "status 404"), (200, b"x" * (LIMIT + 1), "larger"),
-     (200, b"{", "not JSON"), (200, b"[]", "no object"), (200, b"\xff", "not JSON"), (200, b"[" * 5000, "not JSON")],
-)  # fmt: skip
+    [
+        (301, b"{}", "status 301"),
+        (404, b"{}", "status 404"),
+        (200, b"x" * (LIMIT + 1), "larger"),
+        (200, b"{", "not JSON"),
+        (200, b"[]", "no object"),
+        (200, b"\xff", "not JSON"),
+        (200, b"[" * 5000, "not JSON"),
+    ],
+)
 def test_a_document_is_small_plain_json_that_is_not_redirected(monkeypatch, status, data, why):
     monkeypatch.setattr(client_documents, "public_address", lambda *_: "8.8.8.8")
     monkeypatch.setattr(client_documents._To, "request", lambda *_, **__: None)
@@ -400,10 +508,15 @@ async def test_each_step_may_be_answered_by_another_server_of_the_home(web, clie
         code = query(await answered(client, location, secret))["code"]
         assert (await answered(second, location, secret)).status_code == 400
         got = (await exchanged(second, id, code=code)).json()
-        assert await status(client, got["access_token"]) == await status(second, got["access_token"]) == 200
+        assert (
+            await status(client, got["access_token"])
+            == await status(second, got["access_token"])
+            == 200
+        )
         got = (await renewed(client, id, got["refresh_token"])).json()
         assert await status(second, got["access_token"]) == 200
-        assert (await exchanged(client, id, code=code)).status_code == 400  # it came twice: all it led to ends
+        # It came twice: all it led to ends
+        assert (await exchanged(client, id, code=code)).status_code == 400
         assert await status(second, got["access_token"]) == 401
     other.close()
 
@@ -420,15 +533,23 @@ async def test_what_waits_is_kept_without_its_secrets_and_only_for_minutes(web, 
     assert (await answered(client, location, secret)).status_code == 400
     await asked(client, id)
     assert {kind: len(rows) for kind, rows in web.access.rows()["oauth"].items()} == {
-        "asked": 1, "given": 0}  # fmt: skip
+        "asked": 1,
+        "given": 0,
+    }
 
 
 async def test_a_client_that_gives_its_access_back_has_none(web, client):
-    id, secret = await registered(client), web.token()
+    id = await registered(client)
+    secret = web.token()
     for kind in ("access_token", "refresh_token"):
         got = (await exchanged(client, id, code=await code_for(client, id, secret))).json()
         for token in ("cpa_unknown", got[kind]):
-            form = {"client_id": id, "client_secret": "", "token": token}  # which the SDK asks for, empty or not
+            # Which the SDK asks for, empty or not
+            form = {
+                "client_id": id,
+                "client_secret": "",
+                "token": token,
+            }
             assert (await client.post("/revoke", data=form)).status_code == 200
         assert await status(client, got["access_token"]) == 401
         assert (await renewed(client, id, got["refresh_token"])).json()["error"] == "invalid_grant"

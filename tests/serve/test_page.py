@@ -49,7 +49,11 @@ async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web,
     assert (await page.client.get("/page/change/99")).status_code == 404
     assert (await page.client.get("/page/change/x")).status_code == 400
     found = (await page.client.get("/api/change/1")).json()
-    assert (found["verb"], found["agent"], found["files"][0]["path"]) == ("write", "claude", "Tea.md")
+    assert (found["verb"], found["agent"], found["files"][0]["path"]) == (
+        "write",
+        "claude",
+        "Tea.md",
+    )
     assert "green" in found["files"][0]["after"]
     assert "Done" not in plain(await page.see("/page?done=<b>"))
     assert web.memory.read(note).tags == ()
@@ -58,7 +62,11 @@ async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web,
 
 @pytest.mark.promise("page-today")
 async def test_a_run_of_a_job_is_one_line_that_opens_and_is_taken_back_whole(web, page):
-    for text in ("Bob is a colleague of Ann", "I prefer dark mode in every editor", "We decided to use Postgres"):
+    for text in (
+        "Bob is a colleague of Ann",
+        "I prefer dark mode in every editor",
+        "We decided to use Postgres",
+    ):
         memory(web, text)
     web.later(minutes=1)
     dream.run(web.memory, 1)
@@ -66,7 +74,9 @@ async def test_a_run_of_a_job_is_one_line_that_opens_and_is_taken_back_whole(web
     assert re.search(r"<summary>(?:(?!</summary>).)*a run of 3 changes", shown, re.DOTALL)
     run = re.search(r'name="run" value="(\d+)"', shown)[1]
     await page.send("/page/undo", run=run)
-    assert f"taken back by #{web.memory.log(limit=1)[0].number}" not in await page.see("/page?before=4")
+    assert f"taken back by #{web.memory.log(limit=1)[0].number}" not in await page.see(
+        "/page?before=4"
+    )
     assert 'name="run"' not in await page.see("/page")
     assert {each.phase for each in web.memory.list()[0]} == {"inbox"}
 
@@ -75,7 +85,8 @@ async def test_a_run_of_a_job_is_one_line_that_opens_and_is_taken_back_whole(web
 async def test_every_change_stands_on_one_page_of_the_list(web, page):
     for number in range(120):
         web.memory.write(Draft("x", title=f"N{number}"))
-    seen, path = [], "/page"
+    seen = []
+    path = "/page"
     while path:
         shown = await page.see(path)
         seen += re.findall(r'<li id="c(\d+)"', shown)
@@ -86,9 +97,12 @@ async def test_every_change_stands_on_one_page_of_the_list(web, page):
 
 @pytest.mark.promise("page-note")
 async def test_a_note_shows_its_text_facts_and_links_both_ways(web, page):
-    web.memory.write(Draft("# Tea\n\n- [taste] bitter #hot\n- drunk_by [[Ann]]\n- [[Nobody]]\n", title="Tea"))
+    web.memory.write(
+        Draft("# Tea\n\n- [taste] bitter #hot\n- drunk_by [[Ann]]\n- [[Nobody]]\n", title="Tea")
+    )
     web.memory.write(Draft("Likes [[Tea|her tea]].", title="Ann"))
-    tea, ann = await page.see("/page/note/notes/Tea.md"), await page.see("/page/note/notes/Ann.md")
+    tea = await page.see("/page/note/notes/Tea.md")
+    ann = await page.see("/page/note/notes/Ann.md")
     assert "<h1>Tea</h1>" in tea
     assert '<a href="/page/note/notes/Ann.md">Ann</a>' in tea
     assert 'class="missing">Nobody</a>' in tea
@@ -101,9 +115,13 @@ async def test_a_note_shows_its_text_facts_and_links_both_ways(web, page):
 async def edited(page, at, text, checksum=None):
     """The answer to saving `text` in the form of a note, and the text the form had."""
     shown = await page.see(at + "?part=edit")
-    was = html.unescape(re.search(r"<textarea[^>]*>\n(.*?)</textarea>", shown, re.DOTALL)[1]).replace("\r\n", "\n")
+    was = html.unescape(
+        re.search(r"<textarea[^>]*>\n(.*?)</textarea>", shown, re.DOTALL)[1]
+    ).replace("\r\n", "\n")
     checksum = checksum or re.search(r'name="checksum" value="(\w+)"', shown)[1]
-    return await page.send(at, do="edit", checksum=checksum, text=text(was).replace("\n", "\r\n")), was
+    return await page.send(
+        at, do="edit", checksum=checksum, text=text(was).replace("\n", "\r\n")
+    ), was
 
 
 @pytest.mark.promise("page-note")
@@ -132,7 +150,8 @@ async def test_an_edit_keeps_every_byte_it_is_not_about_and_asks_when_the_note_c
 async def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web, page):
     bob = memory(web, "Bob is a colleague of Ann", category="inbox")
     note = web.memory.write(Draft("one\n", title="Plan"))
-    at, tea = note_url(bob.project, bob.path), note_url(note.project, note.path)
+    at = note_url(bob.project, bob.path)
+    tea = note_url(note.project, note.path)
 
     async def do(where, **form):
         answer = await page.send(where, **form)
@@ -149,7 +168,8 @@ async def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web, page):
     await do(here, do="unpin")
     there = await do(here, do="archive")
     assert there.startswith("/page/note/.archive/decisions/")
-    assert "Bring back" in await page.see(there)  # a look at it does not
+    # A look at it does not
+    assert "Bring back" in await page.see(there)
     assert await do(there, do="bring_back") == here
     await edited(page, tea, lambda text: text.replace("one", "two"))
     number = web.memory.log(limit=1)[0].number
@@ -178,7 +198,8 @@ def test_a_change_shows_both_texts_after_a_move_a_later_edit_and_counted_reads(w
         web.memory.read(kept.id)
     web.later(days=2)
     dream.run(web.memory, 1)
-    first, second = web.memory.revisions(1)[0], web.memory.revisions(2)[0]
+    first = web.memory.revisions(1)[0]
+    second = web.memory.revisions(2)[0]
     assert (first.before, "colleague\n" in first.after) == (None, True)
     assert second.before == first.after
     assert "of Ann" in second.after
@@ -186,8 +207,16 @@ def test_a_change_shows_both_texts_after_a_move_a_later_edit_and_counted_reads(w
 
 @pytest.mark.promise("page-inbox")
 async def test_the_inbox_asks_what_review_asks_and_does_what_is_answered(web, page):
-    one = memory(web, "The staging server of the house is called heron and stands in Bern", category="knowledge")
-    two = memory(web, "The staging server of our house is called heron and stands in Bern", category="knowledge")
+    one = memory(
+        web,
+        "The staging server of the house is called heron and stands in Bern",
+        category="knowledge",
+    )
+    two = memory(
+        web,
+        "The staging server of our house is called heron and stands in Bern",
+        category="knowledge",
+    )
     memory(web, "qwertz uiop", category="inbox")
     kinds = [each.kind for each in web.memory.review()]
     assert set(kinds) == {"merge", "category"}, kinds
@@ -200,9 +229,13 @@ async def test_the_inbox_asks_what_review_asks_and_does_what_is_answered(web, pa
     answer = await page.send("/page/inbox", key=merge["key"], choice="1")
     assert answer.headers["location"].startswith("/page/inbox?done=")
     assert (await page.send("/page/inbox", key=merge["key"], choice="1")).status_code == 404
-    await page.send("/page/undo", change=answer.headers["location"].partition("=")[2], back="/page/inbox")
+    await page.send(
+        "/page/undo", change=answer.headers["location"].partition("=")[2], back="/page/inbox"
+    )
     assert merge["key"] in html.unescape(await page.see("/page/inbox?cards=1"))
-    answer = await page.client.post("/api/review", json={"key": merge["key"], "choice": "n", "csrf": page.csrf})
+    answer = await page.client.post(
+        "/api/review", json={"key": merge["key"], "choice": "n", "csrf": page.csrf}
+    )
     assert answer.json()["item"]["key"] == merge["key"]
     assert merge["key"] not in html.unescape(await page.see("/page/inbox?cards=1"))
     form = next(each for each in shown.split("<form") if "<select" in each)
@@ -216,15 +249,23 @@ async def test_the_inbox_asks_what_review_asks_and_does_what_is_answered(web, pa
 async def test_every_word_of_the_page_has_its_chinese(page):
     said = re.compile(r"""\b_\((?:"([^"]+)"|'([^']+)')""")
     sources = [
-        each for folder in (PACKAGE, PACKAGE.joinpath("templates")) for each in folder.iterdir() if each.is_file()
+        each
+        for folder in (PACKAGE, PACKAGE.joinpath("templates"))
+        for each in folder.iterdir()
+        if each.is_file()
     ]
     used = {one or two for each in sources for one, two in said.findall(each.read_text("utf-8"))}
     assert len(used) > 50
     chinese = words("zh")
     assert used - chinese.keys() == set()
-    assert all(set(re.findall(r"{\w+}", key)) == set(re.findall(r"{\w+}", said)) for key, said in chinese.items())
+    assert all(
+        set(re.findall(r"{\w+}", key)) == set(re.findall(r"{\w+}", said))
+        for key, said in chinese.items()
+    )
     assert "发生了什么" in await page.see("/page", **{"accept-language": "zh-CN,zh;q=0.9,en;q=0.5"})
-    answer = await page.client.get("/page/language?to=zh", headers={"referer": "https://evil.example/page"})
+    answer = await page.client.get(
+        "/page/language?to=zh", headers={"referer": "https://evil.example/page"}
+    )
     assert answer.headers["location"] == "/page"
     assert "发生了什么" in await page.see("/page")
 
@@ -246,7 +287,15 @@ def test_a_difference_shows_the_lines_around_it_and_leaves_out_the_rest():
     other = [*lines]
     other[50] = "changed"
     rows = diff("\n".join(lines), "\n".join(other))
-    assert rows == [(" ", "line 48"), (" ", "line 49"), ("-", "line 50"), ("+", "changed"), (" ", "line 51"),
-                    (" ", "line 52")]  # fmt: skip
+    assert rows == [
+        (" ", "line 48"),
+        (" ", "line 49"),
+        ("-", "line 50"),
+        ("+", "changed"),
+        (" ", "line 51"),
+        (" ", "line 52"),
+    ]
     assert diff("a", "a") == []
-    assert len(diff("\n".join(map(str, range(9000))), "\n".join(map(str, range(5, 18000, 2))))) <= 401
+    assert (
+        len(diff("\n".join(map(str, range(9000))), "\n".join(map(str, range(5, 18000, 2))))) <= 401
+    )

@@ -1,4 +1,6 @@
-"""Who is let in to the page and to /api, and what a hostile note, name or request can do there (docs/page.md)."""
+"""Who is let in to the page and to /api, and what a hostile note, name or request can do there
+(docs/page.md).
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,25 @@ HOSTILE = """<script>alert(1)</script> <img src=x onerror=alert(2)> <svg onload=
 async def test_a_stranger_sees_nothing_and_changes_nothing(web, client):
     note = web.memory.write(Draft("secret tea", title="Tea"))
     here = note_url(note.project, note.path)
-    for path in ("/page", here, here + "?part=text", "/page/change/1", "/page/inbox", "/page/find?ref=tea",
-                 "/api/changes", "/api/note?ref=tea", "/api/change/1", "/api/review"):  # fmt: skip
+    for path in (
+        "/page",
+        here,
+        here + "?part=text",
+        "/page/change/1",
+        "/page/inbox",
+        "/page/find?ref=tea",
+        "/api/changes",
+        "/api/note?ref=tea",
+        "/api/change/1",
+        "/api/review",
+    ):
         answer = await client.get(path)
         assert (answer.status_code, "tea" in answer.text.lower()) == (401, False), path
     assert (await client.get("/page/live")).status_code == 204
     for path in (here, "/page/undo", "/page/inbox", "/page/leave", "/api/undo", "/api/note"):
-        assert (await client.post(path, data={"do": "delete", "change": "1"})).status_code == 401, path
+        assert (await client.post(path, data={"do": "delete", "change": "1"})).status_code == 401, (
+            path
+        )
     assert (await client.get("/page/static/page.css")).status_code == 200
     for name in ("../visit.py", "%2e%2e/visit.py", "..%2fvisit.py", "/etc/passwd"):
         assert (await client.get(f"/page/static/{name}")).status_code == 404, name
@@ -48,7 +62,8 @@ async def test_a_stranger_sees_nothing_and_changes_nothing(web, client):
 async def test_a_code_is_good_once_and_for_minutes_and_a_cookie_for_days(web, client):
     visitor = Browser(web, client)
     code = visitor.code()
-    assert (await client.head("/page/enter", params={"code": code})).status_code == 401  # a look ahead uses none up
+    # A look ahead uses none up
+    assert (await client.head("/page/enter", params={"code": code})).status_code == 401
     answer = await client.get("/page/enter", params={"code": code})
     cookie = answer.headers["set-cookie"].lower()
     assert answer.status_code == 200
@@ -73,33 +88,47 @@ async def test_a_code_is_good_once_and_for_minutes_and_a_cookie_for_days(web, cl
 @pytest.mark.promise("page-refused")
 async def test_another_site_in_the_same_browser_can_do_nothing(web, page):
     web.memory.write(Draft("tea", title="Tea"))
-    client, good = page.client, {"csrf": page.csrf, "change": "1"}
+    client = page.client
+    good = {"csrf": page.csrf, "change": "1"}
     other = Browser(web, client)
     foreign = [
-        (421, {"host": "evil.example"}), (421, {"host": "127.0.0.1.evil.example:8377"}),
-        (403, {"origin": "https://evil.example"}), (403, {"origin": "null"}),
-        (403, {"origin": "http://127.0.0.1:3000"}), (403, {"origin": "http://localhost:8377"}),
-        (403, {"sec-fetch-site": "cross-site"}), (403, {"sec-fetch-site": "same-site"}),
+        (421, {"host": "evil.example"}),
+        (421, {"host": "127.0.0.1.evil.example:8377"}),
+        (403, {"origin": "https://evil.example"}),
+        (403, {"origin": "null"}),
+        (403, {"origin": "http://127.0.0.1:3000"}),
+        (403, {"origin": "http://localhost:8377"}),
+        (403, {"sec-fetch-site": "cross-site"}),
+        (403, {"sec-fetch-site": "same-site"}),
         (403, {"sec-fetch-site": "same-site", "sec-fetch-mode": "navigate"}),
-    ]  # fmt: skip
+    ]
     for status, headers in foreign:
-        assert (await client.post("/page/undo", data=good, headers=headers)).status_code == status, headers
+        assert (
+            await client.post("/page/undo", data=good, headers=headers)
+        ).status_code == status, headers
         json = {"change": "1"}
-        answer = await client.post("/api/undo", json=json, headers=headers | {"x-csrf-token": page.csrf})
+        answer = await client.post(
+            "/api/undo", json=json, headers=headers | {"x-csrf-token": page.csrf}
+        )
         assert answer.status_code == status, headers
     for headers in ({"sec-fetch-site": "same-site"}, {"sec-fetch-site": "cross-site"}):
         assert (await client.get("/api/changes", headers=headers)).status_code == 403
         assert (await client.get("/page/live", headers=headers)).status_code == 204
     walk = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
-    await page.see("/page", **walk)  # a link somewhere; the browser keeps the strict cookie back by itself
+    # A link somewhere; the browser keeps the strict cookie back by itself
+    await page.see("/page", **walk)
     stale = page.csrf
     await other.enter()
     for csrf in ("", "x", stale, other.csrf[:-1], "é"):
         answer = await client.post("/page/undo", data={"csrf": csrf, "change": "1"})
         assert answer.status_code == 403, csrf
     assert (await client.post("/api/undo", json={"change": "1"})).status_code == 403
-    assert (await client.post("/api/undo", data={"csrf": other.csrf, "change": "1"})).status_code == 415
-    done = await client.post("/page/undo", data={"csrf": other.csrf, "change": "1", "back": "https://evil.example"})
+    assert (
+        await client.post("/api/undo", data={"csrf": other.csrf, "change": "1"})
+    ).status_code == 415
+    done = await client.post(
+        "/page/undo", data={"csrf": other.csrf, "change": "1", "back": "https://evil.example"}
+    )
     assert done.headers["location"].startswith("/page?done=")
     assert web.memory.log(limit=1)[0].undoes == 1
 
@@ -111,7 +140,9 @@ async def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web, client
     for project in ("work", "notes"):
         web.memory.write(Draft("of all", title=f"In {project}", project=project))
     stored = web.memory.write(Draft("likes heron tea", "categories", category="knowledge"))
-    reader, limited, every = web.token("reader", scope="read"), web.token("bob", projects=["work"]), web.token("all")
+    reader = web.token("reader", scope="read")
+    limited = web.token("bob", projects=["work"])
+    every = web.token("all")
 
     async def get(secret, path):
         return await client.get(path, headers=bearer(secret))
@@ -144,12 +175,18 @@ async def test_a_token_does_at_the_api_what_it_may_and_opens_no_page(web, client
     headers = bearer(limited) | {"content-type": "application/json"}
     bodies = {"{": 400, "[]": 400, '"x"': 400, "[" * 100_000: 400, "x" * (BODY + 1): 413}
     for body, status in bodies.items():
-        assert (await client.post("/api/note", content=body, headers=headers)).status_code == status, body[:9]
+        assert (
+            await client.post("/api/note", content=body, headers=headers)
+        ).status_code == status, body[:9]
     assert (await get("cpl_no", "/api/changes")).headers["www-authenticate"].startswith("Bearer")
     assert web.memory.log(limit=1)[0].agent == "bob"
     done = await post(every, "/api/note", ref=stored.id, do="archive")
     assert done.json()["note"]["phase"] == "archived"
-    for secret, phase in ((reader, "archived"), (every, "organized")):  # who only reads changes nothing by it
+    # Who only reads changes nothing by it
+    for secret, phase in (
+        (reader, "archived"),
+        (every, "organized"),
+    ):
         assert (await get(secret, f"/api/note?ref={stored.id}")).json()["note"]["phase"] == phase
 
 
@@ -158,12 +195,18 @@ async def test_the_api_of_a_space_is_its_members_by_their_roles(web, client):
     web.access.add_space("team")
     web.access.set_member("team", "ann", "member")
     web.access.set_member("team", "rob", "reader")
-    ann, rob, mine = web.token("ann", member="ann"), web.token("rob", member="rob"), web.token("mine")
+    ann = web.token("ann", member="ann")
+    rob = web.token("rob", member="rob")
+    mine = web.token("mine")
     web.memory.write(Draft("of the owner", title="Own"))
     for secret, path, status in (
-        (ann, "/s/team/api/changes", 200), (rob, "/s/team/api/changes", 200), (mine, "/s/team/api/changes", 404),
-        (ann, "/api/changes", 404), (ann, "/s/other/api/changes", 404), (ann, "/s/team/api/note?ref=own", 404),
-    ):  # fmt: skip
+        (ann, "/s/team/api/changes", 200),
+        (rob, "/s/team/api/changes", 200),
+        (mine, "/s/team/api/changes", 404),
+        (ann, "/api/changes", 404),
+        (ann, "/s/other/api/changes", 404),
+        (ann, "/s/team/api/note?ref=own", 404),
+    ):
         assert (await client.get(path, headers=bearer(secret))).status_code == status, path
     assert (await client.post("/s/team/api/undo", json={}, headers=bearer(rob))).status_code == 403
     assert (await client.post("/s/team/api/undo", json={}, headers=bearer(ann))).status_code == 409
@@ -171,18 +214,31 @@ async def test_the_api_of_a_space_is_its_members_by_their_roles(web, client):
 
 @pytest.mark.promise("page-hostile")
 async def test_what_a_note_holds_acts_on_nobody(web, page):
-    names = ["Q\"uo'te <b>", "日本/茶 & 50%?#x", "back\\slash", "<script>alert(1)</script>", "x\x1b\u202ey", "a..b",
-             "{{ 1 }} {n}"]  # fmt: skip
-    notes = [web.memory.write(Draft(HOSTILE, title=name, tags=['"><script>', "{x}"], type="<i>{q}")) for name in names]
+    names = [
+        "Q\"uo'te <b>",
+        "日本/茶 & 50%?#x",
+        "back\\slash",
+        "<script>alert(1)</script>",
+        "x\x1b\u202ey",
+        "a..b",
+        "{{ 1 }} {n}",
+    ]
+    notes = [
+        web.memory.write(Draft(HOSTILE, title=name, tags=['"><script>', "{x}"], type="<i>{q}"))
+        for name in names
+    ]
     web.memory.write(Draft(HOSTILE, project="categories", category="inbox", source="<script>x"))
     own = [note_url(each.project, each.path) for each in notes]
     parts = [f"{each}?part={part}" for each in own for part in ("history", "edit")]
     for path in ("/page", "/page/inbox?cards=1", "/page/change/1", *own, *parts):
         answer = await page.client.get(path)
-        assert answer.status_code == (400 if path.endswith("edit") else 200), path  # \x00 would be lost in a form
+        # \x00 would be lost in a form
+        assert answer.status_code == (400 if path.endswith("edit") else 200), path
         text = answer.text
         scripts = re.findall(r"<script[^>]*>", text)
-        assert all(re.fullmatch(r'<script src="/page/static/[a-z0-9.-]+" defer>', each) for each in scripts), path
+        assert all(
+            re.fullmatch(r'<script src="/page/static/[a-z0-9.-]+" defer>', each) for each in scripts
+        ), path
         assert not re.search(r"<(img|svg|style|iframe|object|b>|i>)", text), path
         assert not re.search(r"<[^>]*\son\w+=", re.sub('"[^"]*"', '""', text)), path
         assert not re.search(r'(href|src|action)="(?!/|https?://evil.example|#)', text), path
@@ -208,12 +264,30 @@ async def test_a_note_of_megabytes_is_shown_by_its_beginning(web, page):
     assert len(shown) < 2_000_000
     answer = await page.client.get("/page/note/notes/big.md?part=edit")
     assert answer.status_code == 400
-    assert len((await page.client.get("/page/note/notes/big.md?part=text")).content) == place.stat().st_size
+    assert (
+        len((await page.client.get("/page/note/notes/big.md?part=text")).content)
+        == place.stat().st_size
+    )
 
 
 @pytest.mark.promise("page-hostile")
 def test_no_text_takes_long_to_render():
-    for text in ("[", "![", "*a_", "`", "<", "[[", "> ", "- ", "~~", "|a|\n|-|\n", "[\n", "[a](", "_a ", "- [[a]]\n"):
+    for text in (
+        "[",
+        "![",
+        "*a_",
+        "`",
+        "<",
+        "[[",
+        "> ",
+        "- ",
+        "~~",
+        "|a|\n|-|\n",
+        "[\n",
+        "[a](",
+        "_a ",
+        "- [[a]]\n",
+    ):
         begin = process_time()
         assert markdown(text * 30_000, "notes", "x.md", {})
         assert process_time() - begin < 2, text

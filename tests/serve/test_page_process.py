@@ -1,4 +1,6 @@
-"""`memory page` as a process: what it prints and starts, beside a daemon and without one, and the live page."""
+"""`memory page` as a process: what it prints and starts, beside a daemon and without one, and the
+live page.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class PageProcess(DaemonProcess):
     def __init__(self, home, *words):
         self.home = home
         line = command(home, "page", "--no-open", *words)
-        self.process = Forked(line, env=environment(home.parent), stdin=subprocess.DEVNULL, text=True)
+        self.process = Forked(
+            line, env=environment(home.parent), stdin=subprocess.DEVNULL, text=True
+        )
 
 
 def printed(home):
@@ -60,14 +64,21 @@ def test_beside_a_daemon_without_http_it_serves_alone_and_with_it_not_at_all(hom
     with DaemonProcess(home, "--http", "127.0.0.1:0") as daemon:
         assert "http://127.0.0.1:" in daemon.ready()
         assert httpx2.get(printed(home)).status_code == 200
-        browser, opened = home.parent / "browser", home.parent / "opened"
+        browser = home.parent / "browser"
+        opened = home.parent / "opened"
         browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
         browser.chmod(0o700)
         screen = environment(home.parent) | {"DISPLAY": ":0", "BROWSER": f"{browser} %s"}
-        done = subprocess.run(command(home, "page"), capture_output=True, text=True, env=screen, timeout=SECONDS)
+        done = subprocess.run(
+            command(home, "page"), capture_output=True, text=True, env=screen, timeout=SECONDS
+        )
         assert opened.read_text() == done.stdout
-    as_agent, env = command(home, "--agent", "x", "page"), environment(home.parent)
-    assert "page is the owner's" in subprocess.run(as_agent, capture_output=True, text=True, env=env).stderr
+    as_agent = command(home, "--agent", "x", "page")
+    env = environment(home.parent)
+    assert (
+        "page is the owner's"
+        in subprocess.run(as_agent, capture_output=True, text=True, env=env).stderr
+    )
 
 
 @pytest.mark.promise("page-health")
@@ -82,12 +93,15 @@ def test_clients_that_only_read_are_shown_while_they_are_connected(home, start):
             server.call("list_directory")
             found = client.get(f"{place}/api/health").json()["connected"]
             assert [(each["agent"], each["client"]) for each in found] == [
-                ("cursor", "cursor-vscode 0"), ("claude", "claude-code 0"),
-            ]  # fmt: skip
+                ("cursor", "cursor-vscode 0"),
+                ("claude", "claude-code 0"),
+            ]
             assert found[0]["since"] <= found[0]["last"]
             assert "claude-code 0" in client.get(f"{place}/page/agents").text
             assert server.close() == 0
-            assert [each["agent"] for each in client.get(f"{place}/api/health").json()["connected"]] == ["claude"]
+            assert [
+                each["agent"] for each in client.get(f"{place}/api/health").json()["connected"]
+            ] == ["claude"]
 
 
 @pytest.mark.promise("page-today")
@@ -102,7 +116,9 @@ def test_a_change_by_another_process_is_told_as_it_happens(home):
                 with open_memory(home) as memory:
                     writing = threading.Timer(0.5, lambda: memory.write(Draft("x", title="Tea")))
                     writing.start()
-                    assert next(each for each in lines if each.startswith("event")) == "event: change"
+                    assert (
+                        next(each for each in lines if each.startswith("event")) == "event: change"
+                    )
                     writing.join()
             assert "Tea" in client.get(address.partition("/enter")[0]).text
         status, _, _ = page.stop()

@@ -1,4 +1,6 @@
-"""The page: search, graph, calendar, agents and health, and what `/api` says of the same (docs/page.md)."""
+"""The page: search, graph, calendar, agents and health, and what `/api` says of the same
+(docs/page.md).
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,17 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
     assert len(re.findall(r"<rect class=\"s\d\" x=", shown)) >= 4
     part = await page.see("/page/search?q=harbour+lights", **{"hx-request": "true"})
     assert "<!doctype" not in part
-    found = {"archive=1": 3, "tag=sea": 1, "project=notes": 1, "category=knowledge": 1, "agent=claude": 1,
-             "agent=owner": 1, "from=2026-11-22": 2, "from=2026-11-23": 0, "until=2026-11-21": 0}  # fmt: skip
+    found = {
+        "archive=1": 3,
+        "tag=sea": 1,
+        "project=notes": 1,
+        "category=knowledge": 1,
+        "agent=claude": 1,
+        "agent=owner": 1,
+        "from=2026-11-22": 2,
+        "from=2026-11-23": 0,
+        "until=2026-11-21": 0,
+    }
     for filters, number in found.items():
         answer = await page.client.get(f"/api/search?q=harbour+lights&{filters}")
         assert answer.json()["total"] == number, filters
@@ -52,7 +63,9 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
 
 
 @pytest.mark.promise("page-graph")
-async def test_the_graph_has_the_neighbourhood_of_a_note_or_a_search_and_clusters_of_many(web, page):
+async def test_the_graph_has_the_neighbourhood_of_a_note_or_a_search_and_clusters_of_many(
+    web, page
+):
     note(web, "A", "[[B]] and heron\n- part_of [[C]]")
     note(web, "B", "[[D]]")
     for title in ("C", "D", "E"):
@@ -61,7 +74,11 @@ async def test_the_graph_has_the_neighbourhood_of_a_note_or_a_search_and_cluster
     async def drawn(query):
         found = (await page.client.get(f"/api/graph?{query}")).json()
         names = {each["id"]: each["title"] for each in found["nodes"]}
-        return "".join(sorted(names.values())), {names[e["from"]] + names[e["to"]] for e in found["links"]}, found
+        return (
+            "".join(sorted(names.values())),
+            {names[e["from"]] + names[e["to"]] for e in found["links"]},
+            found,
+        )
 
     assert (await drawn("note=A"))[:2] == ("ABCD", {"AB", "AC", "BD"})
     assert (await drawn("note=A&depth=1"))[:2] == ("ABC", {"AB", "AC"})
@@ -74,15 +91,21 @@ async def test_the_graph_has_the_neighbourhood_of_a_note_or_a_search_and_cluster
     assert (nodes, found["clusters"], found["total"]) == ("notesnotes/f0notes/f1", True, 405)
     assert sorted(each["weight"] for each in found["links"]) == [200, 200]
     assert [each["size"] for each in found["nodes"]] == [200, 200, 5]
-    inside = await page.client.get(found["nodes"][0]["url"].replace("/page/", "/api/") + "&limit=50")
+    inside = await page.client.get(
+        found["nodes"][0]["url"].replace("/page/", "/api/") + "&limit=50"
+    )
     assert (len(inside.json()["nodes"]), inside.json()["total"]) == (50, 200)
     web.memory.write_many([Draft("x", title=f"m{n}", folder=f"f0/g{n % 2}/h") for n in range(300)])
     nodes, _, found = await drawn("cluster=notes/f0")
     assert (nodes, found["total"]) == ("f0g0g1", 500)
     assert {each["id"]: each["size"] for each in found["nodes"]} == {
-        "notes/f0/": 200, "notes/f0/g0": 150, "notes/f0/g1": 150,
-    }  # fmt: skip
-    assert [(await drawn(f"cluster={each}"))[2]["clusters"] for each in ("notes/f0/", "notes/f0/g1")] == [False] * 2
+        "notes/f0/": 200,
+        "notes/f0/g0": 150,
+        "notes/f0/g1": 150,
+    }
+    assert [
+        (await drawn(f"cluster={each}"))[2]["clusters"] for each in ("notes/f0/", "notes/f0/g1")
+    ] == [False] * 2
     assert 'href="/page/note/notes/A.md"' in await page.see("/page/graph?note=B&depth=1&part=list")
     assert (await page.client.get("/page/graph?note=Z")).status_code == 404
 
@@ -102,7 +125,10 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
         found = (await page.client.get("/api/calendar?month=2024-02")).json()
         return found["days"], {each["text"]: each["state"] for each in found["reminders"]}
 
-    assert await states() == ({"2024-02-29": 1}, {"late": "overdue", "today": "due", "far": "later"})
+    assert await states() == (
+        {"2024-02-29": 1},
+        {"late": "overdue", "today": "due", "far": "later"},
+    )
     assert "Leap" in plain(await page.see("/page/calendar?day=2024-02-29"))
     form = {"ref": ids["late"], "back": "/page/calendar"}
     answer = await page.send("/page/reminder", action="snooze", when="2026-12-24 10:00", **form)
@@ -110,18 +136,26 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
     assert (await states())[1]["late"] == "later"
     await page.send("/page/undo", change=answer.headers["location"].partition("=")[2])
     assert (await states())[1]["late"] == "overdue"
-    answer = await page.client.post("/api/reminder", json=form | {"action": "done", "csrf": page.csrf})
+    answer = await page.client.post(
+        "/api/reminder", json=form | {"action": "done", "csrf": page.csrf}
+    )
     assert (answer.json()["id"], answer.json()["acked_at"] is None) == (ids["late"], False)
     assert (await states())[1]["late"] == "done"
     assert (await page.client.get("/api/calendar")).json()["month"] == "2026-11"
-    again = memory(web, "again", category="reminders",
-                   metadata={"due_at": "2026-11-21T09:00:00Z", "repeat": "FREQ=WEEKLY"})  # fmt: skip
+    again = memory(
+        web,
+        "again",
+        category="reminders",
+        metadata={"due_at": "2026-11-21T09:00:00Z", "repeat": "FREQ=WEEKLY"},
+    )
     await page.send("/page/reminder", action="snooze", when="2026-11-30 10:00", ref=again.id)
     shown = plain(await page.see("/page/calendar?day=2026-11-30"))
     assert "2026-11-28 09:00 repeats put off to 2026-11-30 10:00 again" in shown
     assert "◷ 10:00 again" in shown
     assert web.memory.read(again.id).header["due_at"] == "2026-11-28T09:00:00Z"
-    assert (await page.send("/page/reminder", action="snooze", when="qwertz", **form)).status_code == 400
+    assert (
+        await page.send("/page/reminder", action="snooze", when="qwertz", **form)
+    ).status_code == 400
     assert (await page.send("/page/reminder", action="dance", **form)).status_code == 400
     for wrong in ("month=2026-13", "day=yesterday"):
         assert (await page.client.get(f"/page/calendar?{wrong}")).status_code == 400
@@ -130,8 +164,12 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
 
 
 @pytest.mark.promise("page-health")
-async def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_and_revoke_tokens(web, page):
-    web.memory.as_caller("claude", "mcp", client="claude-code 2.1", session="s1").write(Draft("x", title="One"))
+async def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_and_revoke_tokens(
+    web, page
+):
+    web.memory.as_caller("claude", "mcp", client="claude-code 2.1", session="s1").write(
+        Draft("x", title="One")
+    )
     secret = web.token("laptop")
     web.token("phone")
     token = web.access.tokens()[0].id
@@ -148,7 +186,8 @@ async def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_a
     assert sum(found["weeks"].values()) == 1
     assert min(map(date.fromisoformat, found["weeks"])).weekday() == 0
     await page.send("/page/agents/revoke", token=token)
-    assert (await page.client.get("/api/search?q=x", headers=bearer(secret))).status_code == 200  # by cookie
+    # By cookie
+    assert (await page.client.get("/api/search?q=x", headers=bearer(secret))).status_code == 200
     page.client.cookies = {}
     assert (await page.client.get("/api/search?q=x", headers=bearer(secret))).status_code == 401
 

@@ -1,4 +1,6 @@
-"""`memory mcp` where a daemon runs: the same server, without one in each client's process (docs/clients.md)."""
+"""`memory mcp` where a daemon runs: the same server, without one in each client's process
+(docs/clients.md).
+"""
 
 from __future__ import annotations
 
@@ -67,12 +69,16 @@ def locked(home):
 
 def passes_on(server) -> bool:
     """Whether the process only passes on what its client and a daemon say."""
-    done = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(server.process.pid)], capture_output=True, check=True)
+    done = subprocess.run(
+        ["ps", "-ww", "-o", "args=", "-p", str(server.process.pid)], capture_output=True, check=True
+    )
     return b"pump.main" in done.stdout
 
 
 def write(server, title, content="x"):
-    return server.send("tools/call", {"name": "write_note", "arguments": {"title": title, "content": content}})
+    return server.send(
+        "tools/call", {"name": "write_note", "arguments": {"title": title, "content": content}}
+    )
 
 
 def known(server):
@@ -132,12 +138,20 @@ def test_a_client_is_answered_byte_for_byte_as_by_a_server_of_its_own(home, conn
 
 @pytest.mark.promise("daemon-mcp")
 def test_each_client_is_its_own_agent(home, connect, daemon):
-    claude, cursor, other = connect(name="claude-code"), connect(name="cursor-vscode"), connect("--agent", "claude")
+    claude = connect(name="claude-code")
+    cursor = connect(name="cursor-vscode")
+    other = connect("--agent", "claude")
     secret = {"identifier": "notes/secret"}
     assert all(passes_on(each) for each in (claude, cursor, other))
-    assert [each.call("read_note", secret)["isError"] for each in (claude, cursor, other)] == [False, True, False]
+    assert [each.call("read_note", secret)["isError"] for each in (claude, cursor, other)] == [
+        False,
+        True,
+        False,
+    ]
     claude.text("write_note", {"title": "Mine", "content": "x"})
-    provenance = claude.call("read_note", {"identifier": "notes/Mine"})["structuredContent"]["provenance"]
+    provenance = claude.call("read_note", {"identifier": "notes/Mine"})["structuredContent"][
+        "provenance"
+    ]
     assert (provenance["who"], provenance["client"]) == ("agent:claude", "claude-code 0")
 
 
@@ -150,8 +164,11 @@ def test_what_was_sent_before_the_end_of_input_is_carried_out_and_answered(home,
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_signal_refuses_the_calls_that_wait_and_ends_the_client_alone(home, connect, daemon, locked, number, status):
-    server, other = connect(), connect()
+def test_a_signal_refuses_the_calls_that_wait_and_ends_the_client_alone(
+    home, connect, daemon, locked, number, status
+):
+    server = connect()
+    other = connect()
     with locked():
         write(server, "running")
         waiting = write(server, "waiting")
@@ -168,7 +185,8 @@ def test_a_signal_refuses_the_calls_that_wait_and_ends_the_client_alone(home, co
 def test_a_call_that_is_cancelled_while_it_waits_is_not_carried_out(home, connect, daemon, locked):
     server = connect()
     with locked():
-        first, second = write(server, "first"), write(server, "second")
+        first = write(server, "first")
+        second = write(server, "second")
         known(server)
         server.notify("notifications/cancelled", {"requestId": second})
         known(server)
@@ -190,7 +208,8 @@ def test_a_daemon_killed_in_a_call_leaves_the_session_and_says_that_the_outcome_
         answer = server.receive()
         assert (answer["id"], answer["error"]["code"]) == (call, -32603)
         assert "unknown whether" in answer["error"]["message"]
-    assert "secret tea" in server.text("read_note", {"identifier": "notes/secret"})  # the same agent
+    # The same agent
+    assert "secret tea" in server.text("read_note", {"identifier": "notes/secret"})
     assert not passes_on(server)
     assert titles(home) == ["secret", "tea"]
     assert server.close() == 0
@@ -204,7 +223,8 @@ def test_a_session_goes_on_with_the_daemon_that_comes_next(home, connect, daemon
     for end in (signal.SIGTERM, signal.SIGKILL):
         assert "Traceback" not in daemon.stop(end)[2]
         daemon = daemons()
-        assert "secret tea" in server.text("read_note", {"identifier": "notes/secret"})  # the same agent
+        # The same agent
+        assert "secret tea" in server.text("read_note", {"identifier": "notes/secret"})
         assert passes_on(server)
     daemon.stop()
     assert server.close() == 0
@@ -215,7 +235,8 @@ def test_a_session_goes_on_with_the_daemon_that_comes_next(home, connect, daemon
 @pytest.mark.promise("daemon-gone")
 def test_the_official_client_does_not_notice_that_its_daemon_was_killed(home, daemon):
     with OfficialClient(memory_mcp(home), home.parent, "claude-code", "2026-07-28") as client:
-        tools, secret = client.tools(), {"identifier": "notes/secret"}
+        tools = client.tools()
+        secret = {"identifier": "notes/secret"}
         before = client.call("read_note", secret)
         assert "secret tea" in before["text"]
         daemon.stop(signal.SIGKILL)
@@ -234,7 +255,9 @@ def test_a_daemon_killed_in_a_burst_loses_nothing_acknowledged_and_nothing_is_do
     sent = {}
     for number in range(100):
         edit = {**operation, "content": f"\nline {number} of many"}
-        sent[server.send("tools/call", {"name": "edit_note", "arguments": edit})] = f"line {number} of many"
+        sent[server.send("tools/call", {"name": "edit_note", "arguments": edit})] = (
+            f"line {number} of many"
+        )
     first = [server.receive() for _ in range(answers)]
     daemon.stop(signal.SIGKILL)
     found = [*first, *(server.receive() for _ in range(100 - answers))]
@@ -252,14 +275,19 @@ def test_a_daemon_killed_in_a_burst_loses_nothing_acknowledged_and_nothing_is_do
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-gone")
-def test_a_client_that_watches_a_resource_is_told_of_changes_when_the_daemon_has_gone(home, connect, daemon):
+def test_a_client_that_watches_a_resource_is_told_of_changes_when_the_daemon_has_gone(
+    home, connect, daemon
+):
     server = connect("--tools", "graph")
     assert server.ask("resources/subscribe", {"uri": GRAPH})["result"] == {}
     daemon.stop()
     known(server)
     entity = {"name": "E", "entityType": "t", "observations": []}
-    call = server.send("tools/call", {"name": "memory_create_entities", "arguments": {"entities": [entity]}})
-    told, answer = server.receive(), server.receive()
+    call = server.send(
+        "tools/call", {"name": "memory_create_entities", "arguments": {"entities": [entity]}}
+    )
+    told = server.receive()
+    answer = server.receive()
     assert (told["method"], told["params"]) == ("notifications/resources/updated", {"uri": GRAPH})
     assert answer["id"] == call
     assert server.close() == 0
@@ -268,13 +296,18 @@ def test_a_client_that_watches_a_resource_is_told_of_changes_when_the_daemon_has
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-gone")
-def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(home, connect, daemon, locked):
+def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(
+    home, connect, daemon, locked
+):
     server = connect()
     with locked():
-        running, waiting = write(server, "running"), write(server, "waiting")
+        running = write(server, "running")
+        waiting = write(server, "waiting")
         known(server)
         daemon.process.send_signal(signal.SIGTERM)
-        answers = {answer["id"]: answer["result"] for answer in (server.receive(), server.receive())}
+        answers = {
+            answer["id"]: answer["result"] for answer in (server.receive(), server.receive())
+        }
         assert daemon.ended()[0] == 0
     assert answers.keys() == {running, waiting}
     assert "this call was not carried out" in answers[waiting]["content"][0]["text"]
@@ -283,7 +316,11 @@ def test_a_daemon_that_stops_ends_the_running_call_and_refuses_those_that_wait(h
 
 @pytest.mark.parametrize(
     "answer",
-    [b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown"}}\n', b"", sessions._GRANTED],
+    [
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown"}}\n',
+        b"",
+        sessions._GRANTED,
+    ],
     ids=["refuses", "goes", "grants a session and says nothing"],
 )
 def test_a_daemon_that_serves_no_session_is_asked_once_and_done_without(home, connect, answer):
@@ -296,7 +333,9 @@ def test_a_daemon_that_serves_no_session_is_asked_once_and_done_without(home, co
 
 @contextmanager
 def listening(home, answer) -> Iterator[list[bytes]]:
-    """Something that answers each connection to the home's socket with `answer` and closes it: what it was asked."""
+    """Something that answers each connection to the home's socket with `answer` and closes it: what
+    it was asked.
+    """
     asked = []
     with socket.socket(socket.AF_UNIX) as listener:
         here = os.getcwd()
@@ -328,7 +367,9 @@ def listening(home, answer) -> Iterator[list[bytes]]:
             thread.join(SECONDS)
 
 
-def test_a_client_with_a_configuration_or_files_of_its_own_has_a_server_of_its_own(home, connect, daemon, tmp_path):
+def test_a_client_with_a_configuration_or_files_of_its_own_has_a_server_of_its_own(
+    home, connect, daemon, tmp_path
+):
     (tmp_path / "other.yaml").write_text("gate:\n  secrets: allow\n")
     assert not passes_on(connect("--config", str(tmp_path / "other.yaml")))
     assert not passes_on(connect("--tools", "graph", "--graph-file", str(tmp_path / "graph.jsonl")))
@@ -337,7 +378,9 @@ def test_a_client_with_a_configuration_or_files_of_its_own_has_a_server_of_its_o
     assert "served by its own process: this daemon has another configuration" in said
 
 
-def test_a_daemon_serves_new_clients_by_a_configuration_that_changed_while_it_ran(home, connect, daemon):
+def test_a_daemon_serves_new_clients_by_a_configuration_that_changed_while_it_ran(
+    home, connect, daemon
+):
     before = connect()
     (home / "config.yaml").write_text("memory_tool:\n  create_existing: error\n")
     server = connect()
@@ -362,17 +405,23 @@ def test_messages_of_megabytes_go_both_ways(home, connect, daemon):
     server = connect()
     content = "".join(f"{number:019}\n" for number in range(1 << 17))
     assert not server.call("write_note", {"title": "Large", "content": content})["isError"]
-    found = server.ask("resources/read", {"uri": "memory://notes/Large"})["result"]["contents"][0]["text"]
+    found = server.ask("resources/read", {"uri": "memory://notes/Large"})["result"]["contents"][0][
+        "text"
+    ]
     assert found.endswith(content)
     assert passes_on(server)
 
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-bounds")
-def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(home, connect, daemon):
+def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(
+    home, connect, daemon
+):
     server = connect()
     call = write(server, "before")
-    server.write(b'{"jsonrpc":"2.0","id":99,' + b" " * (pump.LIMIT + pump.BLOCK) + b'"method":"ping"}\n')
+    server.write(
+        b'{"jsonrpc":"2.0","id":99,' + b" " * (pump.LIMIT + pump.BLOCK) + b'"method":"ping"}\n'
+    )
     assert [server.receive()["id"], server.receive()["id"]] == [call, 99]
     assert not passes_on(server)
     assert titles(home) == ["before", "secret", "tea"]
@@ -380,17 +429,32 @@ def test_a_session_with_a_line_longer_than_the_daemon_takes_goes_on_without_it(h
 
 @pytest.mark.slow
 @pytest.mark.promise("daemon-bounds")
-def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_the_daemon(home, connect, daemon):
+def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_the_daemon(
+    home, connect, daemon
+):
     (home / "notes" / "large.md").write_text("large\n" * 50_000)
     asked = {
-        "program": program(), "settings": load(home).digest(), "tools": ["notes"], "like": None, "name": "n",
+        "program": program(),
+        "settings": load(home).digest(),
+        "tools": ["notes"],
+        "like": None,
+        "name": "n",
         "agent": "a",
-    }  # fmt: skip
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
+    }
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "0"},
+    }
     read = {"name": "read_note", "arguments": {"identifier": "large"}}
     with Client(home) as silent:
         assert silent.ask("mcp", jsonrpc="2.0", params=asked)["result"] == {}
-        silent.send(json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}).encode() + b"\n")
+        silent.send(
+            json.dumps(
+                {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+            ).encode()
+            + b"\n"
+        )
         for number in range(50):
             line = {"jsonrpc": "2.0", "id": number + 1, "method": "tools/call", "params": read}
             silent.send(json.dumps(line).encode() + b"\n")
@@ -403,10 +467,16 @@ def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_t
 def test_no_more_sessions_are_granted_than_a_daemon_may_have(home, monkeypatch):
     monkeypatch.setattr(sessions, "_AT_ONCE", 1)
     with open_memory(home, watch=False) as memory:
-        served = sessions.McpSessions(memory, lambda names, like: registry(names, memory.settings, like=like))
+        served = sessions.McpSessions(
+            memory, lambda names, like: registry(names, memory.settings, like=like)
+        )
         wanted = {
-            "program": program(), "settings": memory.settings.digest(), "tools": ["kv"], "like": None, "name": "n",
-        }  # fmt: skip
+            "program": program(),
+            "settings": memory.settings.digest(),
+            "tools": ["kv"],
+            "like": None,
+            "name": "n",
+        }
 
         async def ask(connection):
             with connection:

@@ -98,7 +98,9 @@ def test_a_line_of_the_limit_is_read_and_a_longer_one_ends_the_connection(place)
         writer.write(b"x" * LIMIT + b"\n")
         assert await reader.readline() == b"got " + b"x" * LIMIT + b"\n"
         writer.write(b"x" * (LIMIT + 1) + b"\n")
-        assert await reader.read() == b'{"id":0,"error":"request too large (limit 1048576 bytes)"}\n'
+        assert (
+            await reader.read() == b'{"id":0,"error":"request too large (limit 1048576 bytes)"}\n'
+        )
         reader, writer = await dial(place)
         writer.write(b"still there\n")
         assert await reader.readline() == b"got still there\n"
@@ -131,7 +133,8 @@ def test_a_reply_may_be_larger_than_a_request(place):
 
 
 def test_a_stop_answers_what_is_in_progress_and_closes_the_rest(place):
-    begun, go_on = threading.Event(), threading.Event()
+    begun = threading.Event()
+    go_on = threading.Event()
 
     def slow(line):
         begun.set()

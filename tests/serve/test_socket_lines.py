@@ -30,7 +30,10 @@ def protocol(memory):
 @pytest.fixture
 def ask(protocol):
     def send(request):
-        data = request if isinstance(request, bytes) else json.dumps(request).encode()
+        if isinstance(request, bytes):
+            data = request
+        else:
+            data = json.dumps(request).encode()
         reply = protocol.answer(data + b"\n")
         assert reply.endswith(b"\n")
         assert reply.count(b"\n") == 1
@@ -43,9 +46,14 @@ def test_tools_list_names_the_seven_tools_with_their_schemas(ask):
     reply = ask({"id": 1, "method": "tools/list"})
     assert reply["id"] == 1
     assert [each["name"] for each in reply["result"]] == [
-        "memory_write", "memory_read", "memory_delete", "memory_list", "memory_search", "memory_tag",
+        "memory_write",
+        "memory_read",
+        "memory_delete",
+        "memory_list",
+        "memory_search",
+        "memory_tag",
         "memory_smart_search",
-    ]  # fmt: skip
+    ]
     assert all(set(each) == {"name", "description", "schema"} for each in reply["result"])
 
 
@@ -55,7 +63,10 @@ def test_tools_list_names_the_seven_tools_with_their_schemas(ask):
         {"method": "tools/call", "params": {"name": "memory_list", "params": {"limit": 1}}},
         {"method": "tools/call", "params": {"name": "memory_list", "arguments": {"limit": 1}}},
         {"method": "tools/call", "params": {"name": "memory_list", "limit": 1}},
-        {"method": "tools/call", "params": {"name": "memory_list", "params": None, "arguments": {"limit": 1}}},
+        {
+            "method": "tools/call",
+            "params": {"name": "memory_list", "params": None, "arguments": {"limit": 1}},
+        },
         {"method": "memory_list", "params": {"limit": 1}},
     ],
 )
@@ -81,7 +92,10 @@ def test_the_id_comes_back_as_sent_and_an_absent_one_is_0(ask, identity):
         ({"id": 1}, "tool not found: "),
         ({"id": 1, "method": "tools/call", "params": {}}, "tool not found: "),
         ({"id": 1, "method": "tools/call", "params": {"name": 5}}, "name must be a string"),
-        ({"id": 1, "method": "tools/call", "params": {"name": "x", "arguments": [1]}}, "arguments must be an object"),
+        (
+            {"id": 1, "method": "tools/call", "params": {"name": "x", "arguments": [1]}},
+            "arguments must be an object",
+        ),
         ({"id": 1, "method": "memory_read", "params": {"id": "x"}}, "memory not found: x"),
         ({"id": 1, "method": "memory_read", "params": []}, "params must be an object"),
         ({"id": 1, "method": "memory_list", "agent": "A B"}, 'invalid agent "A B"'),
@@ -92,13 +106,27 @@ def test_a_refused_request_answers_with_a_text(ask, request_, error):
 
 
 def test_a_soft_error_is_a_result(ask):
-    assert ask({"id": 1, "method": "memory_read"})["result"] == {"content": "id is required", "is_error": True}
+    assert ask({"id": 1, "method": "memory_read"})["result"] == {
+        "content": "id is required",
+        "is_error": True,
+    }
 
 
-@pytest.mark.parametrize("line", [
-    b"nope", b"[1]", b'"text"', b"\xff", b"{", b"[" * 100_000, b'{"id": NaN, "method": "memory_list"}',
-    b'{"id": 1e999, "method": "memory_list"}', b'{"id": "\xed\xa0\x80"}', '{"method": "memory_list"}'.encode("utf-16"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"nope",
+        b"[1]",
+        b'"text"',
+        b"\xff",
+        b"{",
+        b"[" * 100_000,
+        b'{"id": NaN, "method": "memory_list"}',
+        b'{"id": 1e999, "method": "memory_list"}',
+        b'{"id": "\xed\xa0\x80"}',
+        '{"method": "memory_list"}'.encode("utf-16"),
+    ],
+)
 def test_what_is_no_request_answers_with_id_0_and_a_parse_error(ask, line):
     reply = ask(line)
     assert reply["id"] == 0
@@ -139,7 +167,12 @@ def test_a_daemon_of_one_agent_serves_no_other(memory):
 
 
 def test_a_request_may_name_its_program_and_session(ask, memory):
-    write = {"id": 1, "method": "memory_write", "params": {"content": "told by a desk"}, "agent": "Y"}
+    write = {
+        "id": 1,
+        "method": "memory_write",
+        "params": {"content": "told by a desk"},
+        "agent": "Y",
+    }
     for client, session in (("desk 2", "s9"), (7, "\x1b[2J")):
         note = json.loads(ask({**write, "client": client, "session": session})["result"]["content"])
         found = memory.memory_id(note["id"]).provenance
@@ -150,20 +183,28 @@ def test_a_request_may_name_its_program_and_session(ask, memory):
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
 
-@given(st.dictionaries(st.sampled_from(["id", "method", "params", "agent", "jsonrpc", "x"]),
-                       values | st.sampled_from(["memory_list", "tools/call", "2.0", "tools/list"])))  # fmt: skip
+@given(
+    st.dictionaries(
+        st.sampled_from(["id", "method", "params", "agent", "jsonrpc", "x"]),
+        values | st.sampled_from(["memory_list", "tools/call", "2.0", "tools/list"]),
+    )
+)
 def test_every_object_gets_one_line_of_json(protocol, request_):
     reply = protocol.answer(json.dumps(request_).encode() + b"\n")
     assert reply.count(b"\n") == 1
     assert ("result" in json.loads(reply)) != ("error" in json.loads(reply))
 
 
-def test_a_fault_of_ours_is_answered_and_logged_and_the_connection_goes_on(protocol, monkeypatch, caplog):
+def test_a_fault_of_ours_is_answered_and_logged_and_the_connection_goes_on(
+    protocol, monkeypatch, caplog
+):
     def fail(*_):
         raise RuntimeError("a place nobody should hear of")
 

@@ -13,9 +13,15 @@ from serve.forked import Forked
 from serve.process import MINI, SECONDS, environment
 
 HANDSHAKE = {
-    "jsonrpc": "2.0", "id": 0, "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}},
-}  # fmt: skip
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "0"},
+    },
+}
 
 
 def lines(*calls: str) -> bytes:
@@ -48,7 +54,8 @@ def test_the_end_of_input_waits_for_a_call_in_progress(start, fifo):
 
 
 def test_input_and_output_may_be_files(tmp_path):
-    (tmp_path / "in").write_bytes(lines("a", "b").rstrip(b"\n"))  # the last line may lack its break
+    # The last line may lack its break
+    (tmp_path / "in").write_bytes(lines("a", "b").rstrip(b"\n"))
     with open(tmp_path / "in", "rb") as given, open(tmp_path / "out", "wb") as taken:
         server = Forked(MINI, env=environment(), stdin=given, stdout=taken)
         _, said = server.communicate(SECONDS)
@@ -71,12 +78,19 @@ def test_a_session_has_its_events_and_closes_its_memory(start):
     server.call("append", {"text": "x"})
     assert server.close() == 0
     assert server.errors().splitlines() == [
-        "event agent_start", "memory opened", "event tool_start", "event tool_end", "event agent_end", "memory closed",
-    ]  # fmt: skip
+        "event agent_start",
+        "memory opened",
+        "event tool_start",
+        "event tool_end",
+        "event agent_end",
+        "memory closed",
+    ]
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_signal_ends_an_idle_server_that_has_opened_its_memory_without_a_call(start, number, status):
+def test_a_signal_ends_an_idle_server_that_has_opened_its_memory_without_a_call(
+    start, number, status
+):
     server = start()
     server.handshake()
     server.until_error_line("memory opened")
@@ -134,7 +148,8 @@ def test_a_client_that_reads_no_more_ends_the_server_quietly():
     with writing_to(write) as process:
         os.close(read)
         process.stdin.write(lines("a", "b", "c"))
-        process.stdin.flush()  # and stdin stays open: the broken pipe alone must end it
+        # And stdin stays open: the broken pipe alone must end it
+        process.stdin.flush()
         assert process.wait(SECONDS) == 0
         said = process.stderr.read().decode()
     assert "Traceback" not in said

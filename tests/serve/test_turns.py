@@ -33,11 +33,13 @@ def test_upkeep_that_fails_is_logged_and_the_memory_is_closed(caplog):
 
 def test_a_call_behind_one_that_takes_too_long_is_refused_and_can_be_repeated(monkeypatch):
     monkeypatch.setattr(turns_module, "CALL_WAITS", 0.05)
-    going, turns = threading.Event(), CallQueue(Pad)
+    going = threading.Event()
+    turns = CallQueue(Pad)
 
     async def calls():
         first = asyncio.ensure_future(turns.take(lambda memory: going.wait(60)))
-        await asyncio.sleep(0)  # the first one takes its turn
+        # The first one takes its turn
+        await asyncio.sleep(0)
         with pytest.raises(Busy, match="another call of this server"):
             await turns.take(lambda memory: None)
         going.set()
@@ -62,7 +64,8 @@ def test_what_a_call_returned_is_kept_no_longer_than_its_caller_keeps_it():
 
 def test_a_call_does_not_wait_for_the_work_in_the_background(monkeypatch):
     monkeypatch.setattr(turns_module, "KEPT_UP_AFTER", 0.0)
-    working, ended = threading.Event(), threading.Event()
+    working = threading.Event()
+    ended = threading.Event()
 
     def background(memory):
         working.set()

@@ -1,4 +1,6 @@
-"""The HTTP server in this process, and its callers: the official SDK's client, and requests made by hand."""
+"""The HTTP server in this process, and its callers: the official SDK's client, and requests made by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ class Web:
         self.memory = open_memory(home, clock=lambda: self.now)
         self.access = Access(home, lambda: self.now)
         self.documents: dict[str, Any] = {}
-        self._public, self._tools = public, tools
+        self._public = public
+        self._tools = tools
         self._place = Place("127.0.0.1", 8377, public=public, **place)
 
     def later(self, **span: float) -> None:
@@ -53,17 +56,29 @@ class Web:
         """A client of the running server."""
         tools = registry(self._tools, self.memory.settings)
         homes = Homes(self.memory, tools, lambda space: registry(self._tools, space.settings))
-        routes = oauth_routes(self.access, self._public, self._fetch) if self._public else []
+        if self._public:
+            routes = oauth_routes(self.access, self._public, self._fetch)
+        else:
+            routes = []
         identity = ServerIdentity("memoranda", "0", None, {})
         threads = ThreadPoolExecutor(4)
         server = HttpServer(
-            homes, self.access, self._place, identity, self._tools, threads, threading.Event(), routes=routes,
+            homes,
+            self.access,
+            self._place,
+            identity,
+            self._tools,
+            threads,
+            threading.Event(),
+            routes=routes,
             pages=page_routes,
-        )  # fmt: skip
+        )
         try:
             async with server.app.router.lifespan_context(server.app):
                 transport = httpx2.ASGITransport(app=server.app)
-                async with httpx2.AsyncClient(transport=transport, base_url=self._public or NEAR) as client:
+                async with httpx2.AsyncClient(
+                    transport=transport, base_url=self._public or NEAR
+                ) as client:
                     yield client
         finally:
             await server.stop()
@@ -93,17 +108,25 @@ def bearer(secret: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def official(client: httpx2.AsyncClient, secret: str = "", path: str = "/mcp", mode: str = "legacy"):
+async def official(
+    client: httpx2.AsyncClient, secret: str = "", path: str = "/mcp", mode: str = "legacy"
+):
     """The official client over the connection of `client`."""
     async with httpx2.AsyncClient(
-        transport=client._transport, base_url=client.base_url, headers=bearer(secret) if secret else {}
+        transport=client._transport,
+        base_url=client.base_url,
+        headers=bearer(secret) if secret else {},
     ) as http:
-        transport = streamable_http_client(str(client.base_url).rstrip("/") + path, http_client=http)
+        transport = streamable_http_client(
+            str(client.base_url).rstrip("/") + path, http_client=http
+        )
         async with Client(transport, mode=mode) as found:
             yield found
 
 
-async def rpc(client: httpx2.AsyncClient, secret: str, method: str, path: str = "/mcp", **params: Any) -> Any:
+async def rpc(
+    client: httpx2.AsyncClient, secret: str, method: str, path: str = "/mcp", **params: Any
+) -> Any:
     """The answer to one request, read as JSON."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer = await client.post(path, json=body, headers=ACCEPT | bearer(secret))
@@ -111,22 +134,30 @@ async def rpc(client: httpx2.AsyncClient, secret: str, method: str, path: str = 
     return answer.json()
 
 
-async def tool(client: httpx2.AsyncClient, secret: str, name: str, path: str = "/mcp", **arguments: Any) -> str:
+async def tool(
+    client: httpx2.AsyncClient, secret: str, name: str, path: str = "/mcp", **arguments: Any
+) -> str:
     """The text of a tool's result."""
     answer = await rpc(client, secret, "tools/call", path, name=name, arguments=arguments)
-    return answer["result"]["content"][0]["text"] if "result" in answer else answer["error"]["message"]
+    if "result" in answer:
+        return answer["result"]["content"][0]["text"]
+    return answer["error"]["message"]
 
 
 async def tools(client: httpx2.AsyncClient, secret: str, path: str = "/mcp") -> set[str]:
     """The names of the tools a caller is offered."""
-    return {each["name"] for each in (await rpc(client, secret, "tools/list", path))["result"]["tools"]}
+    return {
+        each["name"] for each in (await rpc(client, secret, "tools/list", path))["result"]["tools"]
+    }
 
 
 class Browser:
     """Somebody who looks at the page: with a cookie once they entered."""
 
     def __init__(self, web: Web, client: httpx2.AsyncClient):
-        self.web, self.client, self.csrf = web, client, ""
+        self.web = web
+        self.client = client
+        self.csrf = ""
 
     def code(self) -> str:
         return PageVisitors(self.web.access).new_code()
@@ -134,7 +165,9 @@ class Browser:
     async def enter(self) -> None:
         answer = await self.client.get("/page/enter", params={"code": self.code()})
         assert answer.status_code == 200, answer.text
-        self.csrf = re.search(r'name="csrf" value="(\w+)"', (await self.client.get("/page")).text)[1]
+        self.csrf = re.search(r'name="csrf" value="(\w+)"', (await self.client.get("/page")).text)[
+            1
+        ]
 
     async def see(self, path: str, **headers: str) -> str:
         """The text of a page's main part."""

@@ -1,10 +1,10 @@
 """The transcripts beside this file are true: each `$ ` line gives what stands below it.
 
-They are documentation first. What differs from run to run is masked: ids, in the order of their appearance,
-become `11111111-1111-4111-8111-111111111111` and so on (short form `11111111`), times `YYYY-MM-DD hh:mm`. A
-command may use these ids. `$ # ` begins a comment; `(exit 1)` closes the output of a command that failed.
-Lines with `|`, `>`, `<` or another program than `memory` go through the shell.
-`pytest tests/sessions --update` rewrites them.
+They are documentation first. What differs from run to run is masked: ids, in the order of their
+appearance, become `11111111-1111-4111-8111-111111111111` and so on (short form `11111111`), times
+`YYYY-MM-DD hh:mm`. A command may use these ids. `$ # ` begins a comment; `(exit 1)` closes the
+output of a command that failed. Lines with `|`, `>`, `<` or another program than `memory` go
+through the shell. `pytest tests/sessions --update` rewrites them.
 """
 
 from __future__ import annotations
@@ -49,8 +49,11 @@ class Masks:
         for regex, mask in MASKS:
             text = regex.sub(mask, text)
         for found in ID.findall(text):
-            if found not in self.ids.values():  # at most 15 of a session
-                self.ids[re.sub("x", f"{len(self.ids) + 1:x}", "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx")] = found
+            # At most 15 of a session
+            if found not in self.ids.values():
+                self.ids[
+                    re.sub("x", f"{len(self.ids) + 1:x}", "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx")
+                ] = found
         for mask, found in self.ids.items():
             text = text.replace(found, mask).replace(found[:8], mask[:8])
         for folder, shown in self.folders.items():
@@ -91,11 +94,17 @@ def session(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         words = shlex.split(line)
         if words[0] == "memory" and not SHELL.search(line):
             ran = terminal(*(os.path.expanduser(word) for word in words[1:]))
-            text, status = ran.out + ran.err, ran.status
+            text = ran.out + ran.err
+            status = ran.status
         else:
-            done = subprocess.run(line, shell=True, cwd=user, env=environment, capture_output=True, timeout=60)
-            text, status = (done.stdout + done.stderr).decode(), done.returncode
-        return text + f"(exit {status})\n" if status else text
+            done = subprocess.run(
+                line, shell=True, cwd=user, env=environment, capture_output=True, timeout=60
+            )
+            text = (done.stdout + done.stderr).decode()
+            status = done.returncode
+        if status:
+            return text + f"(exit {status})\n"
+        return text
 
     run.masks = Masks(folders={str(user): "~"})  # type: ignore[attr-defined]
     return run

@@ -26,7 +26,8 @@ def folded(place, text=b""):
 
 
 def test_reads_of_all_processes_are_counted_and_a_restart_forgets_them(place):
-    here, elsewhere = AccessLog(place), AccessLog(place)
+    here = AccessLog(place)
+    elsewhere = AccessLog(place)
     here.count_read(ONE)
     elsewhere.count_read(ONE)
     elsewhere.count_read(OTHER)
@@ -38,12 +39,14 @@ def test_reads_of_all_processes_are_counted_and_a_restart_forgets_them(place):
 
 
 def test_a_folded_log_is_counted_anew_even_if_the_system_gives_it_the_number_of_the_old_one(place):
-    here, elsewhere = AccessLog(place), AccessLog(place)
+    here = AccessLog(place)
+    elsewhere = AccessLog(place)
     for _ in range(3):
         here.count_read(ONE)
     assert here.counts() == {ONE: 3}
     before = place.stat().st_ino
-    for _ in range(20):  # some file systems take a free number again at once
+    # Some file systems take a free number again at once
+    for _ in range(20):
         folded(place)
         for _ in range(4):
             elsewhere.count_read(OTHER)

@@ -45,7 +45,9 @@ def files(notes: FolderStore) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("before", "refusal"), [("one", Conflict), (None, Exists)])
-def test_a_file_that_changed_or_came_since_it_was_looked_at_is_not_written_over(home, notes, before, refusal):
+def test_a_file_that_changed_or_came_since_it_was_looked_at_is_not_written_over(
+    home, notes, before, refusal
+):
     if before is not None:
         commit(home, put(notes, "a.md", before))
     stale = put(notes, "a.md", "mine")
@@ -103,8 +105,11 @@ def test_a_half_written_journal_line_spoils_no_other(home, notes):
     assert [change.number for change in home.history.changes()] == [2, 1]
 
 
-def test_a_home_that_was_away_when_its_lock_was_wanted_is_not_locked_once_it_is_back(home, tmp_path):
-    lock, away = home.layout.lock, tmp_path / "away"
+def test_a_home_that_was_away_when_its_lock_was_wanted_is_not_locked_once_it_is_back(
+    home, tmp_path
+):
+    lock = home.layout.lock
+    away = tmp_path / "away"
     os.rename(home.layout.root, away)
     with pytest.raises(FileNotFoundError), home.lock:
         pass
@@ -115,7 +120,8 @@ def test_a_home_that_was_away_when_its_lock_was_wanted_is_not_locked_once_it_is_
 def test_a_lock_file_removed_while_others_wait_lets_one_writer_in_at_a_time(home):
     with home.lock:
         home.layout.lock.unlink()
-    with home.lock:  # its descriptor is that of the removed file: only the check afterwards finds out
+    # Its descriptor is that of the removed file: only the check afterwards finds out
+    with home.lock:
         with pytest.raises(BlockingIOError):
             lock_file(home.layout.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         owner = lock_owner(home.layout.lock)
@@ -126,9 +132,10 @@ def test_a_lock_file_removed_while_others_wait_lets_one_writer_in_at_a_time(home
 
 @contextmanager
 def others() -> Iterator[None]:
-    """Files of others, which get the numbers of closed descriptors: nobody else closes them or puts his in their
-    place."""
-    opened, null = [os.open(os.devnull, os.O_RDWR) for _ in range(20)], os.stat(os.devnull)
+    """Files of others, which get the numbers of closed descriptors: nobody else closes them or puts
+    his in their place."""
+    opened = [os.open(os.devnull, os.O_RDWR) for _ in range(20)]
+    null = os.stat(os.devnull)
     yield
     strangers = [fd for fd in opened if not os.path.samestat(os.fstat(fd), null)]
     for fd in {*opened} - {*strangers}:
@@ -136,7 +143,9 @@ def others() -> Iterator[None]:
     assert strangers == []
 
 
-def test_a_home_that_was_away_for_a_moment_is_written_again_with_no_descriptor_used_twice(home, notes, tmp_path):
+def test_a_home_that_was_away_for_a_moment_is_written_again_with_no_descriptor_used_twice(
+    home, notes, tmp_path
+):
     commit(home, put(notes, "a.md", "one"))
     away = tmp_path / "away"
     os.rename(home.layout.root, away)
@@ -192,23 +201,29 @@ def test_a_change_reaches_into_more_folders_than_a_process_may_have_files_open(h
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_recovery_syncs_every_folder_a_dead_writer_used_before_the_journal_says_so(home, notes, monkeypatch):
+def test_recovery_syncs_every_folder_a_dead_writer_used_before_the_journal_says_so(
+    home, notes, monkeypatch
+):
     paths = [f"{number}/a.md" for number in range(450)]
     with monkeypatch.context() as patch:
         patch.setattr(History, "append_lines", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             commit(home, *(put(notes, path, path) for path in paths))
-    synced, sync = set[int](), os.fsync
+    synced = set[int]()
+    sync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.add(os.fstat(fd).st_ino), sync(fd))[1])
     with home.lock:
         assert len(list(home.history.changes())) == 1
-    assert {os.stat(os.path.join(notes.root, path.partition("/")[0])).st_ino for path in paths} <= synced
+    assert {
+        os.stat(os.path.join(notes.root, path.partition("/")[0])).st_ino for path in paths
+    } <= synced
 
 
 def test_a_long_line_of_the_journal_is_read_about_as_fast_as_it_is_parsed(home, notes):
     commit(home, put(notes, "a.md", "one"))
     change = next(home.history.changes())
-    change.number, change.files = 2, change.files * 60_000
+    change.number = 2
+    change.files = change.files * 60_000
     with open(home.layout.journal, "ab") as journal:
         journal.write(line := change.dump())
     begun = time.process_time()

@@ -1,4 +1,6 @@
-"""Changes to a graph file: logged if and only if made, taken back by lines, whole after a death (contract 002, 9)."""
+"""Changes to a graph file: logged if and only if made, taken back by lines, whole after a death
+(contract 002, 9).
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,8 @@ def test_lines_that_changed_since_are_not_taken_back(kept: GraphFile) -> None:
     kept.delete("Bob")
     kept.write(kept.text + BOB)
     with pytest.raises(CannotUndo, match="changed later"):
-        kept.memory.undo(3)  # that Bob is there again
+        # That Bob is there again
+        kept.memory.undo(3)
     assert kept.text == before.replace(BOB, "") + BOB
 
 
@@ -96,7 +99,10 @@ def test_a_change_that_can_be_neither_confirmed_nor_taken_back_is_told_as_made(
 ) -> None:
     kept.write(ADA + BOB)
     kept.nodes("read_graph")
-    folder, sync, rename, renamed = kept.place.parent.stat().st_ino, os.fsync, os.rename, []
+    folder = kept.place.parent.stat().st_ino
+    sync = os.fsync
+    rename = os.rename
+    renamed = []
 
     def refusing(fd: int) -> None:
         if os.fstat(fd).st_ino == folder:
@@ -128,8 +134,12 @@ WHOLE = person("x") + person("y") + person("z")
 
 @pytest.mark.slow
 @pytest.mark.promise("002-14.26")
-@pytest.mark.parametrize("count", [1, 20, len(person("x")), len(person("x")) + 5, len(WHOLE) - 1, len(WHOLE)])
-def test_an_append_torn_anywhere_is_completed_by_the_next_reader(kept: GraphFile, count: int) -> None:
+@pytest.mark.parametrize(
+    "count", [1, 20, len(person("x")), len(person("x")) + 5, len(WHOLE) - 1, len(WHOLE)]
+)
+def test_an_append_torn_anywhere_is_completed_by_the_next_reader(
+    kept: GraphFile, count: int
+) -> None:
     kept.write(ADA)
     assert kept.names() == ["Ada"]
     assert die(kept, "torn", count) == 9
@@ -143,10 +153,13 @@ def test_an_append_torn_anywhere_is_completed_by_the_next_reader(kept: GraphFile
 
 @pytest.mark.promise("002-14.26")
 @pytest.mark.parametrize("count", [20, len(person("x")), len(person("x")) + 5])
-def test_what_others_append_behind_a_torn_line_stays(kept: GraphFile, count: int, tmp_path: Path) -> None:
+def test_what_others_append_behind_a_torn_line_stays(
+    kept: GraphFile, count: int, tmp_path: Path
+) -> None:
     kept.write(ADA)
     assert die(kept, "torn", count) == 9
-    with open_memory(tmp_path / "other", watch=False) as memory:  # a home that has no record of it
+    # A home that has no record of it
+    with open_memory(tmp_path / "other", watch=False) as memory:
         Nodes(memory, open_graph=opener(kept.place)).entity("Bob", kind="person")
     assert kept.names() == ["Ada", "x", "y", "z", "Bob"]
     assert kept.text == ADA + WHOLE + BOB
@@ -154,7 +167,9 @@ def test_what_others_append_behind_a_torn_line_stays(kept: GraphFile, count: int
 
 @pytest.mark.promise("002-14.26")
 @pytest.mark.parametrize("point", ["pwrite", "fsync", "write", "link", "open"])
-def test_a_death_at_any_call_leaves_all_of_it_or_nothing_and_the_log_right(kept: GraphFile, point: str) -> None:
+def test_a_death_at_any_call_leaves_all_of_it_or_nothing_and_the_log_right(
+    kept: GraphFile, point: str
+) -> None:
     kept.write(ADA)
     for count in range(1, 40):
         if die(kept, point, count) == 7:
@@ -193,7 +208,8 @@ def test_a_file_written_in_place_is_completed_after_a_death(
         real(fd, data[:count])
         raise Dead
 
-    inode, real = kept.place.stat().st_ino, os.write
+    inode = kept.place.stat().st_ino
+    real = os.write
     monkeypatch.setattr(os, "rename", busy)
     monkeypatch.setattr(os, "write", torn)
     with pytest.raises(Dead):

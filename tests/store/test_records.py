@@ -1,4 +1,6 @@
-"""A JSON Lines file used in place: what is kept byte for byte, what is refused, and how a change reaches the disk."""
+"""A JSON Lines file used in place: what is kept byte for byte, what is refused, and how a change
+reaches the disk.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ BAD = {
 }
 
 
-def test_a_bad_line_is_skipped_reported_and_kept(kept: GraphFile, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bad_line_is_skipped_reported_and_kept(
+    kept: GraphFile, caplog: pytest.LogCaptureFixture
+) -> None:
     for bad, why in BAD.items():
         kept.write(ADA.encode() + bad + BOB.encode())
         said = [f"memory.jsonl line 2: {why}, kept and ignored"]
@@ -74,7 +78,8 @@ def test_a_newline_is_added_before_an_appended_line(kept: GraphFile) -> None:
 
 
 def test_crlf_blank_lines_and_a_bom_stay(kept: GraphFile) -> None:
-    first, second = ADA.replace("\n", "\r\n"), BOB.replace("\n", "\r\n")
+    first = ADA.replace("\n", "\r\n")
+    second = BOB.replace("\n", "\r\n")
     kept.write("\ufeff" + first + "\r\n   \n" + second)
     assert (kept.names(), kept.warnings()) == (["Ada", "Bob"], [])
     kept.add("Bob", "x")
@@ -85,9 +90,14 @@ def test_crlf_blank_lines_and_a_bom_stay(kept: GraphFile) -> None:
 
 def test_missing_keys_of_an_entity_are_filled_in_when_its_line_changes(kept: GraphFile) -> None:
     kept.write('{"type":"entity","name":"Ada"}\n')
-    assert kept.nodes("read_graph")["entities"] == [{"name": "Ada", "entityType": "", "observations": []}]
+    assert kept.nodes("read_graph")["entities"] == [
+        {"name": "Ada", "entityType": "", "observations": []}
+    ]
     kept.add("Ada", "x")
-    assert kept.data.decode() == '{"type":"entity","name":"Ada","entityType":"","observations":["x"]}\n'
+    assert (
+        kept.data.decode()
+        == '{"type":"entity","name":"Ada","entityType":"","observations":["x"]}\n'
+    )
 
 
 def test_of_two_lines_of_one_name_the_first_changes_and_both_are_deleted(kept: GraphFile) -> None:
@@ -116,15 +126,21 @@ SHAPES = [
 ]
 RELATION = {"from": "a", "to": "b", "relationType": "c"}
 CALLS: dict[str, dict[str, Any]] = {
-    "read_graph": {}, "search_nodes": {"query": ""}, "open_nodes": {"names": ["x"]},
+    "read_graph": {},
+    "search_nodes": {"query": ""},
+    "open_nodes": {"names": ["x"]},
     "create_entities": {"entities": [{"name": "x", "entityType": "", "observations": []}]},
-    "create_relations": {"relations": [RELATION]}, "delete_relations": {"relations": [RELATION]},
+    "create_relations": {"relations": [RELATION]},
+    "delete_relations": {"relations": [RELATION]},
     "add_observations": {"observations": [{"entityName": "x", "contents": []}]},
-    "delete_entities": {"entityNames": ["x"]}, "delete_observations": {"deletions": []},
-}  # fmt: skip
+    "delete_entities": {"entityNames": ["x"]},
+    "delete_observations": {"deletions": []},
+}
 
 
-def test_a_file_of_another_shape_is_refused_by_every_call_and_never_written(kept: GraphFile) -> None:
+def test_a_file_of_another_shape_is_refused_by_every_call_and_never_written(
+    kept: GraphFile,
+) -> None:
     for data, shape in SHAPES:
         kept.write(data)
         before = kept.data
@@ -171,7 +187,9 @@ def test_a_large_addition_is_renamed_over_the_file(kept: GraphFile) -> None:
     assert [each.verb for each in kept.memory.log()] == ["write"]
 
 
-def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(kept: GraphFile, tmp_path: Path) -> None:
+def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(
+    kept: GraphFile, tmp_path: Path
+) -> None:
     real = tmp_path / "real" / "graph.jsonl"
     real.parent.mkdir()
     real.write_text(ADA)
@@ -185,12 +203,19 @@ def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(kept: GraphFile, tm
     assert kept.is_alone()
 
 
-@pytest.mark.parametrize(("call", "number"), [("rename", errno.EBUSY), ("rename", errno.EXDEV), ("open", errno.EACCES)])
+@pytest.mark.parametrize(
+    ("call", "number"), [("rename", errno.EBUSY), ("rename", errno.EXDEV), ("open", errno.EACCES)]
+)
 def test_a_file_nothing_can_be_renamed_over_is_kept_in_the_history_and_written_in_place(
-    kept: GraphFile, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, call: str, number: int
+    kept: GraphFile,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    call: str,
+    number: int,
 ) -> None:
     kept.write(ADA + BOB)
-    inode, real = kept.place.stat().st_ino, getattr(os, call)
+    inode = kept.place.stat().st_ino
+    real = getattr(os, call)
 
     def refused(path: Any, *arguments: Any, **more: Any) -> Any:
         if ".tmp-" in str(path) and str(kept.place.parent) in str(path):
@@ -225,15 +250,23 @@ def test_a_disk_that_refuses_leaves_the_file_as_it_was(
         ("delete_entities", {"entityNames": ["Ada"]}),
         ("add_observations", {"observations": [{"entityName": "Ada", "contents": ["x"]}]}),
     ):
-        assert kept.nodes.error(tool, **given) == "Could not write memory.jsonl: the disk is full. Nothing was changed."
+        assert (
+            kept.nodes.error(tool, **given)
+            == "Could not write memory.jsonl: the disk is full. Nothing was changed."
+        )
     monkeypatch.undo()
     assert kept.data.decode() == ADA + KNOWS
     assert kept.names() == ["Ada"]
     assert kept.is_alone()
 
 
-def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(kept: GraphFile, tmp_path: Path) -> None:
-    kept.nodes("create_entities", entities=[{"name": str(i), "entityType": "", "observations": []} for i in range(6)])
+def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(
+    kept: GraphFile, tmp_path: Path
+) -> None:
+    kept.nodes(
+        "create_entities",
+        entities=[{"name": str(i), "entityType": "", "observations": []} for i in range(6)],
+    )
     page = kept.nodes("read_graph", limit=2)
     with open_memory(tmp_path / "other", watch=False) as memory:
         other = Nodes(memory, open_graph=opener(kept.place))
@@ -248,7 +281,12 @@ def test_what_we_write_is_read_by_any_json_lines_parser(kept: GraphFile) -> None
     kept.add('a\nb\u2028\x00 é"', "three")
     assert kept.data.count(b"\n") == 2
     assert [json.loads(line) for line in kept.data.decode().split("\n") if line] == [
-        {"type": "entity", "name": 'a\nb\u2028\x00 é"', "entityType": "", "observations": ["one\r\ntwo", "three"]},
+        {
+            "type": "entity",
+            "name": 'a\nb\u2028\x00 é"',
+            "entityType": "",
+            "observations": ["one\r\ntwo", "three"],
+        },
         {"type": "relation", "from": "Ada", "to": "Bob", "relationType": "knows"},
     ]
 
@@ -259,7 +297,8 @@ def test_a_torn_first_line_is_no_other_shape(kept: GraphFile) -> None:
 
 
 @pytest.mark.parametrize(
-    ("point", "count"), [("rename", 1), ("after rename", 1), *(("fsync", count) for count in range(1, 4))]
+    ("point", "count"),
+    [("rename", 1), ("after rename", 1), *(("fsync", count) for count in range(1, 4))],
 )
 def test_a_process_that_dies_in_a_rewrite_leaves_the_old_file_or_the_new(
     kept: GraphFile, point: str, count: int

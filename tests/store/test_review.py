@@ -1,4 +1,6 @@
-"""The home on its worst days: a death seen by two processes, a record nobody can finish, a broken taking back."""
+"""The home on its worst days: a death seen by two processes, a record nobody can finish, a broken
+taking back.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Died(Exception):
 
 
 def dies(home: Home, monkeypatch, at: int, *steps: Step) -> None:
-    """Begin a change and die before its step number `at` (from 0); the record stays as a dead process leaves it."""
+    """Begin a change and die before its step number `at` (from 0); the record stays as a dead
+    process leaves it.
+    """
     with monkeypatch.context() as patch:
         seen = []
         execute = working.Execution.run
@@ -83,7 +87,9 @@ def dies_between(home: Home, notes: FolderStore, disk: Path, monkeypatch, text: 
     dies(home, monkeypatch, 1, put(notes, "a.md", text), on_disk(disk, "put", "b.md", data=b"b"))
 
 
-def test_a_record_set_aside_is_finished_even_when_other_changes_came_meanwhile(home, notes, disk, monkeypatch):
+def test_a_record_set_aside_is_finished_even_when_other_changes_came_meanwhile(
+    home, notes, disk, monkeypatch
+):
     dies_between(home, notes, disk, monkeypatch)
     with unplugged(disk):
         with again(home).lock:
@@ -124,7 +130,9 @@ def test_a_retry_that_fails_again_leaves_one_record(home, notes, disk, monkeypat
     assert not home.unfinished()
 
 
-def test_a_process_that_was_running_when_a_record_was_set_aside_uses_the_new_one(home, notes, disk, monkeypatch):
+def test_a_process_that_was_running_when_a_record_was_set_aside_uses_the_new_one(
+    home, notes, disk, monkeypatch
+):
     running = again(home)
     dies_between(home, notes, disk, monkeypatch)
     with unplugged(disk):
@@ -141,9 +149,16 @@ def test_a_process_that_was_running_when_a_record_was_set_aside_uses_the_new_one
     running.close()
 
 
-@pytest.mark.parametrize("data", [b'{"mark":"x","places":[]}\n\0\0\0\0\n',
-                                  b'{"mark":"x"}\n{"change":"{}","steps":[]}\n',
-                                  b'{"mark":"x","places":[["notes"]]}\n', b"{\xff\n{}\n", b"{}\n[]\n"])  # fmt: skip
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"mark":"x","places":[]}\n\0\0\0\0\n',
+        b'{"mark":"x"}\n{"change":"{}","steps":[]}\n',
+        b'{"mark":"x","places":[["notes"]]}\n',
+        b"{\xff\n{}\n",
+        b"{}\n[]\n",
+    ],
+)
 def test_a_damaged_record_stops_nobody(home, notes, data):
     home.layout.redo.write_bytes(data)
     with home.lock:
@@ -157,7 +172,8 @@ def test_a_damaged_record_stops_nobody(home, notes, data):
 
 
 def test_a_record_mixed_from_two_of_one_shape_is_damaged(tmp_path):
-    redo, written = RedoRecord(tmp_path / "redo"), []
+    redo = RedoRecord(tmp_path / "redo")
+    written = []
     for mark, paths in (("a", ["one", "two"]), ("b", ["six", "ten"])):
         redo.add({"mark": mark}, is_new=True)
         redo.add({"steps": paths})
@@ -187,7 +203,9 @@ def test_recovery_keeps_what_an_editor_saved_after_the_death(home, notes, monkey
     assert files(notes) == {"a.md": "saved by hand"}
 
 
-def test_recovery_after_some_steps_puts_a_hand_made_change_into_the_history(home, notes, monkeypatch):
+def test_recovery_after_some_steps_puts_a_hand_made_change_into_the_history(
+    home, notes, monkeypatch
+):
     commit(home, put(notes, "a.md", "a1"))
     commit(home, put(notes, "b.md", "b1"))
     dies(home, monkeypatch, 1, put(notes, "a.md", "a2"), put(notes, "b.md", "b2"))
@@ -199,7 +217,9 @@ def test_recovery_after_some_steps_puts_a_hand_made_change_into_the_history(home
         assert home.history.text(newest.files[1].old, "b.md") == b"saved by hand"
 
 
-def test_a_foreign_file_in_a_folder_to_be_taken_back_is_left_and_the_rest_goes(home, notes, monkeypatch):
+def test_a_foreign_file_in_a_folder_to_be_taken_back_is_left_and_the_rest_goes(
+    home, notes, monkeypatch
+):
     commit(home, put(notes, "old.md", "old"))
     steps = [put(notes, "old.md", "new"), put(notes, "fresh/a.md", "a")]
     with monkeypatch.context() as patch:
@@ -231,7 +251,9 @@ def test_a_damaged_text_in_the_history_does_not_stop_a_sound_one_from_being_kept
     assert home.history.text(digest, "b.md") == b"text"
 
 
-def test_forgetting_old_changes_spares_the_texts_of_a_record_set_aside(home, notes, disk, monkeypatch):
+def test_forgetting_old_changes_spares_the_texts_of_a_record_set_aside(
+    home, notes, disk, monkeypatch
+):
     commit(home, put(notes, "a.md", "a1"))
     dies_between(home, notes, disk, monkeypatch, "a2")
     with unplugged(disk), home.lock:
@@ -262,7 +284,13 @@ def test_a_removal_is_not_taken_for_done_while_its_disk_is_away(home, disk, monk
 def test_a_dead_move_is_finished_when_its_source_was_made_anew(home, notes, monkeypatch):
     commit(home, put(notes, "a.md", "moved"))
     old = notes.read("a.md")
-    dies(home, monkeypatch, 2, step(notes, "move", "a.md", to="x/a.md", old=old), put(notes, "b.md", "b"))
+    dies(
+        home,
+        monkeypatch,
+        2,
+        step(notes, "move", "a.md", to="x/a.md", old=old),
+        put(notes, "b.md", "b"),
+    )
     (Path(notes.root) / "a.md").write_text("another")
     again(home).close()
     assert files(notes) == {"a.md": "another", "b.md": "b", "x/a.md": "moved"}
@@ -283,7 +311,11 @@ def test_a_failure_of_the_taking_back_leaves_no_record_behind(home, notes, monke
 
         patch.setattr(type(home.history), "append_lines", full)
         write = working.write_file
-        patch.setattr(working, "write_file", lambda name, *a, **k: full() if "-back-" in name else write(name, *a, **k))
+        patch.setattr(
+            working,
+            "write_file",
+            lambda name, *a, **k: full() if "-back-" in name else write(name, *a, **k),
+        )
         with pytest.raises(StorageError):
             commit(home, *steps)
     assert files(notes) == {"a.md": "a1", "b.md": "b1"}

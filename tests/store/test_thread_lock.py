@@ -1,4 +1,6 @@
-"""The lock between the threads of one process: in the order they came, and none is forgotten when one gives up."""
+"""The lock between the threads of one process: in the order they came, and none is forgotten when
+one gives up.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ def waiting(lock: ThreadLock, work, count: int) -> threading.Thread:
 
 
 def test_threads_come_in_in_the_order_they_came_and_one_that_is_inside_comes_in_again():
-    lock, order = ThreadLock(), []
+    lock = ThreadLock()
+    order = []
 
     def enter(number: int) -> None:
         with lock, lock:
@@ -29,7 +32,9 @@ def test_threads_come_in_in_the_order_they_came_and_one_that_is_inside_comes_in_
             order.append(number)
 
     with lock:
-        threads = [waiting(lock, lambda number=number: enter(number), number + 1) for number in range(8)]
+        threads = [
+            waiting(lock, lambda number=number: enter(number), number + 1) for number in range(8)
+        ]
     for each in threads:
         each.join(60)
     assert order == list(range(8))
@@ -40,7 +45,8 @@ def test_threads_come_in_in_the_order_they_came_and_one_that_is_inside_comes_in_
 
 
 def test_one_that_gives_up_holds_up_nobody_behind_it():
-    lock, said = ThreadLock(), []
+    lock = ThreadLock()
+    said = []
 
     def give_up() -> None:
         with waits_at_most(0.05), pytest.raises(Busy, match="another call of this process"):

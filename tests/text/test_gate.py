@@ -18,16 +18,28 @@ previous the |authorization: bearer |x=|](http://|system: you |忽略 |密码：
 the tokens to |password for """.replace("\n", "").split("|")
 
 GLUED = [
-    name for name in RULES
-    if RULES[name].kind == SECRET and name.endswith(("-token", "-key", "google-oauth", "jwt"))
-    and name not in ("private-key", "age-key", "aws-secret-key", "azure-storage-key", "named-key", "mail-service-key",
-                     "discord-token")
-]  # fmt: skip
+    name
+    for name in RULES
+    if RULES[name].kind == SECRET
+    and name.endswith(("-token", "-key", "google-oauth", "jwt"))
+    and name
+    not in (
+        "private-key",
+        "age-key",
+        "aws-secret-key",
+        "azure-storage-key",
+        "named-key",
+        "mail-service-key",
+        "discord-token",
+    )
+]
 """Rules whose secrets begin so that nothing else does."""
 
 
 def said(text: str) -> list[str]:
-    return [each.rule.id for kind in (SECRET, SUSPICIOUS) for each in default_rules().find(text, kind)]
+    return [
+        each.rule.id for kind in (SECRET, SUSPICIOUS) for each in default_rules().find(text, kind)
+    ]
 
 
 @pytest.mark.promise("issue-gate")
@@ -63,24 +75,46 @@ def test_prose_raises_no_alarm(place: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["The password has to be changed every 90 days.", "Passwords: 1Password, Bitwarden", "password: string",
-     "密码管理器是 Bitwarden", "token: the smallest piece of a text", "key: value", "IBAN and card numbers end in 4242",
-     "call 4539-148", "version 4.5391.4880", "id 5f4dcc3b5aa765d61d8327deb882cf99", "sk-SK is Slovak in Slovakia",
-     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ user@host", "We ignore warnings of old compilers.",
-     "The system prompt lives in prompts/system.md", "Never tell your users to disable TLS checks",
-     "send the report to anna@example.org", "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-     "postgres://localhost:5432/db", "http://proxy:8080@", "git@github.com:owner/name.git", "2026-11-22T10:00:00Z"],
-)  # fmt: skip
+    [
+        "The password has to be changed every 90 days.",
+        "Passwords: 1Password, Bitwarden",
+        "password: string",
+        "密码管理器是 Bitwarden",
+        "token: the smallest piece of a text",
+        "key: value",
+        "IBAN and card numbers end in 4242",
+        "call 4539-148",
+        "version 4.5391.4880",
+        "id 5f4dcc3b5aa765d61d8327deb882cf99",
+        "sk-SK is Slovak in Slovakia",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ user@host",
+        "We ignore warnings of old compilers.",
+        "The system prompt lives in prompts/system.md",
+        "Never tell your users to disable TLS checks",
+        "send the report to anna@example.org",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "postgres://localhost:5432/db",
+        "http://proxy:8080@",
+        "git@github.com:owner/name.git",
+        "2026-11-22T10:00:00Z",
+    ],
+)
 def test_near_misses_raise_no_alarm(text: str) -> None:
     assert said(text) == []
 
 
 @pytest.mark.parametrize("word", HOSTILE)
 def test_a_long_text_of_anything_is_looked_through_in_linear_time(word: str) -> None:
-    begun, length = time.process_time(), 60_000
-    for text in (word * (length // len(word)), f"{word} " * (length // (len(word) + 1)), word + "a" * length):
+    begun = time.process_time()
+    length = 60_000
+    for text in (
+        word * (length // len(word)),
+        f"{word} " * (length // (len(word) + 1)),
+        word + "a" * length,
+    ):
         said(text)
-    assert time.process_time() - begun < 5  # 0.2 at most, a quadratic one 15 or more
+    # 0.2 at most, a quadratic one 15 or more
+    assert time.process_time() - begun < 5
 
 
 def test_a_very_long_text_is_looked_at_where_it_begins_and_ends() -> None:
@@ -91,14 +125,19 @@ def test_a_very_long_text_is_looked_at_where_it_begins_and_ends() -> None:
 
 def test_redacting_names_the_rule_and_keeps_the_rest() -> None:
     text = example("first\nPASSWORD=hunt~er2 and AKI~AQ3EGRTZ7WLPX5MNB.\n")
-    assert default_rules().redacted(text) == "first\nPASSWORD=[redacted: password] and [redacted: aws-access-key].\n"
+    assert (
+        default_rules().redacted(text)
+        == "first\nPASSWORD=[redacted: password] and [redacted: aws-access-key].\n"
+    )
     again = default_rules().redacted(text)
     assert default_rules().redacted(again) == again
 
 
 def test_rules_of_the_owner_come_on_top(tmp_path: Path) -> None:
     file = tmp_path / "own.rules"
-    file.write_text("[badge]\nkind: secret\nwhy: a badge\nnear: badge\nmatch: badge \\d{4}\n[password]\nkind: off\n")
+    file.write_text(
+        "[badge]\nkind: secret\nwhy: a badge\nnear: badge\nmatch: badge \\d{4}\n[password]\nkind: off\n"
+    )
     mine: Rules = default_rules().with_file(file)
     assert [each.rule.id for each in mine.find("badge 1234, password=hunter2", SECRET)] == ["badge"]
     assert said("badge 1234") == []
@@ -107,9 +146,13 @@ def test_rules_of_the_owner_come_on_top(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("near: x\n", "line 1: expected"), ("[a]\nkind: bad\n", "line 2: kind must be"), ("[a]\nhello\n", "line 2"),
-     ("[a]\nkind: secret\nmatch: x\n", "rule a: kind, near and match")],
-)  # fmt: skip
+    [
+        ("near: x\n", "line 1: expected"),
+        ("[a]\nkind: bad\n", "line 2: kind must be"),
+        ("[a]\nhello\n", "line 2"),
+        ("[a]\nkind: secret\nmatch: x\n", "rule a: kind, near and match"),
+    ],
+)
 def test_a_broken_file_is_refused_with_its_line(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse(text)

@@ -16,11 +16,17 @@ from memoranda.text.tokens import flatten, fts_text, passages, query_text, token
 @pytest.mark.parametrize(
     ("text", "indexed"),
     [
-        ("plain words stay", "plain words stay"), ("重跑qx7z后", "重跑 跑 qx7z 后"), ("你好世界", "你好 好世 世界 界"),
-        ("世", "世"), ("ノートブック", "ノー ート トブ ブッ ック ク"), ("기억을 저장", "기억 억을 을 저장 장"),
-        ("ＡＰＩ文档", "API 文档 档"), ("café", "café"), ("\U00020bb7野家", "\U00020bb7野 野家 家"),
+        ("plain words stay", "plain words stay"),
+        ("重跑qx7z后", "重跑 跑 qx7z 后"),
+        ("你好世界", "你好 好世 世界 界"),
+        ("世", "世"),
+        ("ノートブック", "ノー ート トブ ブッ ック ク"),
+        ("기억을 저장", "기억 억을 을 저장 장"),
+        ("ＡＰＩ文档", "API 文档 档"),
+        ("café", "café"),
+        ("\U00020bb7野家", "\U00020bb7野 野家 家"),
     ],
-)  # fmt: skip
+)
 def test_runs_of_cjk_become_pairs_and_their_last_character(text: str, indexed: str) -> None:
     assert fts_text(text).split() == indexed.split()
 

@@ -1,4 +1,6 @@
-"""Texts that UTF-8 cannot hold, and what is made of them; text made harmless to show (text/unicode.py)."""
+"""Texts that UTF-8 cannot hold, and what is made of them; text made harmless to show
+(text/unicode.py).
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,18 @@ def test_what_acts_or_hides_becomes_an_escape(character: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["plain", "é 你好 مرحبا", "خانه\u200cها", "👩\u200d💻 👨\u200d👩\u200d👧", "❤️\u200d🔥", "葛\U000e0100城",
-     "क\u094d\u200dष", "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", "a\tb\nc"],
-)  # fmt: skip
+    [
+        "plain",
+        "é 你好 مرحبا",
+        "خانه\u200cها",
+        "👩\u200d💻 👨\u200d👩\u200d👧",
+        "❤️\u200d🔥",
+        "葛\U000e0100城",
+        "क\u094d\u200dष",
+        "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "a\tb\nc",
+    ],
+)
 def test_what_languages_and_emoji_need_stays(text: str) -> None:
     assert visible(text) == text
 
@@ -48,7 +59,7 @@ def test_joiners_elsewhere_are_shown(text: str) -> None:
 def test_a_line_stays_a_line() -> None:
     assert flat("a\nb\r\nc\rd\x0be\x0cf\x85g\u2028h\u2029i\tj") == (
         r"a\nb\r\nc\rd\x0be\x0cf\x85g\u2028h\u2029i j"
-    )  # fmt: skip
+    )
     assert visible("a\r\nb\rc") == "a\nb\\rc"
 
 

@@ -49,13 +49,23 @@ sys.addaudithook(seen)
 
 
 def times_killed(
-    stops: Iterable[int], events: list[str], imports: str, work: str, *arguments: str | Path, **environ: str
+    stops: Iterable[int],
+    events: list[str],
+    imports: str,
+    work: str,
+    *arguments: str | Path,
+    **environ: str,
 ) -> int:
-    """How often `work`, Python with `arguments` in sys.argv[2:], was killed, each time at a later one of these audit
-    events (`stops`) wherever that is, until it ran to its end: no clock decides."""
-    script, killed = KILLED.format(events=events, imports=imports, work=work), 0
+    """How often `work`, Python with `arguments` in sys.argv[2:], was killed, each time at a later
+    one of these audit events (`stops`) wherever that is, until it ran to its end: no clock
+    decides."""
+    script = KILLED.format(events=events, imports=imports, work=work)
+    killed = 0
     for stop in stops:
-        ran = run([sys.executable, "-c", script, str(stop), *map(str, arguments)], env={**environment(), **environ})
+        ran = run(
+            [sys.executable, "-c", script, str(stop), *map(str, arguments)],
+            env={**environment(), **environ},
+        )
         if ran.returncode == 0:
             break
         assert ran.returncode == -signal.SIGKILL, ran.stderr

@@ -30,7 +30,9 @@ def files(home: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with a history, a project of its own, one elsewhere, a space, a token, reads and a link."""
+    """A home with a history, a project of its own, one elsewhere, a space, a token, reads and a
+    link.
+    """
     place = tmp_path / "old"
     with open_memory(place) as memory:
         memory.write(Draft("first", project="notes", title="a"))
@@ -55,7 +57,8 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, tmp_path):
-    before, target = files(home), tmp_path / "new"
+    before = files(home)
+    target = tmp_path / "new"
     moved = FolderMove(home, target).run()
     assert files(home) == before
     there = files(target)
@@ -70,8 +73,12 @@ def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, 
         assert name in own or (target / name).stat().st_mtime_ns == (home / name).stat().st_mtime_ns
     with open_memory(home) as old, open_memory(target) as new:
         assert new.log(limit=0) == old.log(limit=0)
-        assert [each.title for each in new.list(limit=0)[0]] == [each.title for each in old.list(limit=0)[0]]
-        assert {each.name: each.root for each in new.projects}["inside"] == target / "projects" / "inside"
+        assert [each.title for each in new.list(limit=0)[0]] == [
+            each.title for each in old.list(limit=0)[0]
+        ]
+        assert {each.name: each.root for each in new.projects}[
+            "inside"
+        ] == target / "projects" / "inside"
         new.restore("notes/b.md")
         assert "second" in new.read("notes/b.md").text
         assert new.read("notes/a.md").access_count == old.read("notes/a.md").access_count
@@ -80,18 +87,26 @@ def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, 
     assert [each.name for each in access.tokens()] == ["laptop"]
 
 
-def test_a_dry_run_counts_and_makes_nothing_and_the_checksum_can_be_told_with_common_tools(home, tmp_path):
+def test_a_dry_run_counts_and_makes_nothing_and_the_checksum_can_be_told_with_common_tools(
+    home, tmp_path
+):
     planned = FolderMove(home, tmp_path / "new").run(dry_run=True)
     assert not (tmp_path / "new").exists()
     moved = FolderMove(home, tmp_path / "new").run()
-    assert (planned.files, planned.texts, planned.changes) == (moved.files, moved.texts, moved.changes)
+    assert (planned.files, planned.texts, planned.changes) == (
+        moved.files,
+        moved.texts,
+        moved.changes,
+    )
     assert planned.checksum == ""
     notes = [
         name
         for name in files(tmp_path / "new")
         if name.split("/")[0] in ("notes", "categories", "memories", "projects")
     ]
-    lines = "".join(f"{sha256((home / name).read_bytes()).hexdigest()}  {name}\n" for name in sorted(notes))
+    lines = "".join(
+        f"{sha256((home / name).read_bytes()).hexdigest()}  {name}\n" for name in sorted(notes)
+    )
     assert moved.checksum == sha256(lines.encode()).hexdigest()
 
 
@@ -112,7 +127,8 @@ def test_only_an_empty_target_is_taken(home, tmp_path):
 
 
 def test_a_copy_that_is_not_the_same_is_no_home(home, tmp_path, monkeypatch):
-    write, target = whole_home.write_file, tmp_path / "new"
+    write = whole_home.write_file
+    target = tmp_path / "new"
 
     def damaged(name, data, **more):
         return write(name, data.replace(b"first", b"f1rst"), **more)
@@ -136,7 +152,10 @@ def test_what_is_written_while_it_is_copied_is_moved_too(home, tmp_path):
                 memory.delete("notes/a.md")
 
         FolderMove(home, tmp_path / "new").run(progress=write)
-    assert {name for name in files(tmp_path / "new") if name.startswith("notes/")} == {"notes/mine.md", "notes/z.md"}
+    assert {name for name in files(tmp_path / "new") if name.startswith("notes/")} == {
+        "notes/mine.md",
+        "notes/z.md",
+    }
     with open_memory(home) as old, open_memory(tmp_path / "new") as new:
         assert new.log(limit=0) == old.log(limit=0)
 
@@ -153,7 +172,8 @@ def test_a_move_from_another_home_is_not_gone_on_with(home, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_a_move_that_is_killed_goes_on_and_ends_with_everything(home, tmp_path):
-    imports, before = "from memoranda.transfer.whole_home import FolderMove", files(home)
+    imports = "from memoranda.transfer.whole_home import FolderMove"
+    before = files(home)
     events = ["os.rename", "os.utime", "os.mkdir", "os.remove", "shutil.rmtree"]
     work = "FolderMove(*map(Path, sys.argv[2:])).run()"
     killed = times_killed(range(3, 400, 8), events, imports, work, home, tmp_path / "new")
@@ -172,7 +192,17 @@ def test_the_command_says_what_was_moved_and_refuses_agents(terminal):
     assert said.startswith("Moved 3 files, 1 changes, 0 older texts from")
     assert "are the same: " in said
     assert terminal.ok("--home", str(target), "list") == terminal.ok("list")
-    ran = terminal("move-home", str(terminal.home), str(terminal.folder / "b"), "--dry-run", "--json")
+    ran = terminal(
+        "move-home", str(terminal.home), str(terminal.folder / "b"), "--dry-run", "--json"
+    )
     assert ran.json.keys() == {"schema", *HomeMoved.__slots__}
-    assert terminal("--agent", "claude", "move-home", str(terminal.home), str(terminal.folder / "c")).status == 1
-    assert json.loads(terminal("move-home", "/none", str(target), "--json").out)["error"]["code"] == "invalid"
+    assert (
+        terminal(
+            "--agent", "claude", "move-home", str(terminal.home), str(terminal.folder / "c")
+        ).status
+        == 1
+    )
+    assert (
+        json.loads(terminal("move-home", "/none", str(target), "--json").out)["error"]["code"]
+        == "invalid"
+    )

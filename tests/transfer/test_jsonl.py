@@ -35,7 +35,9 @@ def take(memory, text, *, skip_bad=False, said=None, warned=None):
     """Import `text`, JSON Lines or a list of records."""
     if not isinstance(text, str):
         text = "".join(json.dumps(each) + "\n" for each in text)
-    importing = Import(memory, io.BytesIO(text.encode("utf-8", "surrogateescape")), skip_bad=skip_bad)
+    importing = Import(
+        memory, io.BytesIO(text.encode("utf-8", "surrogateescape")), skip_bad=skip_bad
+    )
     if not skip_bad:
         importing.check()
     tally = Tally()
@@ -50,7 +52,9 @@ def plan(memory, text):
 
 
 def remember(memory, text, category="people", **more):
-    return memory.memory_id(memory.write(Draft(text, project="categories", category=category, **more)).id)
+    return memory.memory_id(
+        memory.write(Draft(text, project="categories", category=category, **more)).id
+    )
 
 
 def hand_made(home, path, text):
@@ -64,18 +68,45 @@ def test_a_line_has_all_keys_in_order_without_blanks_and_utf_8_as_is(memory):
     Upkeep(memory).put(
         [
             Record(
-                ONE, "use “déjà vu” 中\u2028文", "reminders", MOMENT, MOMENT + timedelta(hours=1),
-                tags=("a", "ü"), source="claude", access_count=3, links=(TWO,), version=2,
-                further={"mine": {"deep": ["1", True]}, "due_at": "2026-05-08T15:00:00+08:00", "title": "A call"},
+                ONE,
+                "use “déjà vu” 中\u2028文",
+                "reminders",
+                MOMENT,
+                MOMENT + timedelta(hours=1),
+                tags=("a", "ü"),
+                source="claude",
+                access_count=3,
+                links=(TWO,),
+                version=2,
+                further={
+                    "mine": {"deep": ["1", True]},
+                    "due_at": "2026-05-08T15:00:00+08:00",
+                    "title": "A call",
+                },
             )
         ],
         "import",
-    )  # fmt: skip
+    )
     (line,) = lines(memory)
     assert list(json.loads(line)) == [
-        "id", "content", "content_hash", "phase", "category", "scope", "tags", "source", "created_at",
-        "updated_at", "expires_at", "access_count", "links", "version", "title", "due_at", "extra",
-    ]  # fmt: skip
+        "id",
+        "content",
+        "content_hash",
+        "phase",
+        "category",
+        "scope",
+        "tags",
+        "source",
+        "created_at",
+        "updated_at",
+        "expires_at",
+        "access_count",
+        "links",
+        "version",
+        "title",
+        "due_at",
+        "extra",
+    ]
     assert '"content":"use “déjà vu” 中\u2028文","content_hash":"' in line
     assert line.endswith(
         '"created_at":"2026-05-07T10:00:00Z","updated_at":"2026-05-07T11:00:00Z","expires_at":null,'
@@ -88,9 +119,12 @@ def test_export_is_oldest_first_then_by_id(memory):
     ids = [str(uuid.UUID(int=number)) for number in (9, 1, 5, 3)]
     hours = (2, 2, 1, 3)
     Upkeep(memory).put(
-        [Record(each, f"n{each}", "people", MOMENT + timedelta(hours=hour), MOMENT)
-         for each, hour in zip(ids, hours, strict=True)], "import",
-    )  # fmt: skip
+        [
+            Record(each, f"n{each}", "people", MOMENT + timedelta(hours=hour), MOMENT)
+            for each, hour in zip(ids, hours, strict=True)
+        ],
+        "import",
+    )
     assert [json.loads(each)["id"] for each in lines(memory)] == [ids[2], ids[1], ids[0], ids[3]]
 
 
@@ -115,22 +149,65 @@ def test_counts_of_reads_still_in_the_log_are_exported(memory):
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30) | st.sampled_from(
-    ["a\r\nb\r\n", "---\nx\n---\n", "\ufeffx", "👩‍🚀 e\u0301", "a\u2028b\u2029", "x\x00y", "\n\n", "  ", "[[x]]",
-     "a\rb"]
-)  # fmt: skip
+    [
+        "a\r\nb\r\n",
+        "---\nx\n---\n",
+        "\ufeffx",
+        "👩‍🚀 e\u0301",
+        "a\u2028b\u2029",
+        "x\x00y",
+        "\n\n",
+        "  ",
+        "[[x]]",
+        "a\rb",
+    ]
+)
 YAMLISH = st.sampled_from(
     [
-        "yes", "no", "~", "null", "true", "1.10", "0x1f", "1e3", "2026-11-01", "12:30", "- a", "a: b", "# c", "*x",
-        "&a", "!t", "|", ">", "%", "@", "`", "{a}", "[a]", "'", '"', "", " a ", "a #b", "---", "...", "=", "<<", "?",
+        "yes",
+        "no",
+        "~",
+        "null",
+        "true",
+        "1.10",
+        "0x1f",
+        "1e3",
+        "2026-11-01",
+        "12:30",
+        "- a",
+        "a: b",
+        "# c",
+        "*x",
+        "&a",
+        "!t",
+        "|",
+        ">",
+        "%",
+        "@",
+        "`",
+        "{a}",
+        "[a]",
+        "'",
+        '"',
+        "",
+        " a ",
+        "a #b",
+        "---",
+        "...",
+        "=",
+        "<<",
+        "?",
     ]
-)  # fmt: skip
+)
 SCALARS = TEXTS | YAMLISH | st.none() | st.booleans()
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS | YAMLISH, inner, max_size=3),
     max_leaves=6,
 )
-MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(lambda each: each.replace(tzinfo=UTC))
+MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(
+    lambda each: each.replace(tzinfo=UTC)
+)
 KEYS = (TEXTS | YAMLISH).filter(lambda key: key not in frontmatter_keys())
 
 
@@ -142,15 +219,25 @@ def frontmatter_keys():
 
 RECORDS = st.builds(
     Record,
-    st.uuids(version=4).map(str), TEXTS, st.sampled_from(CATEGORIES), MOMENTS, MOMENTS,
-    scope=st.sampled_from(["global", "agent:claude"]), phase=st.sampled_from(["inbox", "organized"]),
-    tags=st.lists(TEXTS | YAMLISH, max_size=3).map(tuple), source=TEXTS | YAMLISH,
-    expires=st.none() | MOMENTS, access_count=st.integers(0, 10**17),
-    links=st.lists(TEXTS | YAMLISH, max_size=3).map(tuple), version=st.integers(1, 10**17),
+    st.uuids(version=4).map(str),
+    TEXTS,
+    st.sampled_from(CATEGORIES),
+    MOMENTS,
+    MOMENTS,
+    scope=st.sampled_from(["global", "agent:claude"]),
+    phase=st.sampled_from(["inbox", "organized"]),
+    tags=st.lists(TEXTS | YAMLISH, max_size=3).map(tuple),
+    source=TEXTS | YAMLISH,
+    expires=st.none() | MOMENTS,
+    access_count=st.integers(0, 10**17),
+    links=st.lists(TEXTS | YAMLISH, max_size=3).map(tuple),
+    version=st.integers(1, 10**17),
     further=st.dictionaries(st.sampled_from(FURTHER), VALUES, max_size=4).flatmap(
-        lambda known: st.dictionaries(KEYS, VALUES, max_size=4).map(lambda other: {**known, **other})
+        lambda known: st.dictionaries(KEYS, VALUES, max_size=4).map(
+            lambda other: {**known, **other}
+        )
     ),
-)  # fmt: skip
+)
 
 
 @pytest.mark.slow
@@ -173,8 +260,17 @@ def test_export_and_import_into_an_empty_home_and_export_are_equal(tmp_path_fact
 @pytest.mark.promise("001-17.3")
 def test_a_tree_of_the_reference_program_is_exported_with_nothing_lost(tmp_path, memory):
     head = "---\nid: {id}\ncontent_hash: {hash}\ntype: {type}\ncategory: {category}\nscope: global\ntags:\n  - a\nsource: manual\ncreated_at: 2026-05-07T10:00:00+08:00\nupdated_at: 2026-05-07T10:00:00.5Z\nexpires_at: {expires}\naccess_count: 3\nlinks:\n  - {link}\n  - Some title\nversion: 1\nconfidence: high\n---\n"  # noqa: E501
-    one = head.format(id=ONE, hash="0" * 64, type="short", category="inbox", expires="2026-05-14T10:00:00Z", link=TWO)
-    two = head.format(id=TWO, hash="0" * 64, type="long", category="decisions", expires="null", link=ONE)
+    one = head.format(
+        id=ONE,
+        hash="0" * 64,
+        type="short",
+        category="inbox",
+        expires="2026-05-14T10:00:00Z",
+        link=TWO,
+    )
+    two = head.format(
+        id=TWO, hash="0" * 64, type="long", category="decisions", expires="null", link=ONE
+    )
     hand_made(memory.home, f"short-term/inbox/{ONE}.md", one + "first\r\nline\r\n\n")
     hand_made(memory.home, f"long-term/decisions/{TWO}.md", two + "second")
     found = [json.loads(each) for each in lines(memory)]
@@ -183,7 +279,11 @@ def test_a_tree_of_the_reference_program_is_exported_with_nothing_lost(tmp_path,
         (TWO, "second", "organized", "decisions"),
     ]
     for each, link, expires in zip(found, (TWO, ONE), ("2026-05-14T10:00:00Z", None), strict=True):
-        assert (each["tags"], each["links"], each["access_count"]) == (["a"], [link, "Some title"], 3)
+        assert (each["tags"], each["links"], each["access_count"]) == (
+            ["a"],
+            [link, "Some title"],
+            3,
+        )
         assert each["created_at"] == "2026-05-07T02:00:00Z"
         assert each["updated_at"] == "2026-05-07T10:00:00.500000Z"
         assert (each["expires_at"], each["extra"]) == (expires, {"confidence": "high"})
@@ -209,8 +309,16 @@ def test_what_a_record_lacks_gets_defaults(memory):
     found = json.loads(line)
     assert (found["phase"], found["category"]) == ("inbox", "inbox")
     assert (found["scope"], found["source"]) == ("global", "manual")
-    assert (found["created_at"], found["expires_at"]) == ("2026-05-07T10:00:00Z", "2026-05-14T10:00:00Z")
-    assert (found["tags"], found["links"], found["access_count"], found["version"]) == ([], [], 0, 1)
+    assert (found["created_at"], found["expires_at"]) == (
+        "2026-05-07T10:00:00Z",
+        "2026-05-14T10:00:00Z",
+    )
+    assert (found["tags"], found["links"], found["access_count"], found["version"]) == (
+        [],
+        [],
+        0,
+        1,
+    )
 
 
 def test_phases_of_older_exports_are_read(memory):
@@ -221,9 +329,13 @@ def test_phases_of_older_exports_are_read(memory):
 
 
 def test_keys_nobody_knows_are_kept_and_path_is_not(memory):
-    take(memory, [{"id": ONE, "content": "a", "path": "x/y.md", "stars": 5, "extra": {"ratio": 0.5}}])
+    take(
+        memory, [{"id": ONE, "content": "a", "path": "x/y.md", "stars": 5, "extra": {"ratio": 0.5}}]
+    )
     assert json.loads(lines(memory)[0])["extra"] == {"stars": "5", "ratio": "0.5"}
-    assert take(memory, [{"id": ONE, "content": "a", "stars": 5, "extra": {"ratio": 0.5}}]) == Tally(unchanged=1)
+    assert take(
+        memory, [{"id": ONE, "content": "a", "stars": 5, "extra": {"ratio": 0.5}}]
+    ) == Tally(unchanged=1)
 
 
 BAD = {
@@ -275,7 +387,9 @@ def test_a_bad_record_imports_nothing_and_is_named(memory):
     warned = []
     text = "\n".join(['{"content":"fine"}', *BAD, '{"content":"fine too"}'])
     assert take(memory, text, skip_bad=True, warned=warned) == Tally(imported=2, skipped=len(BAD))
-    assert warned == [f"warning: malformed JSON at record {at}: {why}" for at, why in enumerate(every, 2)]
+    assert warned == [
+        f"warning: malformed JSON at record {at}: {why}" for at, why in enumerate(every, 2)
+    ]
 
 
 @pytest.mark.promise("001-17.13")
@@ -333,24 +447,45 @@ def test_a_deleted_memory_comes_back_with_its_count(memory):
 
 def test_a_partial_record_of_a_known_id_changes_what_it_names(memory):
     info = remember(memory, "one", "people", tags=["x"])
-    assert take(memory, [{"id": info.id, "content": "two"}]) == Tally(skipped=1)  # of the same moment
+    # Of the same moment
+    assert take(memory, [{"id": info.id, "content": "two"}]) == Tally(skipped=1)
     with open_memory(memory.home, clock=lambda: MOMENT + timedelta(days=1)) as later:
         assert take(later, [{"id": info.id, "content": "two"}]) == Tally(updated=1)
         assert take(later, [{"id": info.id, "content": "two"}]) == Tally(unchanged=1)
         note = later.read(info.id)
-        assert (note.content, note.tags, note.category, note.version) == ("two", ("x",), "people", 2)
+        assert (note.content, note.tags, note.category, note.version) == (
+            "two",
+            ("x",),
+            "people",
+            2,
+        )
 
 
 def test_a_partial_record_with_a_category_organizes_an_inbox_memory(memory):
     info = remember(memory, "one", "inbox")
-    take(memory, [{"id": info.id, "content": "one", "category": "soul", "updated_at": "2026-06-01T00:00:00Z"}])
+    take(
+        memory,
+        [
+            {
+                "id": info.id,
+                "content": "one",
+                "category": "soul",
+                "updated_at": "2026-06-01T00:00:00Z",
+            }
+        ],
+    )
     now = memory.memory_id(info.id)
     assert (now.category, now.phase, now.expires) == ("soul", "organized", None)
 
 
 def test_a_content_without_an_id_is_skipped_only_in_its_scope(memory):
     remember(memory, "one")
-    text = [{"content": "one"}, {"content": "one", "scope": "agent:claude"}, {"content": "one"}, {"content": "one\n"}]
+    text = [
+        {"content": "one"},
+        {"content": "one", "scope": "agent:claude"},
+        {"content": "one"},
+        {"content": "one\n"},
+    ]
     assert take(memory, text) == Tally(imported=2, skipped=2)
 
 
@@ -371,7 +506,8 @@ def test_an_id_that_stands_twice_gives_one_memory_the_newer_one(memory):
 
 
 def test_a_memory_merged_into_another_does_not_come_back_while_that_one_says_it(memory):
-    long, short = remember(memory, "one line\nand more"), remember(memory, "one line")
+    long = remember(memory, "one line\nand more")
+    short = remember(memory, "one line")
     backup = [json.loads(each) for each in lines(memory) if json.loads(each)["id"] == short.id]
     Upkeep(memory).merge(long, short)
     assert take(memory, backup) == Tally(skipped=1)
@@ -392,8 +528,12 @@ def test_a_locked_memory_is_not_replaced(memory):
 
 
 def test_ids_that_begin_alike_get_files_of_their_own(memory):
-    records = [{"id": f"note-0001-{n}", "content": "same line", "category": "people"} for n in range(3)]
-    records += [{"id": f"odd id {n}:", "content": "same line", "category": "people"} for n in range(3)]
+    records = [
+        {"id": f"note-0001-{n}", "content": "same line", "category": "people"} for n in range(3)
+    ]
+    records += [
+        {"id": f"odd id {n}:", "content": "same line", "category": "people"} for n in range(3)
+    ]
     assert take(memory, records).imported == 6
     assert len(files(memory.home)) == 6
     assert take(memory, records) == Tally(unchanged=6)

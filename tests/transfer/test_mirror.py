@@ -28,7 +28,8 @@ class Home:
     """A home, the folder it is mirrored to, and a clock that goes on a minute with each look."""
 
     def __init__(self, folder: Path):
-        self.folder, self.copy = folder / "home", folder / "copy"
+        self.folder = folder / "home"
+        self.copy = folder / "copy"
         self.time = START
         self.memory = open_memory(self.folder, clock=self.now)
 
@@ -44,7 +45,9 @@ class Home:
         return self.memory.as_caller(agent).write(Draft(text, project=project, title=title, **more))
 
     def git(self, *arguments: str) -> str:
-        ran = subprocess.run(["git", "-C", str(self.copy), *arguments], capture_output=True, text=True, check=True)
+        ran = subprocess.run(
+            ["git", "-C", str(self.copy), *arguments], capture_output=True, text=True, check=True
+        )
         return ran.stdout
 
     def commits(self) -> list[str]:
@@ -64,7 +67,11 @@ def files(folder: Path) -> dict[str, bytes]:
     """What is in a folder, but for the mirror's own and git's."""
     every = (each for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
     found = {str(each.relative_to(folder)): each.read_bytes() for each in every}
-    return {name: data for name, data in found.items() if not name.startswith((MIRROR, ".git/", ".memoranda"))}
+    return {
+        name: data
+        for name, data in found.items()
+        if not name.startswith((MIRROR, ".git/", ".memoranda"))
+    }
 
 
 def noted(home: Home) -> dict[str, bytes]:
@@ -74,7 +81,9 @@ def noted(home: Home) -> dict[str, bytes]:
 def test_every_file_of_every_project_is_there_byte_for_byte(home, tmp_path):
     home.write("shared", "categories/a")
     home.write("mine", "categories/b", agent="claude", scope="agent:claude")
-    home.memory.write(Draft("# Windows\r\nline\r\n", project="notes", folder="deep/er", title="Old"))
+    home.memory.write(
+        Draft("# Windows\r\nline\r\n", project="notes", folder="deep/er", title="Old")
+    )
     banks = home.folder / "banks" / "projects" / "shop"
     banks.mkdir(parents=True)
     (banks / ".bank.json").write_text("{}")
@@ -95,7 +104,11 @@ def test_every_file_of_every_project_is_there_byte_for_byte(home, tmp_path):
     assert there.pop("projects/people.jsonl") == graph.read_bytes()
     assert there == noted(home)
     assert (len(there), done.files, done.copied, done.removed) == (6, 8, 8, 0)
-    assert all(each.stat().st_mode & 0o077 == 0 for each in home.copy.rglob("*.md") if "vault" not in str(each))
+    assert all(
+        each.stat().st_mode & 0o077 == 0
+        for each in home.copy.rglob("*.md")
+        if "vault" not in str(each)
+    )
 
 
 def test_a_later_run_writes_only_what_changed(home):
@@ -145,14 +158,16 @@ def test_each_change_is_a_commit_of_its_author_time_and_bytes(home):
     changes = home.memory.log(limit=0)[::-1]
     assert home.mirror().commits == len(seen) == len(changes) - 1
     said = [
-        f"{each.agent or 'owner'} {int(datetime.fromisoformat(each.time).timestamp())} {each.verb}" for each in changes
+        f"{each.agent or 'owner'} {int(datetime.fromisoformat(each.time).timestamp())} {each.verb}"
+        for each in changes
     ]
     assert [line.rsplit(" ", line.count(" ") - 2)[0] for line in home.commits()] == said
     for change, then in zip(changes[1:], seen, strict=True):
         commit = home.git("log", "--format=%H", f"--grep=^Memory-Change: {change.number}$").strip()
         names = home.git("ls-tree", "-r", "--name-only", "-z", commit).split("\0")[:-1]
         shown = {
-            name: subprocess.check_output(["git", "-C", str(home.copy), "show", f"{commit}:{name}"]) for name in names
+            name: subprocess.check_output(["git", "-C", str(home.copy), "show", f"{commit}:{name}"])
+            for name in names
         }
         assert shown == then
 
@@ -181,9 +196,17 @@ def test_the_first_run_makes_commits_of_the_history_there_is(home):
     home.memory.move_folder("notes", "f", "g")
     assert home.mirror(git=True).commits == 5
     subjects = [line.split(" ", 2)[2] for line in home.commits()]
-    assert subjects == ["Begin with what was there before", "write notes/a.md", "delete notes/a.md",
-                        "write notes/f/y.md", "move notes/f/"]  # fmt: skip
-    assert home.git("ls-tree", "-r", "--name-only", "HEAD").split() == ["notes/g/y.md", "notes/old.md"]
+    assert subjects == [
+        "Begin with what was there before",
+        "write notes/a.md",
+        "delete notes/a.md",
+        "write notes/f/y.md",
+        "move notes/f/",
+    ]
+    assert home.git("ls-tree", "-r", "--name-only", "HEAD").split() == [
+        "notes/g/y.md",
+        "notes/old.md",
+    ]
     assert home.git("status", "--porcelain") == ""
 
 
@@ -203,7 +226,13 @@ def test_nothing_of_the_machines_git_takes_part(home, tmp_path, monkeypatch):
     user = tmp_path / "user"
     hooks = user / "hooks"
     hooks.mkdir(parents=True)
-    for name in ("post-commit", "pre-commit", "reference-transaction", "post-index-change", "post-checkout"):
+    for name in (
+        "post-commit",
+        "pre-commit",
+        "reference-transaction",
+        "post-index-change",
+        "post-checkout",
+    ):
         (hooks / name).write_text(f"#!/bin/sh\ntouch {user}/ran\n")
         (hooks / name).chmod(0o755)
     config = f"[core]\n\thooksPath = {hooks}\n\tautocrlf = true\n[user]\n\tname = Somebody\n\temail = a@b\n"
@@ -215,11 +244,15 @@ def test_nothing_of_the_machines_git_takes_part(home, tmp_path, monkeypatch):
     home.write("c\r\n", "notes/b")
     home.mirror()
     monkeypatch.delenv("GIT_DIR")
-    assert home.git("log", "--format=%an <%ae>").splitlines() == ["owner <owner@memory.invalid>"] * 2
+    assert (
+        home.git("log", "--format=%an <%ae>").splitlines() == ["owner <owner@memory.invalid>"] * 2
+    )
     assert (user / ".gitconfig").read_text() == config
     assert not (user / "ran").exists()
     assert not (tmp_path / "elsewhere").exists()
-    assert subprocess.check_output(["git", "-C", str(home.copy), "show", "HEAD:notes/b.md"]).endswith(b"c\r\n")
+    assert subprocess.check_output(
+        ["git", "-C", str(home.copy), "show", "HEAD:notes/b.md"]
+    ).endswith(b"c\r\n")
 
 
 def test_an_agent_may_not_mirror_nor_import_a_mirror(home):
@@ -308,7 +341,9 @@ def test_commits_of_somebody_else_are_refused_with_the_way_back(home):
     home.write("one")
     home.mirror(git=True)
     head = home.git("rev-parse", "HEAD").strip()
-    home.git("-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "mine")
+    home.git(
+        "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "mine"
+    )
     with pytest.raises(InvalidInput, match=head):
         home.mirror()
 
@@ -337,8 +372,10 @@ def test_after_an_erasing_the_files_follow_and_the_commits_wait_for_the_owner(ho
     home.git("gc", "-q", "--prune=now")
     assert b"hunter2" not in all_objects(home)
     assert [line.split(" ", 2)[::2] for line in home.commits()] == [
-        ["owner", "Begin anew without what was erased"], ["claude", "write notes/b.md"], ["owner", "write notes/c.md"],
-    ]  # fmt: skip
+        ["owner", "Begin anew without what was erased"],
+        ["claude", "write notes/b.md"],
+        ["owner", "write notes/c.md"],
+    ]
     assert home.git("status", "--porcelain") == ""
 
 
@@ -371,7 +408,9 @@ def test_a_mirror_comes_back_into_an_empty_home(home, tmp_path, git):
         plan.carry_out()
         assert (plan.skipped, plan_mirror(back, home.copy).items) == ([], [])
         assert [each.name for each in back.projects if not each.built_in] == ["vault"]
-    assert {name: data for name, data in files(tmp_path / "back").items() if "/" in name} == noted(home)
+    assert {name: data for name, data in files(tmp_path / "back").items() if "/" in name} == noted(
+        home
+    )
 
 
 def test_a_mirror_is_no_more_than_a_commit_behind_where_the_history_was_purged(home):
@@ -391,7 +430,10 @@ def test_a_mirror_is_no_more_than_a_commit_behind_where_the_history_was_purged(h
 def test_the_command_answers_in_numbers_and_names_wrong_words(terminal):
     terminal.write("one")
     copy = terminal.folder / "copy"
-    assert terminal.ok("mirror", str(copy)) == f"{copy}: 1 files (1 copied, 0 removed), as of change #1\n"
+    assert (
+        terminal.ok("mirror", str(copy))
+        == f"{copy}: 1 files (1 copied, 0 removed), as of change #1\n"
+    )
     ran = terminal("mirror", str(copy), "--git", "--json")
     assert (ran.json["files"], ran.json["copied"], ran.json["commits"]) == (1, 0, 1)
     assert terminal("mirror", str(copy), "--after-erase", "no").status == 2
@@ -399,7 +441,9 @@ def test_the_command_answers_in_numbers_and_names_wrong_words(terminal):
     assert terminal("import", "--from", "mirror", str(terminal.folder)).error.endswith(
         "it has no folder .memory-mirror"
     )
-    said = terminal.ok("--home", str(terminal.folder / "b"), "import", "--from", "mirror", str(copy))
+    said = terminal.ok(
+        "--home", str(terminal.folder / "b"), "import", "--from", "mirror", str(copy)
+    )
     assert said == "Imported 1 files (0 were there, 0 skipped)\n"
 
 
@@ -408,29 +452,55 @@ def test_a_mirror_that_is_killed_again_and_again_has_each_change_once(tmp_path):
     places = {"HOME": str(tmp_path), "MEMORY_HOME": str(tmp_path / "home")}
     with open_memory(tmp_path / "home") as memory:
         for number in range(80):
-            memory.write(Draft(f"text {number} " * 50, project="notes", folder=f"f{number % 7}", title=f"n{number}"))
+            memory.write(
+                Draft(
+                    f"text {number} " * 50,
+                    project="notes",
+                    folder=f"f{number % 7}",
+                    title=f"n{number}",
+                )
+            )
     command = ["mirror", str(tmp_path / "copy"), "--git"]
     imports = "import memoranda.transfer.whole_home\nfrom memoranda.cli import main"
     events = ["open", "os.rename", "os.utime", "subprocess.Popen", "os.remove"]
     stops = (stop * stop for stop in range(2, 80, 4))
-    killed = times_killed(stops, events, imports, "sys.exit(main(sys.argv[2:]))", *command, **places)
+    killed = times_killed(
+        stops, events, imports, "sys.exit(main(sys.argv[2:]))", *command, **places
+    )
     assert killed > 5
     command = [sys.executable, "-m", "memoranda", *command]
     subprocess.run(command, env={**os.environ, **places}, check=True, capture_output=True)
-    log = subprocess.check_output(["git", "-C", str(tmp_path / "copy"), "log", "--format=%s"], text=True).splitlines()
+    log = subprocess.check_output(
+        ["git", "-C", str(tmp_path / "copy"), "log", "--format=%s"], text=True
+    ).splitlines()
     assert len(log) == len({*log}) == 80
-    assert files(tmp_path / "copy") == {n: d for n, d in files(tmp_path / "home").items() if "/" in n}
-    assert subprocess.check_output(["git", "-C", str(tmp_path / "copy"), "status", "--porcelain"]) == b""
+    assert files(tmp_path / "copy") == {
+        n: d for n, d in files(tmp_path / "home").items() if "/" in n
+    }
+    assert (
+        subprocess.check_output(["git", "-C", str(tmp_path / "copy"), "status", "--porcelain"])
+        == b""
+    )
     assert not json.loads((tmp_path / "copy" / MIRROR / "state.json").read_text())["writing"]
 
 
 @pytest.mark.slow
 def test_a_mirror_that_watches_follows_each_change_until_it_is_stopped(tmp_path):
     environment = {**os.environ, "HOME": str(tmp_path), "MEMORY_HOME": str(tmp_path / "home")}
-    command = [sys.executable, "-m", "memoranda", "mirror", str(tmp_path / "copy"), "--watch", "--git"]
+    command = [
+        sys.executable,
+        "-m",
+        "memoranda",
+        "mirror",
+        str(tmp_path / "copy"),
+        "--watch",
+        "--git",
+    ]
     with open_memory(tmp_path / "home") as memory:
         memory.write(Draft("one", project="notes", title="a"))
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as watching:
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, text=True
+        ) as watching:
             assert watching.stdout is not None
             try:
                 assert "1 files (1 copied, 0 removed, 1 commits)" in watching.stdout.readline()

@@ -1,8 +1,8 @@
 """The `memory` command (contract 001): a view of the engine for the shell.
 
-This module holds the table of commands and the outermost error handler; each group of commands has a
-module, imported when one of them is run. Only output.py prints. All else is imported in `main`: an interrupt
-before `run` is reached prints a traceback.
+This module holds the table of commands and the outermost error handler; each group of commands has
+a module, imported when one of them is run. Only output.py prints. All else is imported in `main`:
+an interrupt before `run` is reached prints a traceback.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ _MODULES = (
     ("Memories", "search_commands", "list search context backlinks"),
     ("Memories", "memory_commands", "edit"),
     ("Moving in and out", "exchange_commands", "ingest"),
-    ("Upkeep and reminders", "lifecycle_commands",
-     "upgrade decay consolidate archive pin unpin dream remind notify review"),
+    (
+        "Upkeep and reminders",
+        "lifecycle_commands",
+        "upgrade decay consolidate archive pin unpin dream remind notify review",
+    ),
     ("Health", "upkeep_commands", "status doctor reindex embed"),
     ("History", "history_commands", "log undo restore erase"),
     ("Projects and settings", "settings_commands", "project config"),
@@ -40,7 +43,7 @@ _MODULES = (
     ("For agents and programs", "tool_commands", "mcp call agent"),
     ("For agents and programs", "hook_commands", "hook"),
     ("This command", "syntax", "completion help man"),
-)  # fmt: skip
+)
 """The section of the help, the module, its commands."""
 COMMANDS = {name: module for _, module, names in _MODULES for name in names.split()}
 """Every command with its module below memoranda.cli."""
@@ -53,13 +56,16 @@ _REPORT_IT = "Please report this line with the command you ran and `memory --ver
 
 
 def run() -> NoReturn:
-    """The `memory` program: `main` without garbage collection, then exit at once. Collecting garbage and finalizing the
-    interpreter take a fifth of a short command's time, and the system frees the memory anyway; long commands turn
-    collection on again. Until the command itself runs, an interrupt ends the process at once: raised while a module is
-    imported, it may arrive as another error."""
+    """The `memory` program: `main` without garbage collection, then exit at once. Collecting
+    garbage and finalizing the interpreter take a fifth of a short command's time, and the system
+    frees the memory anyway; long commands turn collection on again. Until the command itself runs,
+    an interrupt ends the process at once: raised while a module is imported, it may arrive as
+    another error."""
     gc.disable()
     starting = lambda: None
-    if (usual := _signal.getsignal(_signal.SIGINT)) is _signal.default_int_handler:  # else a script has it ignored
+    # Else a script has it ignored
+    usual = _signal.getsignal(_signal.SIGINT)
+    if usual is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
         starting = lambda: _signal.signal(_signal.SIGINT, usual)
     status = main(starting=starting)
@@ -69,27 +75,38 @@ def run() -> NoReturn:
     os._exit(status)
 
 
-def main(arguments: Sequence[str] | None = None, starting: Callable[[], object] = lambda: None) -> int:
-    """Run the command with `arguments` (default: those of the process) and return its exit status. `starting` is called
-    when the command line is understood."""
+def main(
+    arguments: Sequence[str] | None = None, starting: Callable[[], object] = lambda: None
+) -> int:
+    """Run the command with `arguments` (default: those of the process) and return its exit status.
+    `starting` is called when the command line is understood."""
     from memoranda.cli import output
     from memoranda.cli.invocation import Invocation
 
     invocation = Invocation()
     invocation.starting = starting
-    for stream in (sys.stdout, sys.stderr):  # UTF-8 whatever the locale; what it cannot encode is shown escaped
+    # UTF-8 whatever the locale; what it cannot encode is shown escaped
+    for stream in (
+        sys.stdout,
+        sys.stderr,
+    ):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         status = _run(list(sys.argv[1:] if arguments is None else arguments), invocation)
-        return 0 if invocation.command == "hook" else status  # a client takes others as a wish to block what is done
+        # A client takes others as a wish to block what is done
+        if invocation.command == "hook":
+            return 0
+        return status
     except BrokenPipeError:
         output.silence()
         return 0
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except Exception as error:  # the outermost loop: reported, never swallowed
-        if isinstance(error.__cause__, KeyboardInterrupt):  # what an import made of one
+    # The outermost loop: reported, never swallowed
+    except Exception as error:
+        # What an import made of one
+        if isinstance(error.__cause__, KeyboardInterrupt):
             return _INTERRUPTED
         from memoranda.errors import internal_sentence
 
@@ -111,10 +128,13 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
             return _failed(invocation, _NO_LOCKS, "storage", 1)
         group = command_group()
         try:
-            if instruction := os.environ.get(COMPLETE_VARIABLE):
+            instruction = os.environ.get(COMPLETE_VARIABLE)
+            if instruction:
                 from click.shell_completion import shell_complete
 
-                status: int = shell_complete(group, {"obj": invocation}, "memory", COMPLETE_VARIABLE, instruction)
+                status: int = shell_complete(
+                    group, {"obj": invocation}, "memory", COMPLETE_VARIABLE, instruction
+                )
             else:
                 with group.make_context("memory", arguments, obj=invocation) as context:
                     status = group.invoke(context) or 0
@@ -127,19 +147,30 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
     except click.UsageError as error:
         from memoranda.cli.syntax import usage_words
 
-        options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        if "--" in arguments:
+            options = arguments[: arguments.index("--")]
+        else:
+            options = arguments
         invocation.json = invocation.json or "--json" in options
         message, hint = usage_words(error)
         return _failed(invocation, message, "usage", 2, hint)
     except MemorandaError as error:
-        times = getattr(error, "candidates", ()) if error.code in _TIME_ERRORS else None
-        details = {} if times is None else {"candidates": [each.isoformat() for each in times]}
+        if error.code in _TIME_ERRORS:
+            times = getattr(error, "candidates", ())
+        else:
+            times = None
+        if times is None:
+            details = {}
+        else:
+            details = {"candidates": [each.isoformat() for each in times]}
         hint = error.hint
         if isinstance(error, ProjectNotFound):
             hint = choices(error.name, error.names, "Projects")
         elif isinstance(error, NotFound) and error.suggestions:
             hint = f"Did you mean {' or '.join(error.suggestions)}?"
-        return _failed(invocation, output.error_sentence(error), error.code, error.exit_code, hint, **details)
+        return _failed(
+            invocation, output.error_sentence(error), error.code, error.exit_code, hint, **details
+        )
 
 
 def command_group() -> Group:
@@ -169,9 +200,16 @@ Write, read, list and search memories, link them, take changes back, serve them 
 
 
 def _failed(
-    invocation: Invocation, message: str, code: str, status: int, hint: str | None = None, **details: object
+    invocation: Invocation,
+    message: str,
+    code: str,
+    status: int,
+    hint: str | None = None,
+    **details: object,
 ) -> int:
-    """Report an error once on stderr; with `--json` also as the document on stdout, with the keys `details`."""
+    """Report an error once on stderr; with `--json` also as the document on stdout, with the keys
+    `details`.
+    """
     from memoranda.cli import output
 
     if invocation.json:

@@ -1,4 +1,6 @@
-"""`serve`: the daemon (contract 001, 13), and `page`: the page it serves, opened in a browser (docs/page.md)."""
+"""`serve`: the daemon (contract 001, 13), and `page`: the page it serves, opened in a browser
+(docs/page.md).
+"""
 
 from __future__ import annotations
 
@@ -31,28 +33,63 @@ if TYPE_CHECKING:
     from memoranda.serve.http import HttpServer, Place
 
 _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
-_LOG_BYTES, _LOGS_KEPT = 1_000_000, 5
+_LOG_BYTES = 1_000_000
+_LOGS_KEPT = 5
 _OPENING = 10.0
 """Seconds a browser may take to open."""
 
 
 @command("serve", example="memory serve --once")
-@option("--interval", metavar="TIME", help="Time between two rounds of upkeep, e.g. 30s or 5m [60s].")
+@option(
+    "--interval", metavar="TIME", help="Time between two rounds of upkeep, e.g. 30s or 5m [60s]."
+)
 @flag("--once", "One round of upkeep, without socket, then exit.")
 @flag("--no-socket", "Upkeep alone.")
 @option("--http", metavar="HOST:PORT", help="Serve MCP over HTTP too, e.g. on 127.0.0.1:8377.")
-@flag("--no-token", "Let every program of this machine call over HTTP; only on 127.0.0.1.", "is_open")
-@option("--public-url", metavar="URL", help="The https address HTTP is reached at from outside; turns OAuth on.")
-@option("--allow-host", metavar="LIST", help="Further names HTTP is called by, separated by commas.")
-@option("--allow-origin", metavar="LIST", help="Origins whose web pages may call over HTTP, separated by commas.")
-@option("--tools", help="Toolsets, separated by commas [agent on the socket; memory,notes over HTTP].")
-@option("--log", metavar="FILE", help="Log to this file instead of stderr; rotated at 1 MB, 5 kept.")
-@option("--print-unit", type=_UNITS, help="Print a unit file that starts the daemon at login: systemd, launchd.")
+@flag(
+    "--no-token", "Let every program of this machine call over HTTP; only on 127.0.0.1.", "is_open"
+)
+@option(
+    "--public-url",
+    metavar="URL",
+    help="The https address HTTP is reached at from outside; turns OAuth on.",
+)
+@option(
+    "--allow-host", metavar="LIST", help="Further names HTTP is called by, separated by commas."
+)
+@option(
+    "--allow-origin",
+    metavar="LIST",
+    help="Origins whose web pages may call over HTTP, separated by commas.",
+)
+@option(
+    "--tools", help="Toolsets, separated by commas [agent on the socket; memory,notes over HTTP]."
+)
+@option(
+    "--log", metavar="FILE", help="Log to this file instead of stderr; rotated at 1 MB, 5 kept."
+)
+@option(
+    "--print-unit",
+    type=_UNITS,
+    help="Print a unit file that starts the daemon at login: systemd, launchd.",
+)
 def serve(
-    call: Invocation, *, interval: Text, once: bool, no_socket: bool, http: Text, is_open: bool, public_url: Text,
-    allow_host: Text, allow_origin: Text, tools: Text, log: Text, print_unit: Text,
-) -> int | None:  # fmt: skip
-    """Keep the memory tidy on an interval, and serve tools on the home's Unix socket, until stopped.
+    call: Invocation,
+    *,
+    interval: Text,
+    once: bool,
+    no_socket: bool,
+    http: Text,
+    is_open: bool,
+    public_url: Text,
+    allow_host: Text,
+    allow_origin: Text,
+    tools: Text,
+    log: Text,
+    print_unit: Text,
+) -> int | None:
+    """Keep the memory tidy on an interval, and serve tools on the home's Unix socket, until
+    stopped.
 
     With --http also over HTTP, to callers with a token: memory token add NAME (docs/http.md).
     """
@@ -66,23 +103,39 @@ def serve(
         except InvalidInput:
             every = timedelta(0)
         if every < timedelta(seconds=1):
-            raise InvalidInput(f"invalid interval: {interval}", "At least 1s, e.g. 30s, 5m or 1h30m.")
+            raise InvalidInput(
+                f"invalid interval: {interval}", "At least 1s, e.g. 30s, 5m or 1h30m."
+            )
     if print_unit is not None:
         from memoranda.serve.daemon import UNITS, unit_file
 
         if print_unit not in UNITS:
             raise Usage(f'invalid value "{print_unit}" for --print-unit: use {" or ".join(UNITS)}')
         program = shutil.which("memory")
-        arguments = [program] if program else [sys.executable, "-m", "memoranda"]
+        if program:
+            arguments = [program]
+        else:
+            arguments = [sys.executable, "-m", "memoranda"]
         arguments += ["--home", settings.address, *call.options, "serve"]
-        log = os.path.abspath(os.path.expanduser(log)) if log else None
+        if log:
+            log = os.path.abspath(os.path.expanduser(log))
+        else:
+            log = None
         options: dict[str, str | bool | None] = {
-            "--interval": interval, "--no-socket": no_socket, "--http": http, "--public-url": public_url,
-            "--allow-host": allow_host, "--allow-origin": allow_origin, "--tools": tools, "--no-token": is_open,
+            "--interval": interval,
+            "--no-socket": no_socket,
+            "--http": http,
+            "--public-url": public_url,
+            "--allow-host": allow_host,
+            "--allow-origin": allow_origin,
+            "--tools": tools,
+            "--no-token": is_open,
             "--log": log,
-        }  # fmt: skip
+        }
         for name, given in options.items():
-            arguments += [name, given] if isinstance(given, str) and given else [name] if given else []
+            arguments += (
+                [name, given] if isinstance(given, str) and given else [name] if given else []
+            )
         output.text(unit_file(print_unit, arguments, settings.home / "daemon.log").rstrip("\n"))
         return None
     place = None
@@ -92,7 +145,9 @@ def serve(
         from memoranda.serve.http import Place, place_of
 
         public = public_url.rstrip("/") if public_url else None
-        place = Place(*place_of(http), is_open, public, split_list(allow_host), split_list(allow_origin))
+        place = Place(
+            *place_of(http), is_open, public, split_list(allow_host), split_list(allow_origin)
+        )
         place.check()
     _log_to(log)
     from memoranda.faces import ALL, DEFAULT_TOOLSETS, registry
@@ -100,18 +155,37 @@ def serve(
 
     chosen = tuple(split_list(tools))
     names = chosen or (("agent", *DEFAULT_TOOLSETS) if place else ("agent",))
-    served = None if once else registry(names, settings, Hooks.configured())
-    offered = [each for name in chosen or DEFAULT_TOOLSETS for each in (ALL if name == "all" else (name,))]
-    return _serve(call, settings, every, served, None if once else place, offered, once=once, no_socket=no_socket)
+    if once:
+        served = None
+    else:
+        served = registry(names, settings, Hooks.configured())
+    offered = [
+        each for name in chosen or DEFAULT_TOOLSETS for each in (ALL if name == "all" else (name,))
+    ]
+    return _serve(
+        call,
+        settings,
+        every,
+        served,
+        None if once else place,
+        offered,
+        once=once,
+        no_socket=no_socket,
+    )
 
 
 @command("page", keys=("address",), example="memory page --no-open")
-@option("--http", metavar="HOST:PORT", help="Where to serve it, if nothing serves this home yet [127.0.0.1:8377].")
+@option(
+    "--http",
+    metavar="HOST:PORT",
+    help="Where to serve it, if nothing serves this home yet [127.0.0.1:8377].",
+)
 @flag("--no-open", "Only print the address; open no browser.")
 def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     """Look at the memory in the browser: what happened, search, notes, inbox, graph, calendar.
 
-    The address is good once, for five minutes. Where no `memory serve --http` runs, this serves the home until stopped.
+    The address is good once, for five minutes. Where no `memory serve --http` runs, this serves the
+    home until stopped.
     """
     from memoranda.faces import DEFAULT_TOOLSETS, registry
     from memoranda.serve.auth import Access, PageVisitors
@@ -127,7 +201,11 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
         address = f"{at}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
         call.answer(address, address=address)
         output.write(flush=True)
-        has_screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        has_screen = (
+            sys.platform == "darwin"
+            or os.environ.get("DISPLAY")
+            or os.environ.get("WAYLAND_DISPLAY")
+        )
         if no_open or not has_screen:
             return None
         import webbrowser
@@ -137,9 +215,12 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
         opening.start()
         return opening
 
-    if (running := http_address(layout.http)) is not None:
-        if opening := show(running):
-            opening.join(_OPENING)  # this process ends at once, and its threads with it
+    running = http_address(layout.http)
+    if running is not None:
+        opening = show(running)
+        if opening:
+            # This process ends at once, and its threads with it
+            opening.join(_OPENING)
         return None
     from memoranda.serve.http import Place, place_of
 
@@ -147,15 +228,34 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     place.check()
     _log_to(None, logging.WARNING)
     served = registry(("agent", *DEFAULT_TOOLSETS), settings)
-    return _serve(call, settings, settings.interval, served, place, [*DEFAULT_TOOLSETS], show=show, any_port=not http)
+    return _serve(
+        call,
+        settings,
+        settings.interval,
+        served,
+        place,
+        [*DEFAULT_TOOLSETS],
+        show=show,
+        any_port=not http,
+    )
 
 
 def _serve(
-    call: Invocation, settings: Settings, every: timedelta, served: Registry | None, place: Place | None,
-    offered: list[str], *, once: bool = False, no_socket: bool = False, show: Callable[[str], object] | None = None,
+    call: Invocation,
+    settings: Settings,
+    every: timedelta,
+    served: Registry | None,
+    place: Place | None,
+    offered: list[str],
+    *,
+    once: bool = False,
+    no_socket: bool = False,
+    show: Callable[[str], object] | None = None,
     any_port: bool = False,
-) -> int:  # fmt: skip
-    """`show` is told the address of HTTP once it answers; with it another daemon may do the upkeep of this home."""
+) -> int:
+    """`show` is told the address of HTTP once it answers; with it another daemon may do the upkeep
+    of this home.
+    """
     from memoranda.clients import hook
     from memoranda.engine import freshness, open_memory
     from memoranda.faces import registry
@@ -167,7 +267,9 @@ def _serve(
     from memoranda.store.files import make_private, storing
     from memoranda.store.layout import Layout
 
-    layout, listener, has_upkeep = Layout(settings.home), None, True
+    layout = Layout(settings.home)
+    listener = None
+    has_upkeep = True
     with ExitStack() as held:
         try:
             with storing(layout.daemon_lock.name):
@@ -177,14 +279,23 @@ def _serve(
             if show is None:
                 raise
             has_upkeep = False
-        port = None if place is None else held.enter_context(closing(_port(place, any_port)))
+        if place is None:
+            port = None
+        else:
+            port = held.enter_context(closing(_port(place, any_port)))
         if served is not None and not no_socket and has_upkeep:
             try:
                 listener = held.enter_context(closing(Listener(layout.socket)))
-            except StorageError as error:  # a home where no socket can be is served without
+            # A home where no socket can be is served without
+            except StorageError as error:
                 output.failure(str(error))
         memory = held.enter_context(open_memory(config=settings, face=FACE, serving=True))
-        web, address, where = None, "", "no socket" if listener is None else f"socket: {listener.path}"
+        web = None
+        address = ""
+        if listener is None:
+            where = "no socket"
+        else:
+            where = f"socket: {listener.path}"
         if served is not None and place is not None and port is not None:
             web = _web(call, memory, served, place, offered, port, show is not None)
             address = place.address(port.getsockname()[1])
@@ -197,24 +308,38 @@ def _serve(
                 return
             minutes, seconds = divmod(int(every.total_seconds()), 60)
             hours, minutes = divmod(minutes, 60)
-            interval = (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds}s"
+            interval = (
+                (f"{hours}h" if hours else "")
+                + (f"{minutes}m" if hours or minutes else "")
+                + f"{seconds}s"
+            )
             _announce(f"Memory daemon running ({where}, interval: {interval})")
 
-        scheduler, callers = Scheduler(memory, dream.endpoint_of(settings)), memory.as_caller(call.caller, "socket")
+        scheduler = Scheduler(memory, dream.endpoint_of(settings))
+        callers = memory.as_caller(call.caller, "socket")
         methods = {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()}
-        sessions = None  # of clients whose `memory mcp` finds this daemon; its hooks are theirs
+        # Of clients whose `memory mcp` finds this daemon; its hooks are theirs
+        sessions = None
         if served is not None and listener is not None:
             hooks = served.hooks
-            sessions = McpSessions(callers, lambda names, like: registry(names, memory.settings, hooks, like))
-        daemon = Daemon(scheduler, every, callers, served, listener, methods, web, sessions, has_upkeep)
+            sessions = McpSessions(
+                callers, lambda names, like: registry(names, memory.settings, hooks, like)
+            )
+        daemon = Daemon(
+            scheduler, every, callers, served, listener, methods, web, sessions, has_upkeep
+        )
         if once:
-            return 0 if daemon.round() else 1
+            if daemon.round():
+                return 0
+            return 1
         daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))
     return 0
 
 
 def _port(place: Place, any_port: bool) -> socket:
-    """Where HTTP listens: at `place`, or with `any_port` elsewhere when that is taken. Raises StorageError."""
+    """Where HTTP listens: at `place`, or with `any_port` elsewhere when that is taken. Raises
+    StorageError.
+    """
     try:
         return place.listen()
     except StorageError:
@@ -224,9 +349,14 @@ def _port(place: Place, any_port: bool) -> socket:
 
 
 def _web(
-    call: Invocation, memory: Memory, served: Registry, place: Place, offered: list[str], port: socket,
+    call: Invocation,
+    memory: Memory,
+    served: Registry,
+    place: Place,
+    offered: list[str],
+    port: socket,
     shows_page: bool = False,
-) -> Web:  # fmt: skip
+) -> Web:
     """What makes the server of HTTP, with OAuth when there is a public address."""
     from memoranda import __version__
     from memoranda.faces import registry
@@ -236,8 +366,14 @@ def _web(
     from memoranda.serve.page.routes import page_routes
 
     access = Access(memory.home, memory.clock)
-    if not shows_page and not place.is_open and not any(access.by_id(each.id) for each in access.tokens()):
-        output.notice("No token is valid, so nobody can call over HTTP. Make one: memory token add NAME")
+    if (
+        not shows_page
+        and not place.is_open
+        and not any(access.by_id(each.id) for each in access.tokens())
+    ):
+        output.notice(
+            "No token is valid, so nobody can call over HTTP. Make one: memory token add NAME"
+        )
     homes = Homes(memory, served, lambda space: registry(offered, space.settings, served.hooks))
     identity = ServerIdentity("memoranda", __version__, call.caller, memory.settings.agents)
     routes = []
@@ -248,8 +384,17 @@ def _web(
 
     def made(threads: ThreadPoolExecutor, stopping: Event) -> HttpServer:
         return HttpServer(
-            homes, access, place, identity, offered, threads, stopping, listener=port, routes=routes, pages=page_routes
-        )  # fmt: skip
+            homes,
+            access,
+            place,
+            identity,
+            offered,
+            threads,
+            stopping,
+            listener=port,
+            routes=routes,
+            pages=page_routes,
+        )
 
     return made
 
@@ -269,7 +414,9 @@ def _log_to(file: str | None, level: int = logging.INFO) -> None:
 
         try:
             place = os.path.expanduser(file)
-            handler = RotatingFileHandler(place, maxBytes=_LOG_BYTES, backupCount=_LOGS_KEPT, encoding="utf-8")
+            handler = RotatingFileHandler(
+                place, maxBytes=_LOG_BYTES, backupCount=_LOGS_KEPT, encoding="utf-8"
+            )
         except OSError as error:
             raise ConfigError(f"cannot log to {file}: {error.strerror}") from None
     handler.setFormatter(output.log_form("%(message)s"))

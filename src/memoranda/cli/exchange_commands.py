@@ -1,5 +1,6 @@
-"""Moving in and out: `export`, `import` (contract 001, 12; `--from`: docs/moving-in.md), `graph` (contract 002, 11),
-`ingest` (contract 001, 3 and 11), and `mirror` and `move-home`, copies of a whole memory (docs/teams.md)."""
+"""Moving in and out: `export`, `import` (contract 001, 12; `--from`: docs/moving-in.md), `graph`
+(contract 002, 11), `ingest` (contract 001, 3 and 11), and `mirror` and `move-home`, copies of a
+whole memory (docs/teams.md)."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
 _BLOCK = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
 _MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
-_LOOKS, _ANYWAY = 1.0, 60
+_LOOKS = 1.0
+_ANYWAY = 60
 """Seconds between two looks at the journal, and looks after which the files are compared anyway."""
 
 
@@ -57,11 +59,14 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
     from memoranda.transfer.jsonl import exported
 
     check_memory(category, scope=scope)
-    gc.enable()  # `run` turns it off for short commands
+    # `run` turns it off for short commands
+    gc.enable()
     file = None if file in ("", "-") else file
     with call.memory(watch=True) as memory:
         secrets: list[None] = []
-        lines = exported(memory, category, scope, redacts=redact, secret=lambda: secrets.append(None))
+        lines = exported(
+            memory, category, scope, redacts=redact, secret=lambda: secrets.append(None)
+        )
         first = next(lines, None)
         if first is None:
             output.notice("No memories to export.")
@@ -75,7 +80,10 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
         else:
             count = 0
             with output.progress("Exporting") as progress:
-                total = memory.list(memory_query(category=category, scope=scope), limit=1)[1] if progress else 0
+                if progress:
+                    total = memory.list(memory_query(category=category, scope=scope), limit=1)[1]
+                else:
+                    total = 0
 
                 def written() -> Iterator[str]:
                     nonlocal count
@@ -87,8 +95,13 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
                 _write_file(Path(file).expanduser(), written())
             call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
         if secrets:
-            done = "is redacted" if redact else "is exported as it is; --redact takes it out"
-            output.notice(f"warning: {len(secrets)} memories hold what looks like a secret; it {done}")
+            if redact:
+                done = "is redacted"
+            else:
+                done = "is exported as it is; --redact takes it out"
+            output.notice(
+                f"warning: {len(secrets)} memories hold what looks like a secret; it {done}"
+            )
 
 
 _LEFT = re.compile(r"\.export-(\d+)-\w+")
@@ -99,12 +112,18 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
     target = Path(os.path.realpath(place))
     data = (line.encode("utf-8", "backslashreplace") + b"\n" for line in lines)
     try:
-        if target.exists() and not target.is_file():  # a pipe or a device
+        # A pipe or a device
+        if target.exists() and not target.is_file():
             with target.open("wb") as stream:
                 return stream.writelines(data)
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+        if target.exists():
+            mode = target.stat().st_mode & 0o777
+        else:
+            mode = 0o600
         remove_left(target.parent, _LEFT)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".export-{os.getpid()}-", delete=False) as new:
+        with tempfile.NamedTemporaryFile(
+            dir=target.parent, prefix=f".export-{os.getpid()}-", delete=False
+        ) as new:
             try:
                 new.writelines(data)
                 new.flush()
@@ -118,37 +137,72 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
 
 
 @command(
-    "import", keys=("imported", "updated", "unchanged", "skipped"), example="memory import --input memories.jsonl"
-)  # fmt: skip
-@option("--input", "file", metavar="FILE", help="JSON Lines of `memory export`; `-` or nothing is stdin.")
-@option("--from", "moved", nargs=2, type=(Names("kind", lambda _: _KINDS), str), metavar="KIND PATH", help=_MOVE)
-@option("--project", metavar="NAME", help="With --from basic-memory, chatgpt or claude: the project the notes go to.")
+    "import",
+    keys=("imported", "updated", "unchanged", "skipped"),
+    example="memory import --input memories.jsonl",
+)
+@option(
+    "--input",
+    "file",
+    metavar="FILE",
+    help="JSON Lines of `memory export`; `-` or nothing is stdin.",
+)
+@option(
+    "--from",
+    "moved",
+    nargs=2,
+    type=(Names("kind", lambda _: _KINDS), str),
+    metavar="KIND PATH",
+    help=_MOVE,
+)
+@option(
+    "--project",
+    metavar="NAME",
+    help="With --from basic-memory, chatgpt or claude: the project the notes go to.",
+)
 @flag("--dry-run", "Only say what would be imported.")
 @flag("--skip-bad", "Leave out what cannot be read, import the rest.")
 def import_(
-    call: Invocation, *, file: Text, moved: tuple[str, str] | None, project: Text, dry_run: bool, skip_bad: bool
+    call: Invocation,
+    *,
+    file: Text,
+    moved: tuple[str, str] | None,
+    project: Text,
+    dry_run: bool,
+    skip_bad: bool,
 ) -> None:
     """Take memories in, with nothing lost. Doing it twice is doing it once.
 
-    Everything is looked at before anything is written. Of a memory that is there already the newer one stays;
-    the other is in the history.
+    Everything is looked at before anything is written. Of a memory that is there already the newer
+    one stays; the other is in the history.
     """
     if moved and file is not None:
         raise Usage("--from names its own PATH: leave out --input")
     if project is not None and (not moved or moved[0] not in _WITH_PROJECT):
-        raise Usage(f"--project needs --from {', '.join(_WITH_PROJECT[:-1])} or {_WITH_PROJECT[-1]}")
+        raise Usage(
+            f"--project needs --from {', '.join(_WITH_PROJECT[:-1])} or {_WITH_PROJECT[-1]}"
+        )
     if moved and moved[0] not in _KINDS:
         raise Usage(f'invalid value "{moved[0]}" for --from: must be one of {", ".join(_KINDS)}')
-    gc.enable()  # `run` turns it off for short commands
+    # `run` turns it off for short commands
+    gc.enable()
     if moved:
         return _move_in(call, *moved, project=project, dry_run=dry_run, skip_bad=skip_bad)
     from memoranda.transfer.jsonl import Import, Tally
 
-    with input_of(file) as given, call.memory(watch=True) as memory, _seekable(given, memory.home) as source:
+    with (
+        input_of(file) as given,
+        call.memory(watch=True) as memory,
+        _seekable(given, memory.home) as source,
+    ):
         importing = Import(memory, source, skip_bad=skip_bad)
         if dry_run:
-            tally = importing.plan(lambda line: None if call.json else output.text(flat(line)), output.notice)
-            return call.answer(f"Would import {tally.imported + tally.updated} memories", **asdict(tally))
+            tally = importing.plan(
+                lambda line: None if call.json else output.text(flat(line)), output.notice
+            )
+            return call.answer(
+                f"Would import {tally.imported + tally.updated} memories", **asdict(tally)
+            )
         if not skip_bad:
             importing.check()
         tally = Tally()
@@ -164,8 +218,11 @@ def _importing(done: Callable[[], int], what: str) -> Iterator[Callable[[int, in
         with output.progress("importing") as progress:
             yield progress
     except MemorandaError:
-        if number := done():
-            output.notice(f"{number} {what} were imported before that; import the same again to go on")
+        number = done()
+        if number:
+            output.notice(
+                f"{number} {what} were imported before that; import the same again to go on"
+            )
         raise
 
 
@@ -186,20 +243,34 @@ def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
         raise Failure(f"cannot read the input: {reason(error)}", "storage") from None
 
 
-def _move_in(call: Invocation, kind: str, path: str, *, project: Text, dry_run: bool, skip_bad: bool) -> None:
-    """Plan moving another program's store in, report what stays behind, and unless `dry_run` carry the plan out."""
+def _move_in(
+    call: Invocation, kind: str, path: str, *, project: Text, dry_run: bool, skip_bad: bool
+) -> None:
+    """Plan moving another program's store in, report what stays behind, and unless `dry_run` carry
+    the plan out.
+    """
     with call.memory(watch=True) as memory:
         if kind == "graph-jsonl":
             from memoranda.transfer.moving import plan_graph
 
             lines = _read_graph(path)
-            plan, said = plan_graph(_graph(memory, path), lines), _counted(lines)[0]
+            plan = plan_graph(_graph(memory, path), lines)
+            said = _counted(lines)[0]
         else:
-            plan = _plan(memory, kind, Path(path).expanduser(), project or memory.default_project, skip_bad=skip_bad)
+            plan = _plan(
+                memory,
+                kind,
+                Path(path).expanduser(),
+                project or memory.default_project,
+                skip_bad=skip_bad,
+            )
             for name, why in plan.skipped:
                 output.notice(flat(f"skipped {name}: {why}"))
             number = plan.count("import") + plan.count("update")
-            what = "memories and conversations" if kind in _EXPORTS else "files"
+            if kind in _EXPORTS:
+                what = "memories and conversations"
+            else:
+                what = "files"
             what = "entries" if kind == "agent-memory" else what
             said = f"{number} {what} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
         if dry_run and not call.json:
@@ -217,8 +288,11 @@ def _plan(memory: Memory, kind: str, place: Path, project: str, *, skip_bad: boo
     """What moving in the store at `place` does. Raises Failure when the memory itself lies there."""
     from memoranda.transfer import moving
 
-    home, folder = memory.home.resolve(), place.resolve()
-    if home.is_relative_to(folder) and not any(part.startswith(".") for part in home.relative_to(folder).parts):
+    home = memory.home.resolve()
+    folder = place.resolve()
+    if home.is_relative_to(folder) and not any(
+        part.startswith(".") for part in home.relative_to(folder).parts
+    ):
         raise Failure(f"{place} holds the memory home itself: {memory.home}")
     if kind in _EXPORTS:
         from memoranda.transfer.exports import plan_export
@@ -233,23 +307,36 @@ def _plan(memory: Memory, kind: str, place: Path, project: str, *, skip_bad: boo
     from memoranda.faces.bank.bank import find_repository, is_bank_id, repository_id
 
     def named(folder: Path) -> tuple[str, str]:
-        """A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank of its repository, else
-        of a project of its name, as the tools would find it."""
+        """A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank of
+        its repository, else of a project of its name, as the tools would find it."""
         found = find_repository(str(folder))
         if found is not None:
             return "code", repository_id(found.name)
         folder = folder.resolve()
-        is_plain = folder.name.lower().strip("._-").replace("_", "-") in ("memory-bank", "memorybank")
+        is_plain = folder.name.lower().strip("._-").replace("_", "-") in (
+            "memory-bank",
+            "memorybank",
+        )
         return "projects", repository_id((folder.parent if is_plain else folder).name)
 
     return moving.plan_banks(memory, place, named, is_bank_id)
 
 
-graph = group("graph", "exchange_commands", "show export import",
-              "Show an entity of the knowledge graph; hand the graph out as JSON Lines, or take one in.")  # fmt: skip
+graph = group(
+    "graph",
+    "exchange_commands",
+    "show export import",
+    "Show an entity of the knowledge graph; hand the graph out as JSON Lines, or take one in.",
+)
 
 
-@command("show", "NAME...", keys=("entity", "relations"), complete="entity", example="memory graph show Anna")
+@command(
+    "show",
+    "NAME...",
+    keys=("entity", "relations"),
+    complete="entity",
+    example="memory graph show Anna",
+)
 def graph_show(call: Invocation, *words: str) -> None:
     """Show an entity: its type, what is said of it, and its relations, both ways.
 
@@ -265,8 +352,13 @@ def graph_show(call: Invocation, *words: str) -> None:
         if not found:
             guesses = near(name, (each.name for each in every))
             raise Failure(f"no such entity: {name}", "not_found", guesses=guesses)
-        entity, said = found[0], graph.observations(found[:1])[0]
-        edges = [each for each in graph.relations({entity.name}) if entity.name in (each.source, each.target)]
+        entity = found[0]
+        said = graph.observations(found[:1])[0]
+        edges = [
+            each
+            for each in graph.relations({entity.name})
+            if entity.name in (each.source, each.target)
+        ]
     lines = [f"{entity.name} ({entity.type})", *(f"- {each}" for each in said)]
     lines += [f"{each.source} -> {each.type} -> {each.target}" for each in edges]
     shown = {"name": entity.name, "entityType": entity.type, "observations": said}
@@ -274,11 +366,14 @@ def graph_show(call: Invocation, *words: str) -> None:
     call.answer("\n".join(lines), entity=shown, relations=rows)
 
 
-@command("export", "[FILE]", keys=("file", "count", "lines"), example="memory graph export graph.jsonl")
+@command(
+    "export", "[FILE]", keys=("file", "count", "lines"), example="memory graph export graph.jsonl"
+)
 def graph_export(call: Invocation, file: str | None = None) -> None:
     """Write the graph to FILE, one entity or relation a line; without FILE, print it.
 
-    With --json and no FILE the lines are in the document. The graph is where the graph tools have it.
+    With --json and no FILE the lines are in the document. The graph is where the graph tools have
+    it.
     """
     with call.memory() as memory:
         from memoranda.engine.graph import graph_lines
@@ -292,15 +387,22 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
         return
     place = Path(file).expanduser()
     _write_file(place, lines)
-    call.answer(f"Exported {len(lines)} lines to {place}", file=str(place), count=len(lines), lines=None)
+    call.answer(
+        f"Exported {len(lines)} lines to {place}", file=str(place), count=len(lines), lines=None
+    )
 
 
-@command("import", "FILE", keys=("entities", "relations", "skipped"), example="memory graph import graph.jsonl")
+@command(
+    "import",
+    "FILE",
+    keys=("entities", "relations", "skipped"),
+    example="memory graph import graph.jsonl",
+)
 def graph_import(call: Invocation, file: str) -> None:
     """Take in the entities and relations of FILE: JSON Lines, or one JSON value. `-` reads stdin.
 
-    Entities that exist get the observations they lack. Running it twice changes nothing. They go where the graph
-    tools have the graph; if that is FILE itself, into the notes.
+    Entities that exist get the observations they lack. Running it twice changes nothing. They go
+    where the graph tools have the graph; if that is FILE itself, into the notes.
     """
     lines = _read_graph(file)
     with call.memory() as memory:
@@ -315,8 +417,8 @@ def graph_import(call: Invocation, file: str) -> None:
 
 
 def _read_graph(file: str) -> GraphText:
-    """The entities and relations of a file, or of stdin for `-`; bad lines are reported. Raises Failure. Bytes that are
-    not UTF-8 make only their own line a bad one."""
+    """The entities and relations of a file, or of stdin for `-`; bad lines are reported. Raises
+    Failure. Bytes that are not UTF-8 make only their own line a bad one."""
     from memoranda.engine.graph import parse_graph
 
     with input_of(file) as stream:
@@ -328,17 +430,27 @@ def _read_graph(file: str) -> GraphText:
 
 def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
     """How many entities, relations and bad lines there are, in words and as keys of a document."""
-    entities, relations = {each.name for each, _ in lines.entities}, {each.triple for each in lines.relations}
+    entities = {each.name for each, _ in lines.entities}
+    relations = {each.triple for each in lines.relations}
     counts = {"entities": len(entities), "relations": len(relations), "skipped": len(lines.bad)}
-    return "{entities} entities, {relations} relations ({skipped} lines skipped)".format_map(counts), counts
+    return "{entities} entities, {relations} relations ({skipped} lines skipped)".format_map(
+        counts
+    ), counts
 
 
 def _graph(memory: Memory, taken_in: str = "-") -> NoteGraph | FileGraph:
-    """The graph: that of the graph file in use (contract 002, 8), unless it is what is `taken_in`, else the notes."""
+    """The graph: that of the graph file in use (contract 002, 8), unless it is what is `taken_in`,
+    else the notes.
+    """
     from memoranda.engine.graphs import graph_in
 
     place = presets.graph_file(memory.settings.graph_file)
-    if place is not None and place.exists() and taken_in != "-" and place.samefile(Path(taken_in).expanduser()):
+    if (
+        place is not None
+        and place.exists()
+        and taken_in != "-"
+        and place.samefile(Path(taken_in).expanduser())
+    ):
         place = None
     return graph_in(memory, place)
 
@@ -347,8 +459,18 @@ _ALL = "all"
 _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, obsidian."
 
 
-@command("ingest", keys=("sources", "total"), example="memory ingest --source obsidian --path ~/vault --dry-run")
-@option("--source", "wanted", default=_ALL, type=Names("list", lambda _: (_ALL, *SOURCES)), help=_SOURCES)
+@command(
+    "ingest",
+    keys=("sources", "total"),
+    example="memory ingest --source obsidian --path ~/vault --dry-run",
+)
+@option(
+    "--source",
+    "wanted",
+    default=_ALL,
+    type=Names("list", lambda _: (_ALL, *SOURCES)),
+    help=_SOURCES,
+)
 @option("--path", metavar="DIR", help="The folder to read instead of the source's own.")
 @flag("--dry-run", "Only say what would be stored.")
 @flag("--again", "Also bring back what was deleted or has expired.")
@@ -370,11 +492,17 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
                 output.notice(one_line(f"warning: {name}: {warning}"))
         if path is not None and wanted == _ALL and len(plans) > 1:
             names = ", ".join(outcomes)
-            output.notice(f"warning: {names} each read this folder in their own way, so a file may be several memories")
+            output.notice(
+                f"warning: {names} each read this folder in their own way, so a file may be several memories"
+            )
             output.notice("Name the one whose notes these are, e.g. --source obsidian.")
     if dry_run:
         lines = [f"would ingest {found.source_ref}" for each in plans for found in each.new]
-        lines += [f"would update {info.id[:8]} {found.source_ref}" for each in plans for info, found in each.changed]
+        lines += [
+            f"would update {info.id[:8]} {found.source_ref}"
+            for each in plans
+            for info, found in each.changed
+        ]
         lines = list(map(one_line, lines)) or ["Nothing to ingest."]
     else:
         lines = []
@@ -383,7 +511,11 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
             if each.updated:
                 lines.append(f"Updated {each.updated} memories from {name}")
         lines += [*([""] if lines else []), f"Total: {total} new memories ingested"]
-    call.answer("\n".join(lines), sources={name: asdict(each) for name, each in outcomes.items()}, total=total)
+    call.answer(
+        "\n".join(lines),
+        sources={name: asdict(each) for name, each in outcomes.items()},
+        total=total,
+    )
 
 
 def _after_erase(*_: object) -> tuple[str, ...]:
@@ -394,28 +526,39 @@ def _after_erase(*_: object) -> tuple[str, ...]:
 
 @command("mirror", "DIR", keys=_MIRROR_KEYS, example="memory mirror ~/memory-mirror --git")
 @flag("--git", "Commit each change, by its author; once it was given, always.")
-@option("--after-erase", type=Names("what", _after_erase),
-        help="With commits that hold what was erased since: rewrite them, or keep them.")  # fmt: skip
+@option(
+    "--after-erase",
+    type=Names("what", _after_erase),
+    help="With commits that hold what was erased since: rewrite them, or keep them.",
+)
 @flag("--watch", "Go on until stopped, and follow each change.")
 def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch: bool) -> int:
-    """Keep the folder DIR like the memory: every file of it, byte for byte, others' private notes included.
+    """Keep the folder DIR like the memory: every file of it, byte for byte, others' private notes
+    included.
 
-    A run copies what changed since the last one, also after a kill. What somebody changes in DIR is put back.
-    `memory import --from mirror DIR` brings it all into a home.
+    A run copies what changed since the last one, also after a kill. What somebody changes in DIR is
+    put back. `memory import --from mirror DIR` brings it all into a home.
     """
     if after_erase is not None and after_erase not in _after_erase():
-        raise Usage(f'invalid value "{after_erase}" for --after-erase: use {" or ".join(_after_erase())}')
+        raise Usage(
+            f'invalid value "{after_erase}" for --after-erase: use {" or ".join(_after_erase())}'
+        )
     gc.enable()
     with call.memory(watch=True) as memory:
         from memoranda.transfer.whole_home import Mirror
 
-        copy, seen, looks = Mirror(memory, Path(folder)), "", 0
+        copy = Mirror(memory, Path(folder))
+        seen = ""
+        looks = 0
         while True:
             if seen != (now := memory.journal_stamp()) or looks >= _ANYWAY:
-                seen, looks = now, 0
+                seen = now
+                looks = 0
                 with output.progress("Mirroring") as progress:
                     done = copy.run(git=git, after_erase=after_erase, progress=progress)
-                unread = (f"{each} could not be read; its copy stays as it was" for each in done.left)
+                unread = (
+                    f"{each} could not be read; its copy stays as it was" for each in done.left
+                )
                 for each in (*unread, *done.notices):
                     output.notice(f"warning: {each}")
                 if not watch or done.copied or done.removed or done.restored or done.commits:
@@ -426,18 +569,27 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
                     call.answer(said, **asdict(done))
                     output.flush()
             if not watch:
-                return 1 if done.left else 0
+                if done.left:
+                    return 1
+                return 0
             looks += 1
             threading.Event().wait(_LOOKS)
 
 
-@command("move-home", "FROM", "TO", keys=_MOVE_KEYS, example="memory move-home ~/.memory /srv/memory --dry-run")
+@command(
+    "move-home",
+    "FROM",
+    "TO",
+    keys=_MOVE_KEYS,
+    example="memory move-home ~/.memory /srv/memory --dry-run",
+)
 @flag("--dry-run", "Only say what would be moved.")
 def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> None:
-    """Copy the whole memory at FROM to TO, with its history, and prove that all of it is there. FROM stays.
+    """Copy the whole memory at FROM to TO, with its history, and prove that all of it is there.
+    FROM stays.
 
-    Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold a move from FROM that was cut
-    off: it goes on.
+    Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold a move
+    from FROM that was cut off: it goes on.
     """
     from memoranda.transfer.whole_home import move
 
@@ -446,14 +598,23 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
     gc.enable()
     with output.progress("Moving") as progress:
         moved = move(source, target, dry_run=dry_run, progress=progress)
-    source, target = _shown(source), _shown(target)
+    source = _shown(source)
+    target = _shown(target)
     what = f"{moved.files} files, {moved.changes} changes, {moved.texts} older texts"
     lines = [f"{'Would move' if dry_run else 'Moved'} {what} from {source} to {target}"]
-    lines += [f"All notes read again at {target} are the same: {moved.checksum}"] if moved.checksum else []
+    lines += (
+        [f"All notes read again at {target} are the same: {moved.checksum}"]
+        if moved.checksum
+        else []
+    )
     lines += [f"{each}: its paths are now those of {target}" for each in moved.rewritten]
     lines += [f"project {each} lies elsewhere and stays there" for each in moved.outside]
     lines += [f"{each} is no file of a memory and stays" for each in moved.left]
-    lines += [] if dry_run else [f"Nothing at {source} was changed. Use the new home with --home or MEMORY_HOME."]
+    lines += (
+        []
+        if dry_run
+        else [f"Nothing at {source} was changed. Use the new home with --home or MEMORY_HOME."]
+    )
     call.answer("\n".join(lines), **asdict(moved))
 
 
@@ -466,5 +627,7 @@ def _shown(place: str) -> str:
     if not place.startswith(DATABASE):
         return place
     parts = urlsplit(place)
-    query = urlencode([each for each in parse_qsl(parts.query) if "password" not in each[0]], safe="/")
+    query = urlencode(
+        [each for each in parse_qsl(parts.query) if "password" not in each[0]], safe="/"
+    )
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl()

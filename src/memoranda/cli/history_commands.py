@@ -30,22 +30,48 @@ _IF_SET = ("details", "root", "run")
 """Further keys of an entry, of changes that have them."""
 
 
-@command("log", "[REF]", keys={"entries": _ENTRY_KEYS}, own_agent=True, example="memory log --since yesterday")
+@command(
+    "log",
+    "[REF]",
+    keys={"entries": _ENTRY_KEYS},
+    own_agent=True,
+    example="memory log --since yesterday",
+)
 @option("--limit", type=Number(), default=20, help="How many at most; 0 = all.")
-@option("--agent", metavar="NAME", help="Only changes by this agent (before the command: act as it).")
+@option(
+    "--agent", metavar="NAME", help="Only changes by this agent (before the command: act as it)."
+)
 @option("--since", metavar="DATE", help="Only changes since then, e.g. 2026-05-07, yesterday, 2h.")
-@option("--run", type=Number(1), metavar="N", help="The changes of one run of a job, by the number of its first.")
-def log(call: Invocation, ref: str | None = None, *, limit: int, agent: Text, since: Text, run: int | None) -> None:
+@option(
+    "--run",
+    type=Number(1),
+    metavar="N",
+    help="The changes of one run of a job, by the number of its first.",
+)
+def log(
+    call: Invocation,
+    ref: str | None = None,
+    *,
+    limit: int,
+    agent: Text,
+    since: Text,
+    run: int | None,
+) -> None:
     """List changes, newest first; with REF (an id, or a path as shown here) those of one note.
 
     What one run of a job did is one line; --run opens it.
     """
     with call.memory() as memory:
-        start = None if since is None else moment_of(memory.since, since, "--since date", _FRAMES)
+        if since is None:
+            start = None
+        else:
+            start = moment_of(memory.since, since, "--since date", _FRAMES)
         zone = memory.settings.zone
         if run is not None:
             every = memory.log(ref, limit=0, agent=agent, since=start)
-            runs = [[each] for each in every if each.run == run and each.undoes is None][: limit or None]
+            runs = [[each] for each in every if each.run == run and each.undoes is None][
+                : limit or None
+            ]
         elif call.json:
             runs = [[each] for each in memory.log(ref, limit=limit, agent=agent, since=start)]
         else:
@@ -53,10 +79,15 @@ def log(call: Invocation, ref: str | None = None, *, limit: int, agent: Text, si
         if not call.json:
             return call.answer("\n".join(_line(each, zone) for each in runs) or "No changes found.")
         rows = []
-        for change, *_ in runs:  # the hashes are those of the file the change is about
+        # The hashes are those of the file the change is about
+        for change, *_ in runs:
             place = change.project, change.path
-            about = min(change.texts(), key=lambda each: (each.project, each.path) != place, default=None)
-            row = {key: getattr(change, key, None) for key in _ENTRY_KEYS} | {"change": change.number}
+            about = min(
+                change.texts(), key=lambda each: (each.project, each.path) != place, default=None
+            )
+            row = {key: getattr(change, key, None) for key in _ENTRY_KEYS} | {
+                "change": change.number
+            }
             row |= {"old_hash": about and about.old, "new_hash": about and about.new}
             rows.append(row | {key: value for key in _IF_SET if (value := getattr(change, key))})
         call.document(entries=rows)
@@ -67,25 +98,47 @@ def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
     last = changes[0]
     if len(changes) > 1:
         numbers = f"#{changes[-1].number}-{last.number}"
-        return f"{numbers} {minute(last.time, zone):<16} {flat(last.verb)} ({len(changes)} memories)"
-    here = {(each.project, each.root, each.to or each.path) for each in last.texts() if each.do != "remove"}
-    names = {path.rpartition("/")[2] for _, _, path in here}  # one that went to another folder is one note
-    gone = [each for each in last.texts() if each.do == "remove" and each.path.rpartition("/")[2] not in names]
+        return (
+            f"{numbers} {minute(last.time, zone):<16} {flat(last.verb)} ({len(changes)} memories)"
+        )
+    here = {
+        (each.project, each.root, each.to or each.path)
+        for each in last.texts()
+        if each.do != "remove"
+    }
+    # One that went to another folder is one note
+    names = {path.rpartition("/")[2] for _, _, path in here}
+    gone = [
+        each
+        for each in last.texts()
+        if each.do == "remove" and each.path.rpartition("/")[2] not in names
+    ]
     number = len(here) + len(gone) - 1
     more = f" (+{number} more)" if number > 0 else ""
-    words = ", ".join(f"{word}: {' '.join(str(value).split())}" for word, value in (last.details or {}).items())
+    words = ", ".join(
+        f"{word}: {' '.join(str(value).split())}" for word, value in (last.details or {}).items()
+    )
     row = last.number, minute(last.time, zone), last.verb, last.agent or "owner", _place(last)
     return table_row(_LOG_ROW, *row, more + (f" ({words})" if words else ""))
 
 
 def _place(change: Change) -> str:
-    """`project/path`; for a project that only one process of the home had, the path from the file system's root."""
+    """`project/path`; for a project that only one process of the home had, the path from the file
+    system's root.
+    """
     place = change.root or change.project.removeprefix(".")
-    return f"{place}/{change.path}" if change.path else place
+    if change.path:
+        return f"{place}/{change.path}"
+    return place
 
 
 @command("undo", "[N]", keys=("undone", "change"), example="memory undo 12")
-@option("--run", type=Number(1), metavar="N", help="All changes of one run of a job, by the number of its first.")
+@option(
+    "--run",
+    type=Number(1),
+    metavar="N",
+    help="All changes of one run of a job, by the number of its first.",
+)
 def undo(call: Invocation, number: str | None = None, *, run: int | None) -> None:
     """Take a change back: number N of `memory log`, else the latest. An undo is a change too.
 
@@ -96,26 +149,42 @@ def undo(call: Invocation, number: str | None = None, *, run: int | None) -> Non
             raise Usage("N and --run exclude each other")
         with call.memory() as memory:
             change, done = memory.undo_run(run)
-            said = f"Undid #{done[-1].number}-{done[0].number}: {done[0].verb} ({len(done)} memories)"
+            said = (
+                f"Undid #{done[-1].number}-{done[0].number}: {done[0].verb} ({len(done)} memories)"
+            )
             return call.answer(said, undone=done[-1].number, change=change.number)
-    digits = None if number is None else number.removeprefix("#")
+    if number is None:
+        digits = None
+    else:
+        digits = number.removeprefix("#")
     if digits is not None and not digits.isdecimal():
         raise Usage(f'invalid value "{number}" for N: not a number')
     with call.memory() as memory:
         change = memory.undo(None if digits is None else int(digits))
         undone = change.undoes or 0
         verb = next((each.verb for each in memory.log(limit=0) if each.number == undone), "")
-        call.answer(f"Undid #{undone}: {verb} {flat(_place(change))}", undone=undone, change=change.number)
+        call.answer(
+            f"Undid #{undone}: {verb} {flat(_place(change))}", undone=undone, change=change.number
+        )
 
 
-@command("restore", "REF", keys=("path", "change"), example="memory restore notes/Plan.md --at yesterday")
-@option("--at", metavar="TIME", help="The text as it stood then, e.g. 2026-05-07T10:00 or yesterday.")
+@command(
+    "restore", "REF", keys=("path", "change"), example="memory restore notes/Plan.md --at yesterday"
+)
+@option(
+    "--at", metavar="TIME", help="The text as it stood then, e.g. 2026-05-07T10:00 or yesterday."
+)
 @option("--change", type=Number(1), metavar="N", help="The text that change N replaced or deleted.")
-@option("--to", metavar="PATH", help="Write it there instead, a note with .md at its end; nothing may be there yet.")
+@option(
+    "--to",
+    metavar="PATH",
+    help="Write it there instead, a note with .md at its end; nothing may be there yet.",
+)
 def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Text) -> None:
     """Bring back a deleted or older text of REF (an id, or a path as `log` shows it).
 
-    Without --at or --change that is the text before the last change; what was just restored is left as it is then.
+    Without --at or --change that is the text before the last change; what was just restored is left
+    as it is then.
     """
     if at is not None and change is not None:
         raise Usage("--at and --change exclude each other")
@@ -132,32 +201,60 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
             if change is None or error.project != "the history":
                 raise
             said = f"#{change} replaced or deleted no text of {error.identifier}"
-            raise Failure(said, error.code, f"memory log {ref} lists the changes that did.") from None
+            raise Failure(
+                said, error.code, f"memory log {ref} lists the changes that did."
+            ) from None
         when = ""
-        if call.on_terminal and (source := next((e for e in memory.log(limit=0) if e.number == number), None)):
+        if call.on_terminal and (
+            source := next((e for e in memory.log(limit=0) if e.number == number), None)
+        ):
             when = f"\nIt is what it was before {minute(source.time, memory.settings.zone)} ({source.verb})."
         call.answer(f"Restored {flat(path)} from #{number}{when}", path=path, change=number)
 
 
-@command("erase", "[REF...]", keys=_ERASED_KEYS, own_agent=True, example="memory erase notes/Plan.md --dry-run")
+@command(
+    "erase",
+    "[REF...]",
+    keys=_ERASED_KEYS,
+    own_agent=True,
+    example="memory erase notes/Plan.md --dry-run",
+)
 @option("--agent", metavar="NAME", help="All notes this agent made or keeps private.")
 @option("--project", metavar="NAME", help="All notes of this project.")
 @option("--source", metavar="TEXT", help="All notes with this source.")
-@option("--observation", metavar="TEXT", help="Only this observation of REF, and the older versions of the note.")
+@option(
+    "--observation",
+    metavar="TEXT",
+    help="Only this observation of REF, and the older versions of the note.",
+)
 @flag("--dry-run", "Only say what would be erased.")
 @flag("--yes", "Do not ask.")
 def erase(
-    call: Invocation, *refs: str, agent: Text, project: Text, source: Text, observation: Text, dry_run: bool, yes: bool
+    call: Invocation,
+    *refs: str,
+    agent: Text,
+    project: Text,
+    source: Text,
+    observation: Text,
+    dry_run: bool,
+    yes: bool,
 ) -> int:
     """Remove notes for good, with every older version and trace; there is no undo.
 
-    REF is an id, a path as `log` shows it, an address, or an entry FOLDER/NAMESPACE.json:KEY. At the end the home is
-    searched for what was erased.
+    REF is an id, a path as `log` shows it, an address, or an entry FOLDER/NAMESPACE.json:KEY. At
+    the end the home is searched for what was erased.
     """
     if not (refs or agent or project or source):
         raise Usage("erase needs a REF, --agent, --project or --source")
     with call.memory() as memory:
-        run = partial(memory.erase, *refs, agent=agent, project=project, source=source, observation=observation)
+        run = partial(
+            memory.erase,
+            *refs,
+            agent=agent,
+            project=project,
+            source=source,
+            observation=observation,
+        )
         done = run(dry_run=True)
         if dry_run or not done.notes:
             said = "\n".join(f"would erase {each}" for each in done.notes)
@@ -166,16 +263,24 @@ def erase(
         if not yes and not sys.stdin.isatty():
             raise Failure("erase cannot be undone: give --yes, or run it on a terminal to be asked")
         if not yes:
-            few, more = done.notes[:_SHOWN], len(done.notes) - _SHOWN
+            few = done.notes[:_SHOWN]
+            more = len(done.notes) - _SHOWN
             shown = [*few, *([f"and {more} more"] if more > 0 else [])]
-            if not confirmed("\n".join([*shown, f"Erase {len(done.notes)} for good, with every older version?"])):
+            if not confirmed(
+                "\n".join([*shown, f"Erase {len(done.notes)} for good, with every older version?"])
+            ):
                 raise Failure("nothing was erased")
         done = run()
         lines = [f"Erased {each}" for each in done.notes]
         lines.append(f"Gone with it: {done.changes} in the log, {done.texts} in the history")
-        left = "some of it is left" if done.remains else "nothing of it is left"
+        if done.remains:
+            left = "some of it is left"
+        else:
+            left = "nothing of it is left"
         lines.append(f"Searched {done.files} files, {done.bytes} bytes: {left}")
         lines += [f"still in {each}" for each in done.remains]
         lines += [f"named by {each}, which stays as it is" for each in done.mentions]
         call.answer("\n".join(lines), **asdict(done))
-        return 1 if done.remains else 0
+        if done.remains:
+            return 1
+        return 0

@@ -22,51 +22,96 @@ from memoranda.cli.output import Failure, table_row
 from memoranda.cli.syntax import Text, Usage, command, flag, option
 from memoranda.clients import table
 from memoranda.clients.editing import Unsure
-from memoranda.clients.install import FileChange, Installer, Target, checked, checked_name, present, snippet
+from memoranda.clients.install import (
+    FileChange,
+    Installer,
+    Target,
+    checked,
+    checked_name,
+    present,
+    snippet,
+)
 from memoranda.clients.table import Client, Edit, Server
 from memoranda.config import is_database
 from memoranda.errors import MemorandaError, near
 
-_START_SECONDS, _VERSION_SECONDS = 30.0, 10.0
+_START_SECONDS = 30.0
+_VERSION_SECONDS = 10.0
 _IDS = lambda _: [*table.clients()]
 _NOBODY = "No client was found on this machine. Name one: memory install CLIENT; for others: memory install --print"
 _STATUS = "{:<17} {:<6} {:<24} {:<8} {}"
 
 
-@command("install", "[CLIENT...]", keys=("clients", "server"), complete=_IDS,
-         example="memory install codex zed --dry-run")  # fmt: skip
+@command(
+    "install",
+    "[CLIENT...]",
+    keys=("clients", "server"),
+    complete=_IDS,
+    example="memory install codex zed --dry-run",
+)
 @flag("--all", "Every client found on this machine.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
-@option("--http", metavar="URL", help="Connect to a server at this address instead of starting one.")
-@option("--token-env", metavar="NAME", help="The variable of the environment that holds the token for --http.")
-@click.option("--hooks/--no-hooks", default=True,
-              help="Bring memory into each session by the client's hooks, or take ours out [yes].")  # fmt: skip
-@flag("--native-memory", "Let Claude Code keep its own memories in a project here, for all agents to find.")
-@flag("--agents-md", "Also, or only: a paragraph about the memory in AGENTS.md of the working folder.")
+@option(
+    "--http", metavar="URL", help="Connect to a server at this address instead of starting one."
+)
+@option(
+    "--token-env",
+    metavar="NAME",
+    help="The variable of the environment that holds the token for --http.",
+)
+@click.option(
+    "--hooks/--no-hooks",
+    default=True,
+    help="Bring memory into each session by the client's hooks, or take ours out [yes].",
+)
+@flag(
+    "--native-memory",
+    "Let Claude Code keep its own memories in a project here, for all agents to find.",
+)
+@flag(
+    "--agents-md", "Also, or only: a paragraph about the memory in AGENTS.md of the working folder."
+)
 @option("--name", default="memory", help="The name of the entry.")
 @flag("--replace", "Take the place of an entry of that name that is not ours.")
 @flag("--dry-run", "Show the changes, make none.")
 @flag("--print", "Print what to paste, change nothing.", "print_")
 def install(
-    call: Invocation, *ids: str, all_: bool, project: bool, http: Text, token_env: Text, hooks: bool,
-    native_memory: bool, agents_md: bool, name: str, replace: bool, dry_run: bool, print_: bool,
-) -> int:  # fmt: skip
+    call: Invocation,
+    *ids: str,
+    all_: bool,
+    project: bool,
+    http: Text,
+    token_env: Text,
+    hooks: bool,
+    native_memory: bool,
+    agents_md: bool,
+    name: str,
+    replace: bool,
+    dry_run: bool,
+    print_: bool,
+) -> int:
     """Connect other programs to this memory. Without CLIENT: show who is connected, change nothing.
 
-    One entry of the client's configuration changes, and not another byte; a copy of the file is kept. Then the
-    server is started once and asked for its tools.
+    One entry of the client's configuration changes, and not another byte; a copy of the file is
+    kept. Then the server is started once and asked for its tools.
     """
     if token_env is not None and http is None:
         raise Usage("--token-env needs --http")
     if native_memory and (project or print_ or (ids and "claude-code" not in ids)):
         raise Usage("--native-memory is a setting of your own claude-code")
     # in a file that others check out, the bare name
-    program = ["memory"] if project and shutil.which("memory") else table.launcher()
-    server = Server(checked_name(name), (*program, "mcp", *_globals(call)), http or "", token_env or "")
+    if project and shutil.which("memory"):
+        program = ["memory"]
+    else:
+        program = table.launcher()
+    server = Server(
+        checked_name(name), (*program, "mcp", *_globals(call)), http or "", token_env or ""
+    )
     if http:
         message = f'invalid address "{http}": use http(s)://HOST[:PORT]/mcp, without user, password and query'
         checked(http, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
-    if token_env:  # the message does not repeat it: it may be the token
+    # The message does not repeat it: it may be the token
+    if token_env:
         message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
         checked(token_env, r"[A-Z_][A-Z0-9_]{0,63}", message)
     if not (ids or all_ or print_ or native_memory or agents_md):
@@ -74,19 +119,30 @@ def install(
     installer = Installer(call.settings.home)
 
     def connected(client: Client) -> dict[str, Any]:
-        own = _memories(client, installer.home) if native_memory else []
-        wanted = _targets(client, server, project, hooks=hooks, program=[*program, *_globals(call)], more=own)
+        if native_memory:
+            own = _memories(client, installer.home)
+        else:
+            own = []
+        wanted = _targets(
+            client, server, project, hooks=hooks, program=[*program, *_globals(call)], more=own
+        )
         first = wanted[0]
         paste = {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
         if print_:
             return paste | {"result": "printed"} | ({} if ids else {"client": None, "file": None})
         if not project and not client.is_here(os.environ):
-            return paste | {"result": "not found", "reason": f"{client.title} is not on this machine"}
+            return paste | {
+                "result": "not found",
+                "reason": f"{client.title} is not on this machine",
+            }
         if _plugin_is_on(client):
             if not own:
                 return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
             wanted = _own_file(client, own)
-        unwanted = [] if hooks or project else _own_file(client, table.hooks(client, ["memory"]))
+        if hooks or project:
+            unwanted = []
+        else:
+            unwanted = _own_file(client, table.hooks(client, ["memory"]))
         row = _changes(installer, wanted, unwanted, replace=replace, dry_run=dry_run)
         if own and row["result"] in ("written", "unchanged") and not dry_run:
             with call.memory() as memory:
@@ -94,7 +150,9 @@ def install(
         return row
 
     named = ids or (("claude-code",) if native_memory and not all_ else ())
-    rows, texts, started = [], [], None
+    rows = []
+    texts = []
+    started = None
     for client in _chosen(named, all_, project, print_=print_, agents_md=agents_md):
         try:
             done = connected(client)
@@ -102,16 +160,22 @@ def install(
             done = {"result": "refused", "reason": str(error)}
         rows.append({"client": client.id, "title": client.title} | done)
         texts.append(_told(client, rows[-1]))
-    served = {each["client"] for each in rows if each["result"] in ("written", "unchanged")} - {"agents-md"}
+    served = {each["client"] for each in rows if each["result"] in ("written", "unchanged")} - {
+        "agents-md"
+    }
     if not http and not dry_run and not print_ and served:
         started = _start(server.argv)
-        texts.append(f"Started it: {started['error'] or '{tools} tools, {seconds} s.'.format_map(started)}")
+        texts.append(
+            f"Started it: {started['error'] or '{tools} tools, {seconds} s.'.format_map(started)}"
+        )
     call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
     failed = any(row["result"] in ("refused", "not found") for row in rows)
     return int(failed or (started is not None and started["error"] is not None))
 
 
-@command("uninstall", "[CLIENT...]", keys=("clients",), complete=_IDS, example="memory uninstall --all")
+@command(
+    "uninstall", "[CLIENT...]", keys=("clients",), complete=_IDS, example="memory uninstall --all"
+)
 @flag("--all", "Every client that has our entry.", "all_")
 @flag("--project", "The files of the project in the working folder, not your own.")
 @flag("--agents-md", "Also, or only: the paragraph in AGENTS.md of the working folder.")
@@ -119,19 +183,37 @@ def install(
 @flag("--replace", "Take out an entry of that name even if it is not ours.")
 @flag("--dry-run", "Show the changes, make none.")
 def uninstall(
-    call: Invocation, *ids: str, all_: bool, project: bool, agents_md: bool, name: str, replace: bool, dry_run: bool
+    call: Invocation,
+    *ids: str,
+    all_: bool,
+    project: bool,
+    agents_md: bool,
+    name: str,
+    replace: bool,
+    dry_run: bool,
 ) -> int:
     """Take our entry and hooks out of other programs' configuration; nothing else in it changes."""
     if not (ids or all_ or agents_md):
         raise Usage("requires a CLIENT, or --all")
-    server, installer = Server(checked_name(name)), Installer(call.settings.home)
-    rows, texts = [], []
+    server = Server(checked_name(name))
+    installer = Installer(call.settings.home)
+    rows = []
+    texts = []
     for client in _chosen(ids, all_, project, agents_md=agents_md):
         try:
-            own = _memories(client, installer.home) if not project else []
-            if any(not installer.wrote(each, present(each)[0]) for each in _own_file(client, own)[: len(own)]):
-                own = []  # somebody else's
-            wanted = _targets(client, server, project, hooks=not project, program=["memory"], more=own)
+            if not project:
+                own = _memories(client, installer.home)
+            else:
+                own = []
+            if any(
+                not installer.wrote(each, present(each)[0])
+                for each in _own_file(client, own)[: len(own)]
+            ):
+                # Somebody else's
+                own = []
+            wanted = _targets(
+                client, server, project, hooks=not project, program=["memory"], more=own
+            )
             done = _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
         except MemorandaError as error:
             done = {"result": "refused", "reason": str(error)}
@@ -143,7 +225,9 @@ def uninstall(
 
 
 def _globals(call: Invocation) -> list[str]:
-    """The options that name this memory, if it is not the usual one: clients do not hand our environment on."""
+    """The options that name this memory, if it is not the usual one: clients do not hand our
+    environment on.
+    """
     home = call.home or os.environ.get("MEMORY_HOME")
     if home and not is_database(home):
         home = os.path.abspath(os.path.expanduser(home))
@@ -155,73 +239,126 @@ def _chosen(
 ) -> list[Client]:
     """The clients that were named, or those on this machine. Raises Failure for a name nobody has."""
     known = table.clients()
-    if unknown := [each for each in ids if each not in known]:
+    unknown = [each for each in ids if each not in known]
+    if unknown:
         message = f'unknown client "{unknown[0]}"; clients: {", ".join(known)}. For others: memory install --print'
         raise Failure(message, guesses=near(unknown[0], known))
     more = [table.agents_md(Path.cwd())] if agents_md else []
     if ids or (agents_md and not all_):
         return [known[each] for each in dict.fromkeys(ids)] + more
     if print_ and not all_:
-        return [known["cursor"]]  # the form most clients share
+        # The form most clients share
+        return [known["cursor"]]
     found = [each for each in known.values() if each.is_here(os.environ)]
     return [each for each in found if each.project or not project] + more
 
 
 def _targets(
-    client: Client, server: Server, project: bool, *, hooks: bool, program: Sequence[str], more: Sequence[Edit] = ()
+    client: Client,
+    server: Server,
+    project: bool,
+    *,
+    hooks: bool,
+    program: Sequence[str],
+    more: Sequence[Edit] = (),
 ) -> list[Target]:
-    """The files of the client with what belongs in them, `more` in that of its hooks. Raises Failure."""
-    file, edits = client.place(os.environ, Path.cwd() if project else None), [table.entry(client, server)]
+    """The files of the client with what belongs in them, `more` in that of its hooks. Raises
+    Failure.
+    """
+    file = client.place(os.environ, Path.cwd() if project else None)
+    edits = [table.entry(client, server)]
     if file is None:
         raise Failure(f"{client.title} has no file for projects")
     calls = [*(table.hooks(client, program) if hooks and not project else ()), *more]
     if calls and client.hook_file(os.environ) == file:
         return [Target(client, file, client.format, [*edits, *calls])]
-    return [Target(client, file, client.format, edits), *(_own_file(client, calls) if calls else ())]
+    return [
+        Target(client, file, client.format, edits),
+        *(_own_file(client, calls) if calls else ()),
+    ]
 
 
 def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
     """The file of the client's hooks with these edits; none for a client without."""
     file = client.hook_file(os.environ)
-    return [] if file is None else [Target(client, file, "json", edits)]
+    if file is None:
+        return []
+    return [Target(client, file, "json", edits)]
 
 
 def _memories(client: Client, home: Path) -> list[Edit]:
-    """What makes the client keep its own memories in a project of the home, where it can be told to."""
+    """What makes the client keep its own memories in a project of the home, where it can be told
+    to.
+    """
     if "memories" not in client.hooks:
         return []
-    folder = str(table.auto_memory_folder(home))  # ours is what was written by us
+    # Ours is what was written by us
+    folder = str(table.auto_memory_folder(home))
     return [Edit("native memory", (), client.hooks["memories"], folder, lambda _: False)]
 
 
 def _changes(
-    installer: Installer, adding: Sequence[Target], removing: Sequence[Target], *, replace: bool, dry_run: bool
+    installer: Installer,
+    adding: Sequence[Target],
+    removing: Sequence[Target],
+    *,
+    replace: bool,
+    dry_run: bool,
 ) -> dict[str, Any]:
-    """Carry out one client's changes, as keys of its row; all are tried before the first file is written."""
+    """Carry out one client's changes, as keys of its row; all are tried before the first file is
+    written.
+    """
     rows: list[tuple[Target, FileChange]] = []
     left: dict[str, str] = {}
     for dry in (True, dry_run):
         rows.clear()
-        for target, act in [(each, installer.add) for each in adding] + [(each, installer.remove) for each in removing]:
+        for target, act in [(each, installer.add) for each in adding] + [
+            (each, installer.remove) for each in removing
+        ]:
             try:
                 rows.append((target, act(target, replace=replace, dry_run=dry)))
             except Unsure as error:
                 kept = f"{target.file} was not changed: {error}"
-                beside = target not in adding if adding else target is not removing[0] and not installer.knows(target)
-                if beside:  # hooks nobody asked for, or wrote: the server can be connected or taken out all the same
+                if adding:
+                    beside = target not in adding
+                else:
+                    beside = target is not removing[0] and not installer.knows(target)
+                # Hooks nobody asked for, or wrote: the server can be connected or taken out all the
+                # same
+                if beside:
                     left = {"hooks_left": kept}
                     continue
-                paste = snippet(target.format, target.edits) if adding else None
-                return {"result": "refused", "file": str(target.file), "reason": kept, "snippet": paste}
+                if adding:
+                    paste = snippet(target.format, target.edits)
+                else:
+                    paste = None
+                return {
+                    "result": "refused",
+                    "file": str(target.file),
+                    "reason": kept,
+                    "snippet": paste,
+                }
     changed = [(target, each) for target, each in rows if each.old != each.new]
-    result = ("planned" if dry_run else "written" if adding else "removed") if changed else "unchanged"
+    if changed:
+        if dry_run:
+            result = "planned"
+        elif adding:
+            result = "written"
+        else:
+            result = "removed"
+    else:
+        result = "unchanged"
     backups = [str(each.backup) for _, each in changed if each.backup is not None]
     diff = ""
     for target, each in changed if dry_run else ():
         old, new = ((text or "").splitlines(keepends=True) for text in (each.old, each.new))
         for line in unified_diff(old, new, str(target.file), str(target.file)):
             diff += line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
-    shown = {"result": result, "file": ", ".join(str(each.file) for each, _ in changed or rows), "backup": backups}
+    shown = {
+        "result": result,
+        "file": ", ".join(str(each.file) for each, _ in changed or rows),
+        "backup": backups,
+    }
     return shown | ({"diff": diff} if diff else {}) | left
 
 
@@ -243,33 +380,43 @@ def _told(client: Client, row: dict[str, Any]) -> str:
     if row.get("diff"):
         parts.append(row["diff"].rstrip("\n"))
     if result == "written":
-        notes = client.note, client.hooks.get("note") if str(client.hook_file(os.environ)) in row["file"] else None
+        notes = (
+            client.note,
+            client.hooks.get("note") if str(client.hook_file(os.environ)) in row["file"] else None,
+        )
         parts += [f"  {note}" for note in notes if note]
     return "\n".join(parts)
 
 
 def _plugin_is_on(client: Client) -> bool:
     """Whether the client has our plugin, which would do everything twice."""
-    if not (known := client.plugin):
+    known = client.plugin
+    if not known:
         return False
     *path, name = known["key"]
     edit = Edit("plugin", tuple(path), name, True, bool)
     try:
-        return present(Target(client, table.expand(known["file"], os.environ), known["format"], [edit])) == [True]
+        return present(
+            Target(client, table.expand(known["file"], os.environ), known["format"], [edit])
+        ) == [True]
     except Unsure:
         return False
 
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
-    """The table of clients; `entry` is none, ok, other command, broken command, address, not ours, plugin or
-    unreadable, with the reason."""
-    installer, rows = Installer(call.settings.home), []
+    """The table of clients; `entry` is none, ok, other command, broken command, address, not ours,
+    plugin or unreadable, with the reason."""
+    installer = Installer(call.settings.home)
+    rows = []
     lines = [table_row(_STATUS, "client", "found", "entry", "hooks", "file").rstrip()]
     for client in table.clients().values():
         if project and not client.project:
             continue
         file = client.place(os.environ, Path.cwd() if project else None)
-        found, entry, version, hooks = client.is_here(os.environ), "none", None, None
+        found = client.is_here(os.environ)
+        entry = "none"
+        version = None
+        hooks = None
         assert file is not None
         try:
             edit = table.entry(client, server)
@@ -279,24 +426,46 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
                 argv = table.command_of(value)
                 entry = "ok" if value == edit.value else "other command"
                 if not table.is_our_server(value):
-                    entry = "address" if not argv and installer.wrote(target, value) else "not ours"
+                    if not argv and installer.wrote(target, value):
+                        entry = "address"
+                    else:
+                        entry = "not ours"
                 else:
                     version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
                     entry = entry if version else "broken command"
             hook_file = client.hook_file(os.environ)
             if hook_file is not None and not project:
                 calls = [each for each in table.hooks(client, ["memory"]) if not each.kept]
-                hooks = all(each is not None for each in present(Target(client, hook_file, "json", calls)))
+                hooks = all(
+                    each is not None for each in present(Target(client, hook_file, "json", calls))
+                )
         except MemorandaError as error:
             entry = f"unreadable: {error}"
         if not project and entry == "none" and _plugin_is_on(client):
-            entry, hooks = "plugin", True
-        rows.append({"client": client.id, "title": client.title, "found": found, "entry": entry, "version": version,
-                     "hooks": hooks, "file": str(file)})  # fmt: skip
+            entry = "plugin"
+            hooks = True
+        rows.append(
+            {
+                "client": client.id,
+                "title": client.title,
+                "found": found,
+                "entry": entry,
+                "version": version,
+                "hooks": hooks,
+                "file": str(file),
+            }
+        )
         has_hooks = {True: "yes", False: "no", None: "-"}[hooks]
-        place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", str(file)) if found else ""
+        if found:
+            place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", str(file))
+        else:
+            place = ""
         shown = f"{entry} {version}" if version else entry
-        lines.append(table_row(_STATUS, client.id, "yes" if found else "no", shown, has_hooks, place).rstrip())
+        lines.append(
+            table_row(
+                _STATUS, client.id, "yes" if found else "no", shown, has_hooks, place
+            ).rstrip()
+        )
     lines.append("\nConnect: memory install CLIENT, or memory install --all. Nothing was changed.")
     call.answer("\n".join(lines), clients=rows, server=None)
     return 0
@@ -308,8 +477,13 @@ def _version(*program: str) -> str | None:
     if list(program) == table.launcher():
         return __version__
     try:
-        done = subprocess.run([*program, "--version"], stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=_VERSION_SECONDS, check=True)  # fmt: skip
+        done = subprocess.run(
+            [*program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_SECONDS,
+            check=True,
+        )
         return done.stdout.decode("utf-8", "replace").split()[-1]
     except (OSError, subprocess.SubprocessError, IndexError):
         return None
@@ -325,11 +499,16 @@ def _start(argv: Sequence[str]) -> dict[str, Any]:
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
     ]
     given = "".join(json.dumps(line) + "\n" for line in lines).encode()
-    began, answer = time.monotonic(), {"command": [*argv], "tools": None, "seconds": None, "error": None}
+    began = time.monotonic()
+    answer = {"command": [*argv], "tools": None, "seconds": None, "error": None}
     try:
-        done = subprocess.run([*argv], input=given, capture_output=True, timeout=_START_SECONDS, check=False)
+        done = subprocess.run(
+            [*argv], input=given, capture_output=True, timeout=_START_SECONDS, check=False
+        )
         replies = {each.get("id"): each for each in map(json.loads, done.stdout.splitlines())}
         tools = len(replies[2]["result"]["tools"])
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, AttributeError) as error:
-        return answer | {"error": f"the server did not answer ({type(error).__name__}); try: {' '.join(argv)}"}
+        return answer | {
+            "error": f"the server did not answer ({type(error).__name__}); try: {' '.join(argv)}"
+        }
     return answer | {"tools": tools, "seconds": round(time.monotonic() - began, 2)}

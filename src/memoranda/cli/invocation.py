@@ -1,4 +1,6 @@
-"""One run of the command: its global options, the memory it opens, what it reads, and how it answers."""
+"""One run of the command: its global options, the memory it opens, what it reads, and how it
+answers.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ _REPORT_UNREADABLE = ("status", "doctor")
 
 
 class Invocation:
-    """The global options, set while the command line is parsed; `command` is the name of the command."""
+    """The global options, set while the command line is parsed; `command` is the name of the
+    command.
+    """
 
     command: str = "memory"
     home: str | None = None
@@ -40,15 +44,20 @@ class Invocation:
     own_clock: Clock | None = None
     """What `--now` says the time is."""
     offset: tzinfo | None = None
-    """The offset of `--now`, if it has one: times are then read and shown in it (contract 001, 8)."""
+    """The offset of `--now`, if it has one: times are then read and shown in it (contract 001, 8).
+    """
     starting: Callable[[], object]
     """Called before the command runs, when its line is understood."""
     checks_overview: bool = False
-    """Whether `memory.md` is checked in any case: a program that was killed may have left an old one behind."""
+    """Whether `memory.md` is checked in any case: a program that was killed may have left an old
+    one behind.
+    """
 
     @property
     def caller(self) -> str | None:
-        """The acting agent: `--agent`, else MEMORY_AGENT, else None for the owner. Raises InvalidInput."""
+        """The acting agent: `--agent`, else MEMORY_AGENT, else None for the owner. Raises
+        InvalidInput.
+        """
         name = self.agent or os.environ.get("MEMORY_AGENT") or None
         if name is not None:
             from memoranda.engine.writing import is_agent
@@ -61,8 +70,13 @@ class Invocation:
 
     @property
     def options(self) -> list[str]:
-        """`--config` and `--agent` as they were given, for a command line that is run from elsewhere."""
-        config = ["--config", os.path.abspath(os.path.expanduser(self.config))] if self.config else []
+        """`--config` and `--agent` as they were given, for a command line that is run from
+        elsewhere.
+        """
+        if self.config:
+            config = ["--config", os.path.abspath(os.path.expanduser(self.config))]
+        else:
+            config = []
         return config + (["--agent", self.agent] if self.agent else [])
 
     @cached_property
@@ -77,15 +91,17 @@ class Invocation:
             from memoranda.engine.memory import load_settings
 
             settings = load_settings(self.home, self.config)
-        return settings if self.offset is None else replace(settings, offset=self.offset)
+        if self.offset is None:
+            return settings
+        return replace(settings, offset=self.offset)
 
     @contextmanager
     def memory(
         self, projects: Mapping[str, os.PathLike[str]] | None = None, *, watch: bool = False
     ) -> Iterator[Memory]:
-        """Open the memory of the home for this command; at its end unreadable files are mentioned once. `projects`:
-        additional ones for this command. `watch`: for commands of many calls, so that not every call looks at every
-        file."""
+        """Open the memory of the home for this command; at its end unreadable files are mentioned
+        once. `projects`: additional ones for this command. `watch`: for commands of many calls, so
+        that not every call looks at every file."""
         from memoranda import clock
         from memoranda.engine.memory import open_memory
 
@@ -102,7 +118,8 @@ class Invocation:
             finally:
                 if memory.notices:
                     output.warnings(memory.notices)
-            if self.settings.url is not None:  # the answer may be from the copy of this machine
+            # The answer may be from the copy of this machine
+            if self.settings.url is not None:
                 output.warnings(memory.warnings)
             if memory.has_changed_memories or self.checks_overview:
                 from memoranda.engine.overview import Overview
@@ -112,7 +129,8 @@ class Invocation:
                     if not Overview(memory).keep_up() and self.checks_overview:
                         Overview(memory).refresh(create=False)
                 except StorageError as error:
-                    output.notice(f"warning: {error}")  # the command itself succeeded
+                    # The command itself succeeded
+                    output.notice(f"warning: {error}")
             if self.command not in _REPORT_UNREADABLE and (count := len(memory.unreadable)):
                 files = "file" if count == 1 else "files"
                 output.notice(f"warning: {count} unreadable {files}, run memory doctor")
@@ -124,7 +142,9 @@ class Invocation:
         else:
             output.text(text, paged=not self.no_pager)
 
-    def answer_each(self, texts: Sequence[str], rows: Sequence[dict[str, Any]], between: str = "\n") -> None:
+    def answer_each(
+        self, texts: Sequence[str], rows: Sequence[dict[str, Any]], between: str = "\n"
+    ) -> None:
         """Print the results for several references; a lone one as if no more could be named."""
         self.answer(between.join(texts), **(rows[0] if len(rows) == 1 else {"results": list(rows)}))
 
@@ -134,14 +154,22 @@ class Invocation:
         return not self.json and output.is_terminal()
 
     def table(
-        self, head: Sequence[str], rows: Sequence[Sequence[str]], *last: str, form: str = "", rule: int = 0
+        self,
+        head: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *last: str,
+        form: str = "",
+        rule: int = 0,
     ) -> None:
-        """Print rows for a person, and the lines `last` under them. Where no person reads, each row by the template
-        `form`, with a `rule` of dashes below the head, if any."""
+        """Print rows for a person, and the lines `last` under them. Where no person reads, each row
+        by the template `form`, with a `rule` of dashes below the head, if any."""
         if self.on_terminal:
             lines = output.table(head, rows)
         else:
-            lines = [output.table_row(form, *head), "-" * rule] if rule else []
+            if rule:
+                lines = [output.table_row(form, *head), "-" * rule]
+            else:
+                lines = []
             lines += [output.table_row(form, *cells) for cells in rows]
         lines += ["", *map(flat, last)] if last else []
         output.text("\n".join(lines), painted=self.on_terminal, paged=not self.no_pager)
@@ -154,15 +182,21 @@ class Invocation:
 def preview(content: str, length: int) -> str:
     """The first `length` characters on one line, `...` appended when cut."""
     line = one_line(content)
-    return line if len(line) <= length else line[:length] + "..."
+    if len(line) <= length:
+        return line
+    return line[:length] + "..."
 
 
 def text_from(words: tuple[str, ...]) -> str:
-    """The words joined by blanks; a lone `-` reads all of stdin. Raises Failure if that is not UTF-8."""
+    """The words joined by blanks; a lone `-` reads all of stdin. Raises Failure if that is not
+    UTF-8.
+    """
     if words != ("-",):
         return " ".join(words)
     try:
-        return sys.stdin.buffer.read().decode("utf-8") if sys.stdin else ""
+        if sys.stdin:
+            return sys.stdin.buffer.read().decode("utf-8")
+        return ""
     except UnicodeDecodeError:
         raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
 

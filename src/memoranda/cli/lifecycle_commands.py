@@ -1,4 +1,5 @@
-"""`upgrade`, `decay`, `archive`, `pin`, `unpin`, `consolidate`, `dream`, `remind`, `notify` (contract 001, 3, 5, 6 and
+"""`upgrade`, `decay`, `archive`, `pin`, `unpin`, `consolidate`, `dream`, `remind`, `notify`
+(contract 001, 3, 5, 6 and
 8), `review` (18.2).
 """
 
@@ -10,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation, preview
-from memoranda.cli.memory_commands import category_option, content_from, memories_named, minute, new_memory_options
+from memoranda.cli.memory_commands import (
+    category_option,
+    content_from,
+    memories_named,
+    minute,
+    new_memory_options,
+)
 from memoranda.cli.output import Failure
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
@@ -27,7 +34,18 @@ if TYPE_CHECKING:
 _ACTION_KEYS = ("job", "verb", "id", "reason", "path")
 """The keys of an action; further ones of its verb follow."""
 _DREAM_KEYS = ("level", "processed", "actions", "report")
-_REMIND_KEYS = ("stored", "text", "phrase", "due_at", "due_local", "reading", "all_day", "repeat", "others", "memory")
+_REMIND_KEYS = (
+    "stored",
+    "text",
+    "phrase",
+    "due_at",
+    "due_local",
+    "reading",
+    "all_day",
+    "repeat",
+    "others",
+    "memory",
+)
 _LEVELS = "1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders."
 _ORGANIZED = tuple(each for each in CATEGORIES if each != INBOX)
 _dry_run_option = flag("--dry-run", "Only say what would be done.")
@@ -38,7 +56,13 @@ def _lines(actions: Iterable[Action]) -> str:
     return "\n".join(each.line() for each in actions) or "Nothing to do."
 
 
-@command("upgrade", "ID...", keys=("memory", "changed"), now=True, example="memory upgrade 5a1f --category people")
+@command(
+    "upgrade",
+    "ID...",
+    keys=("memory", "changed"),
+    now=True,
+    example="memory upgrade 5a1f --category people",
+)
 @category_option(f"One of {', '.join(_ORGANIZED)} [by its words].")
 @_dry_run_option
 def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None:
@@ -56,20 +80,35 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
         if dry_run:
             texts = [_lines(each for each in actions if each)]
         rows = [record(memory, info, content_of(memory, info)) for info in infos]
-        changed = (action is not None or info.id in back for info, action in zip(infos, actions, strict=True))
-        call.answer_each(texts, [{"memory": row, "changed": has} for row, has in zip(rows, changed, strict=True)])
+        changed = (
+            action is not None or info.id in back
+            for info, action in zip(infos, actions, strict=True)
+        )
+        call.answer_each(
+            texts, [{"memory": row, "changed": has} for row, has in zip(rows, changed, strict=True)]
+        )
 
 
-@command("decay", keys={"actions": _ACTION_KEYS, "decayed": ()}, now=True, example="memory decay --dry-run")
+@command(
+    "decay",
+    keys={"actions": _ACTION_KEYS, "decayed": ()},
+    now=True,
+    example="memory decay --dry-run",
+)
 @_dry_run_option
 def decay(call: Invocation, *, dry_run: bool) -> None:
-    """Archive organized memories that are old and were neither read nor used. Reading one brings it back."""
+    """Archive organized memories that are old and were neither read nor used. Reading one brings it
+    back.
+    """
     call.checks_overview = not dry_run
     with call.memory() as memory:
         from memoranda.jobs import lifecycle
 
         actions = lifecycle.decay(memory, dry_run=dry_run)
-        said = _lines(actions) if dry_run else f"Decayed {len(actions)} unused memories"
+        if dry_run:
+            said = _lines(actions)
+        else:
+            said = f"Decayed {len(actions)} unused memories"
         call.answer(said, actions=[each.document() for each in actions], decayed=len(actions))
 
 
@@ -121,10 +160,16 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
         if dry_run and not any(each.error for each in outcomes):
             said = _lines(action for each in outcomes for action in each.actions)
         else:
-            results = {each.job: "error" if each.error else f"{len(each.actions)} items processed" for each in outcomes}
+            results = {
+                each.job: "error" if each.error else f"{len(each.actions)} items processed"
+                for each in outcomes
+            }
             said = "\n".join(f"{job:<15} {result}" for job, result in results.items())
         documents = {each.job: [action.document() for action in each.actions] for each in outcomes}
-        jobs = {job: {"processed": len(actions), "actions": actions} for job, actions in documents.items()}
+        jobs = {
+            job: {"processed": len(actions), "actions": actions}
+            for job, actions in documents.items()
+        }
         return _answer(call, said, outcomes, jobs=jobs)
 
 
@@ -133,16 +178,25 @@ def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: An
     failed = [each for each in outcomes if each.error is not None]
     messages = [f"{each.job}: {each.failure}" for each in failed]
     if failed:
-        code = next((each.error.code for each in failed if isinstance(each.error, MemorandaError)), "internal")
+        code = next(
+            (each.error.code for each in failed if isinstance(each.error, MemorandaError)),
+            "internal",
+        )
         data = {"error": {"code": code, "message": "; ".join(messages)}} | data
     call.answer(said, **data)
     for message in messages:
         output.failure(message)
-    return 1 if failed else 0
+    if failed:
+        return 1
+    return 0
 
 
-@command("dream", keys={"level": (), "processed": (), "actions": _ACTION_KEYS, "report": ()}, now=True,
-         example="memory dream --level 2 --dry-run")  # fmt: skip
+@command(
+    "dream",
+    keys={"level": (), "processed": (), "actions": _ACTION_KEYS, "report": ()},
+    now=True,
+    example="memory dream --level 2 --dry-run",
+)
 @option("--level", type=Number(-(1 << 30)), default=1, help=_LEVELS)
 @_dry_run_option
 @flag("--report", "Show the report of the last dream again.")
@@ -156,14 +210,23 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
         if report:
             found = dream.load_report(memory.home)
             nothing = dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
-            row = dream.report_seen_by(memory, found) if found else nothing
-            lines = _dream_lines(memory, row, with_report=True) if found else "No dream yet."
+            if found:
+                row = dream.report_seen_by(memory, found)
+            else:
+                row = nothing
+            if found:
+                lines = _dream_lines(memory, row, with_report=True)
+            else:
+                lines = "No dream yet."
             return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
         with output.progress("Dreaming") as progress:
             endpoint = dream.endpoint_of(memory.settings)
             done = dream.run(memory, level, dry_run=dry_run, endpoint=endpoint, progress=progress)
         is_deep = level == dream.LEVELS[-1]
-        said = _lines(done.actions) if dry_run else _dream_lines(memory, done.report, with_report=is_deep)
+        if dry_run:
+            said = _lines(done.actions)
+        else:
+            said = _dream_lines(memory, done.report, with_report=is_deep)
         return _answer(call, said, done.outcomes, **{key: done.report[key] for key in _DREAM_KEYS})
 
 
@@ -171,10 +234,21 @@ def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) ->
     from memoranda.jobs.dream import report_lines
 
     head = f"Dream (level {found['level']}) processed {found['processed']} items"
-    return "\n".join([head, *(report_lines(found["report"], memory.settings.reading_zone) if with_report else ())])
+    return "\n".join(
+        [
+            head,
+            *(report_lines(found["report"], memory.settings.reading_zone) if with_report else ()),
+        ]
+    )
 
 
-@command("remind", "[TEXT...]", keys=_REMIND_KEYS, now=True, example="memory remind call Bob tomorrow at 3pm")
+@command(
+    "remind",
+    "[TEXT...]",
+    keys=_REMIND_KEYS,
+    now=True,
+    example="memory remind call Bob tomorrow at 3pm",
+)
 @option("--at", "when", metavar="WHEN", help="The time, if TEXT does not say it.")
 @new_memory_options
 @flag("--dry-run", "Only say what time is read.")
@@ -182,7 +256,14 @@ def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) ->
 @flag("--all", "With --list: also those that fired.", "every")
 @option("--done", metavar="ID", help="Acknowledge a reminder.")
 def remind(
-    call: Invocation, *words: str, when: Text, dry_run: bool, shows: bool, every: bool, done: Text, **new: Any
+    call: Invocation,
+    *words: str,
+    when: Text,
+    dry_run: bool,
+    shows: bool,
+    every: bool,
+    done: Text,
+    **new: Any,
 ) -> None:
     """Set a reminder at the time TEXT names, in English or Chinese."""
     if shows and done is not None:
@@ -197,7 +278,10 @@ def remind(
         with call.memory() as memory:
             from memoranda.jobs import reminders
 
-            info = memory.memory_id(done) if dry_run else reminders.acknowledge(memory, done)
+            if dry_run:
+                info = memory.memory_id(done)
+            else:
+                info = reminders.acknowledge(memory, done)
             row = record(memory, info, content_of(memory, info))
             said = f"{'Would be done' if dry_run else 'Done'}: {info.id[:8]}"
             return call.answer(said, id=info.id, memory=row)
@@ -213,14 +297,24 @@ def remind(
         reading = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M} ({one_line(found.phrase)})"
         reading += f" repeat {found.repeat}" if found.repeat else ""
         row = {
-            "stored": not dry_run, "text": text, "phrase": found.phrase, "due_at": stamp(found.due),
-            "due_local": local.isoformat(), "reading": reading, "all_day": found.all_day, "repeat": found.repeat,
+            "stored": not dry_run,
+            "text": text,
+            "phrase": found.phrase,
+            "due_at": stamp(found.due),
+            "due_local": local.isoformat(),
+            "reading": reading,
+            "all_day": found.all_day,
+            "repeat": found.repeat,
             "others": list(found.others),
-        }  # fmt: skip
+        }
         if dry_run:
             return call.answer(f"Would remind: {reading}", **row)
         note = reminders.store(memory, text, found, **new)
-        call.answer(f"Reminder set: {note.id}\n  {reading}", **row, memory=record(memory, note, note.content))
+        call.answer(
+            f"Reminder set: {note.id}\n  {reading}",
+            **row,
+            memory=record(memory, note, note.content),
+        )
 
 
 def _list_reminders(call: Invocation, *, every: bool) -> None:
@@ -232,12 +326,16 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
         found = reminders.listed(memory, fired=every)
         if call.json:
             return call.document(reminders=records(memory, (info for info, _ in found)))
-        rows, changed = [], outdated(memory, [info for info, each in found if each.is_waiting])
+        rows = []
+        changed = outdated(memory, [info for info, each in found if each.is_waiting])
         for info, each in found:
             when = "unreadable date" if each.unreadable else "no date"
             if each.due is not None:
                 when = minute(each.due, memory.settings.reading_zone)
-            caveat = CAVEATS["gone" if changed[info.id] is None else "changed"] if info.id in changed else each.caveat
+            if info.id in changed:
+                caveat = CAVEATS["gone" if changed[info.id] is None else "changed"]
+            else:
+                caveat = each.caveat
             text = caveat + content_of(memory, info)
             rows.append((info.id[:8], when, text if call.on_terminal else preview(text, 60)))
         if not rows:
@@ -254,7 +352,10 @@ def notify(call: Invocation, *, dry_run: bool) -> None:
         from memoranda.jobs import reminders
 
         done = reminders.notify(memory, dry_run=dry_run)
-        said = _lines(done.actions) if dry_run else f"Notified {len(done.notified)} reminders"
+        if dry_run:
+            said = _lines(done.actions)
+        else:
+            said = f"Notified {len(done.notified)} reminders"
         call.answer(said, notified=records(memory, done.notified), pending=done.pending)
         if done.failure:
             output.notice(done.failure)
@@ -266,12 +367,16 @@ _KEYS = "s later, u undo the last answer, q quit"
 
 @command("review", keys={"items": _ITEM_KEYS, "more": ()}, example="memory review --limit 5")
 @option("--limit", type=Number(), default=10, help="How many at most; 0 = all.")
-@option("--kind", metavar="KIND", help="Only questions of this kind, e.g. category or archive, each by itself.")
+@option(
+    "--kind",
+    metavar="KIND",
+    help="Only questions of this kind, e.g. category or archive, each by itself.",
+)
 def review(call: Invocation, *, limit: int, kind: Text) -> None:
     """Answer what upkeep is unsure of: reminder? merge? category? archive?
 
-    On a terminal one question at a time, each answered by a key; elsewhere the list of them. What nobody answers stays
-    as it is.
+    On a terminal one question at a time, each answered by a key; elsewhere the list of them. What
+    nobody answers stays as it is.
     """
     with call.memory() as memory:
         items = memory.review(limit=limit + 1 if limit else 0, kind=kind)
@@ -279,16 +384,27 @@ def review(call: Invocation, *, limit: int, kind: Text) -> None:
         if not call.json and sys.stdin.isatty() and sys.stdout.isatty():
             return _ask(memory, shown, more=more)
         rows = [
-            {"key": each.key, "kind": each.kind, "text": each.text, "refs": list(each.refs),
-             "lines": list(each.lines),
-             "choices": [{"letter": letter, "label": label} for letter, label in each.choices]}
+            {
+                "key": each.key,
+                "kind": each.kind,
+                "text": each.text,
+                "refs": list(each.refs),
+                "lines": list(each.lines),
+                "choices": [{"letter": letter, "label": label} for letter, label in each.choices],
+            }
             for each in shown
-        ]  # fmt: skip
+        ]
         lines = []
         for each in shown:
-            refs = [] if len(each.lines) > 1 else [ref[:8] for ref in each.refs]
+            if len(each.lines) > 1:
+                refs = []
+            else:
+                refs = [ref[:8] for ref in each.refs]
             lines += [" ".join([f"{each.kind:<9}", *refs, each.text]), *_listed(each)]
-        last = [f"More: memory review --limit {2 * limit}"] if more else []
+        if more:
+            last = [f"More: memory review --limit {2 * limit}"]
+        else:
+            last = []
         call.answer("\n".join([*lines, *last]) or "Nothing to review.", items=rows, more=more)
 
 
@@ -302,7 +418,8 @@ def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
     """Ask one question after another until there are no more or `q` is pressed."""
     import click
 
-    answered: list[tuple[int, int]] = []  # the position of a question, and the change its answer made
+    # The position of a question, and the change its answer made
+    answered: list[tuple[int, int]] = []
     at = 0
     while at < len(items):
         item = items[at]
@@ -328,10 +445,14 @@ def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
                 memory.decide(item, key)
                 answered.append((at, memory.changed))
                 output.text(f"-> {dict(item.choices)[key]}")
-            except MemorandaError as error:  # changed meanwhile: the next question is as good
+            # Changed meanwhile: the next question is as good
+            except MemorandaError as error:
                 output.failure(output.error_sentence(error))
             at += 1
         else:
             output.text("Press one of the keys shown.")
-    remedy = " memory undo takes the last answer back." if answered else ""
+    if answered:
+        remedy = " memory undo takes the last answer back."
+    else:
+        remedy = ""
     output.text(f"Answered {len(answered)} of {len(items)} questions.{remedy}")

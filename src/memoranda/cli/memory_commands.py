@@ -1,4 +1,5 @@
-"""`write`, `supersede`, `read`, `delete`, `tag`, `link`, `unlink`, `resolve-links` (contract 001, 3 and 4), and `edit`.
+"""`write`, `supersede`, `read`, `delete`, `tag`, `link`, `unlink`, `resolve-links` (contract 001, 3
+and 4), and `edit`.
 
 Also how a memory is shown as text: block, row, preview.
 """
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from memoranda.index.rows import NoteInfo
     from memoranda.note.model import Note
 
-_REFERENCE = re.compile(r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)").fullmatch
+_REFERENCE = re.compile(
+    r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)"
+).fullmatch
 """What can only be meant as the id or the address of a note, not as a text."""
 _PLACE = ("id", "project", "path")
 _EDITORS = ("sensible-editor", "editor", "nano", "vi")
@@ -66,22 +69,33 @@ def category_option(help: str = _CATEGORIES) -> Callable[..., Any]:
 
 
 def tags_option(help: str) -> Callable[..., Any]:
-    return option("--tags", type=Names("A,B", "tag"), callback=lambda _, __, value: split_list(value), help=help)
+    return option(
+        "--tags",
+        type=Names("A,B", "tag"),
+        callback=lambda _, __, value: split_list(value),
+        help=help,
+    )
 
 
 scope_option = option("--scope", type=Names("text", "scope"), help="global or agent:NAME.")
-as_of_option = option("--as-of", metavar="DATE", help="What was valid then, e.g. 2025-03-01, 2025-03, yesterday.")
+as_of_option = option(
+    "--as-of", metavar="DATE", help="What was valid then, e.g. 2025-03-01, 2025-03, yesterday."
+)
 
 
 def new_memory_options(function: Any) -> Any:
     """The options `--tags`, `--scope` and `--source` of a memory to be written."""
     source = option("--source", default="manual", help="Where it comes from.")
-    scope = option("--scope", type=Names("text", "scope"), default=GLOBAL, help="global or agent:NAME.")
+    scope = option(
+        "--scope", type=Names("text", "scope"), default=GLOBAL, help="global or agent:NAME."
+    )
     return tags_option("Tags, separated by commas.")(scope(source(function)))
 
 
 def content_from(words: tuple[str, ...], **checked: Text) -> str:
-    """The content of a new memory: `words` or stdin. Raises Failure if it is blank, InvalidInput for `checked`."""
+    """The content of a new memory: `words` or stdin. Raises Failure if it is blank, InvalidInput
+    for `checked`.
+    """
     check_memory(**checked)
     text = text_from(words)
     if not text.strip():
@@ -89,10 +103,18 @@ def content_from(words: tuple[str, ...], **checked: Text) -> str:
     return text
 
 
-@command("write", "CONTENT...", keys=("memory",), now=True, example="memory write The staging server is called heron")
+@command(
+    "write",
+    "CONTENT...",
+    keys=("memory",),
+    now=True,
+    example="memory write The staging server is called heron",
+)
 @category_option()
 @new_memory_options
-@option("--valid-from", metavar="DATE", help="Since when it is so [its date, else when it is written].")
+@option(
+    "--valid-from", metavar="DATE", help="Since when it is so [its date, else when it is written]."
+)
 @option("--valid-until", metavar="DATE", help="From when on it is not so any more.")
 def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
     """Store a memory: in the inbox, or organized when a category is given.
@@ -102,26 +124,38 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
     text = content_from(words, category=category, scope=new["scope"])
     with call.memory() as memory:
         note = memory.write(Draft(text, CATEGORY_PROJECT, category=category, **new))
-        kind = "inbox" if note.phase == INBOX else f"{note.category}/organized"
+        if note.phase == INBOX:
+            kind = "inbox"
+        else:
+            kind = f"{note.category}/organized"
         said = f"Created {kind} memory: {note.id}"
         if note.expires is not None and output.is_terminal():
             day = _local(note.expires, memory.settings.zone, "%Y-%m-%d")
             often = memory.settings.upgrade_access_threshold
             by_hand = f"memory consolidate archives it after {day} unless it is sorted or pinned; memory serve never."
-            noted = f"Archived after {day} unless it is read {often} times, sorted or pinned before."
-            is_by_hand = memory.agent is None and note.source == "manual"  # contract 001, 18.4
+            noted = (
+                f"Archived after {day} unless it is read {often} times, sorted or pinned before."
+            )
+            # Contract 001, 18.4
+            is_by_hand = memory.agent is None and note.source == "manual"
             said += f"\n{by_hand if is_by_hand else noted}"
         call.answer(said, memory=record(memory, note, note.content))
 
 
-@command("supersede", "OLD", "NEW...", keys={"old": _PLACE, "new": _PLACE}, now=True,
-         example="memory supersede 5a1f The staging server is called egret")  # fmt: skip
+@command(
+    "supersede",
+    "OLD",
+    "NEW...",
+    keys={"old": _PLACE, "new": _PLACE},
+    now=True,
+    example="memory supersede 5a1f The staging server is called egret",
+)
 @option("--valid-from", metavar="DATE", help="Since when NEW is so [its own date, else now].")
 def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None:
     """Say that NEW holds now in place of OLD, which stays readable.
 
-    NEW is a memory's id, an address with a slash, or a new text, which takes category, scope and tags of OLD; `-`
-    reads the text from stdin.
+    NEW is a memory's id, an address with a slash, or a new text, which takes category, scope and
+    tags of OLD; `-` reads the text from stdin.
     """
     with call.memory() as memory:
         old = any_note(memory, ref)
@@ -129,8 +163,13 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
         if len(words) == 1 and _REFERENCE(words[0]):
             new = any_note(memory, words[0])
         else:
-            place: dict[str, Any] = {"project": old.project, "folder": old.path.rpartition("/")[0], "type": old.type}
-            if old.project in MEMORY_PROJECTS:  # what an archived memory said is so again, otherwise
+            place: dict[str, Any] = {
+                "project": old.project,
+                "folder": old.path.rpartition("/")[0],
+                "type": old.type,
+            }
+            # What an archived memory said is so again, otherwise
+            if old.project in MEMORY_PROJECTS:
                 place = {"project": CATEGORY_PROJECT, "category": old.category}
             new = Draft(content_from(words), scope=old.scope, tags=old.tags, **place)
         before, after = memory.supersede(old, new, valid_from=valid_from)
@@ -144,49 +183,66 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
 def read(call: Invocation, *refs: str, as_of: Text) -> None:
     """Show a memory. Counts as one access.
 
-    ID may also be what names a note of any project: a path as `log` shows it, a permalink, a title, an address. Such
-    a note stands in the document under the key `note`. Several stand one below the other; their documents are in the
-    list `results`.
+    ID may also be what names a note of any project: a path as `log` shows it, a permalink, a title,
+    an address. Such a note stands in the document under the key `note`. Several stand one below the
+    other; their documents are in the list `results`.
     """
     with call.memory() as memory:
         infos = [any_note(memory, ref) for ref in refs]
-        if (moment := as_of_moment(memory, as_of)) is not None:
+        moment = as_of_moment(memory, as_of)
+        if moment is not None:
             infos = [memory.version_at(each, moment) for each in infos]
-        texts, rows, zone = [], [], memory.settings.zone
+        texts = []
+        rows = []
+        zone = memory.settings.zone
         for info in infos:
             if info.project not in MEMORY_PROJECTS:
                 note = memory.read(info)
                 row = {key: getattr(note, key) for key in _NOTE_KEYS} | {"tags": list(note.tags)}
                 times = {"created_at": note.created, "updated_at": note.changed}
-                row |= {"content": note.content, **{key: stamp(time) for key, time in times.items()}}
+                row |= {
+                    "content": note.content,
+                    **{key: stamp(time) for key, time in times.items()},
+                }
                 rows.append({"note": row, "provenance": note.provenance.row()})
                 shown = row | {key: _local(time, zone) for key, time in times.items()}
-                texts.append(_NOTE.format_map(shown | {"place": place_of(note), "tags": " ".join(note.tags)}))
+                texts.append(
+                    _NOTE.format_map(shown | {"place": place_of(note), "tags": " ".join(note.tags)})
+                )
                 continue
             row = read_record(memory, info)
             rows.append({"memory": row, "provenance": info.provenance.row()})
             if call.json:
                 continue
-            shown = row | {key: " ".join(row[key]) for key in ("tags", "links")} | {"source": row["source"] or ""}
+            shown = (
+                row
+                | {key: " ".join(row[key]) for key in ("tags", "links")}
+                | {"source": row["source"] or ""}
+            )
             shown |= {key: _local(row[key], zone) for key in ("created_at", "updated_at")}
             lines = [_BLOCK.format_map(shown)]
             if row.get("suspicious"):
                 lines.append(f"Suspicious: {' '.join(row['suspicious'])}")
             if row["expires_at"]:
                 lines.append(f"Expires: {_local(row['expires_at'], zone)}")
-            if due := row.get("due_at"):
-                with suppress(ValueError, OverflowError):  # else it is shown as the note has it
+            due = row.get("due_at")
+            if due:
+                # Else it is shown as the note has it
+                with suppress(ValueError, OverflowError):
                     due = minute(due, zone)
-                lines.append(f"Due:     {due}" + (f" repeat {row['repeat']}" if row.get("repeat") else ""))
-            if validity := row.get("validity"):
+                lines.append(
+                    f"Due:     {due}" + (f" repeat {row['repeat']}" if row.get("repeat") else "")
+                )
+            validity = row.get("validity")
+            if validity:
                 lines.append(f"Valid:   {validity}")
             texts.append("\n".join([*lines, "", row["content"]]))
         call.answer_each(texts, rows, "\n\n")
 
 
 def any_note(memory: Memory, ref: str) -> NoteInfo:
-    """The note `ref` names: a memory by its id, else one of any project, by all that `log`, `search` and tools print.
-    Raises NotFound, Ambiguous."""
+    """The note `ref` names: a memory by its id, else one of any project, by all that `log`,
+    `search` and tools print. Raises NotFound, Ambiguous."""
     try:
         return memory.memory_id(ref)
     except NotFound as missing:
@@ -195,7 +251,9 @@ def any_note(memory: Memory, ref: str) -> NoteInfo:
             project, found, rest = ref.partition(sign)
             if found and (name := names.get(project.lower())):
                 with suppress(MemorandaError):
-                    return memory.find_ref((name, rest)) if sign == "/" else memory.find(rest, name)
+                    if sign == "/":
+                        return memory.find_ref((name, rest))
+                    return memory.find(rest, name)
         try:
             return memory.find(ref)
         except Ambiguous:
@@ -213,7 +271,9 @@ def place_of(info: Note | NoteInfo) -> str:
 def as_of_moment(memory: Memory, text: Text) -> datetime | None:
     """The time `--as-of` asks about, if it is given. Raises Failure."""
     hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
-    return None if text is None else moment_of(memory.as_of, text, "--as-of date", hint)
+    if text is None:
+        return None
+    return moment_of(memory.as_of, text, "--as-of date", hint)
 
 
 def moment_of(read: Callable[[str], datetime], text: str, name: str, hint: str) -> datetime:
@@ -226,7 +286,10 @@ def moment_of(read: Callable[[str], datetime], text: str, name: str, hint: str) 
 
 def _local(value: datetime | str, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
     """A time in the clock time of `zone`; None = the system's."""
-    moment = parse_stamp(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        moment = parse_stamp(value)
+    else:
+        moment = value
     return moment.astimezone(zone).strftime(form)
 
 
@@ -271,7 +334,9 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
             if add or remove or len(refs) == 1 or error.identifier == refs[0]:
                 raise
             tags = ",".join(refs[1:])
-            raise Failure(output.error_sentence(error), error.code, guesses=[f"--add {tags}"]) from None
+            raise Failure(
+                output.error_sentence(error), error.code, guesses=[f"--add {tags}"]
+            ) from None
         notes = memory.tag_many(infos, split_list(add), split_list(remove))
         texts = [f"Tags of {note.id[:8]}: [{' '.join(note.tags)}]" for note in notes]
         call.answer_each(texts, [{"id": note.id, "tags": list(note.tags)} for note in notes])
@@ -283,7 +348,9 @@ def link(call: Invocation, a: str, b: str) -> None:
     _change_links(call, "Linked", a, b)
 
 
-@command("unlink", "A", "B", keys=("source", "target", "changed"), example="memory unlink 5a1f 77c2")
+@command(
+    "unlink", "A", "B", keys=("source", "target", "changed"), example="memory unlink 5a1f 77c2"
+)
 def unlink(call: Invocation, a: str, b: str) -> None:
     """Remove the links between two memories, both ways."""
     _change_links(call, "Unlinked", a, b)
@@ -306,8 +373,11 @@ def _change_links(call: Invocation, done: str, *refs: str) -> None:
         call.answer(said, source=source.id, target=target.id, changed=changed)
 
 
-@command("resolve-links", keys={"resolved": (), "links_added": (), "unresolved": ("id", "target")},
-         example="memory resolve-links --dry-run")  # fmt: skip
+@command(
+    "resolve-links",
+    keys={"resolved": (), "links_added": (), "unresolved": ("id", "target")},
+    example="memory resolve-links --dry-run",
+)
 @flag("--dry-run", "Only say what would be linked.")
 def resolve_links(call: Invocation, *, dry_run: bool) -> None:
     """Turn [[wikilinks]] in the text of memories into links."""
@@ -317,16 +387,21 @@ def resolve_links(call: Invocation, *, dry_run: bool) -> None:
         if dry_run:
             said = "\n".join(f"would link {each.source[:8]} {each.reason}" for each in done.actions)
         unresolved = [{"id": source, "target": target} for source, target in done.unresolved]
-        call.answer(said or "Nothing to link.", resolved=done.resolved, links_added=done.added, unresolved=unresolved)
+        call.answer(
+            said or "Nothing to link.",
+            resolved=done.resolved,
+            links_added=done.added,
+            unresolved=unresolved,
+        )
 
 
 @command("edit", "REF", keys=("id", "path", "changed"), example="memory edit 5a1f")
 def edit(call: Invocation, ref: str) -> None:
     """Edit a note of any project in your editor.
 
-    The editor is VISUAL, else EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a permalink or a
-    title. A text you left as it was is not written. When another program changed the note meanwhile, nothing is
-    written and your text is kept in a file.
+    The editor is VISUAL, else EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a
+    permalink or a title. A text you left as it was is not written. When another program changed the
+    note meanwhile, nothing is written and your text is kept in a file.
     """
     import shutil
     import subprocess
@@ -340,13 +415,21 @@ def edit(call: Invocation, ref: str) -> None:
         file = _draft(memory, note)
     before = file.read_bytes()
     try:
-        try:  # its output never mixes with the JSON document
-            ended = subprocess.run([*command, str(file)], check=False, stdout=2 if call.json else None).returncode
+        # Its output never mixes with the JSON document
+        try:
+            ended = subprocess.run(
+                [*command, str(file)], check=False, stdout=2 if call.json else None
+            ).returncode
         except OSError as error:
-            raise Failure(f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor") from None
+            raise Failure(
+                f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor"
+            ) from None
         after = file.read_bytes() if file.exists() else before
         if ended:
-            done = "nothing was changed" if after == before else "nothing was written"
+            if after == before:
+                done = "nothing was changed"
+            else:
+                done = "nothing was written"
             raise Failure(f"{command[0]} ended with status {ended}; {done}")
         if after == before:
             shutil.rmtree(file.parent, ignore_errors=True)
@@ -356,19 +439,27 @@ def edit(call: Invocation, ref: str) -> None:
         except UnicodeDecodeError:
             raise Failure("the text is not valid UTF-8; nothing was written", "not_text") from None
         if not text.strip():
-            raise Failure("the text is empty; nothing was written. To remove the note: memory delete")
+            raise Failure(
+                "the text is empty; nothing was written. To remove the note: memory delete"
+            )
         from memoranda.note.edit import Rewrite
 
-        del call.settings  # they may have changed meanwhile
+        # They may have changed meanwhile
+        del call.settings
         with call.memory() as memory:
-            written = memory.edit((note.project, note.path), Rewrite(text), checksum=note.checksum).note
+            written = memory.edit(
+                (note.project, note.path), Rewrite(text), checksum=note.checksum
+            ).note
     except MemorandaError as error:
         if not file.exists() or file.read_bytes() == before:
             shutil.rmtree(file.parent, ignore_errors=True)
             raise
         said = str(error).rstrip(".")
         if isinstance(error, (Conflict, NotFound)):
-            what = "changed" if isinstance(error, Conflict) else "was moved or deleted"
+            if isinstance(error, Conflict):
+                what = "changed"
+            else:
+                what = "was moved or deleted"
             said = f"{place_of(note)} {what} while you edited it; nothing was written"
         raise Failure(f"{said}. Your text is in {file}", error.code) from None
     shutil.rmtree(file.parent, ignore_errors=True)
@@ -391,7 +482,9 @@ def _editor() -> list[str]:
 
 
 def _draft(memory: Memory, note: Note) -> Path:
-    """A file with the note's text for the editor, in the home, so that it outlives a crash of the machine."""
+    """A file with the note's text for the editor, in the home, so that it outlives a crash of the
+    machine.
+    """
     import tempfile
 
     from memoranda.store.layout import Layout

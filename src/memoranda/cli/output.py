@@ -23,9 +23,13 @@ _STYLES = {"head": "1", "id": "33", "kind": "36", "dim": "2", "error": "31;1"}
 
 
 class Failure(MemorandaError):
-    """An error already worded for the command; `code` as in contract 000b, 8. `guesses`: what may have been meant."""
+    """An error already worded for the command; `code` as in contract 000b, 8. `guesses`: what may
+    have been meant.
+    """
 
-    def __init__(self, message: str, code: str = "invalid", hint: str = "", guesses: Sequence[str] = ()):
+    def __init__(
+        self, message: str, code: str = "invalid", hint: str = "", guesses: Sequence[str] = ()
+    ):
         super().__init__(message, f"Did you mean {' or '.join(guesses)}?" if guesses else hint)
         self.code = code
 
@@ -35,7 +39,8 @@ def error_sentence(error: MemorandaError) -> str:
     if isinstance(error, NotFound) and error.project == "the history":
         return f"no older text of {error.identifier} is kept"
     if isinstance(error, (NotFound, Ambiguous)):
-        from memoranda.engine.overview import complaint  # needs the engine, which help pages do not
+        # Needs the engine, which help pages do not
+        from memoranda.engine.overview import complaint
 
         return complaint(error)
     if isinstance(error, ProjectNotFound):
@@ -52,37 +57,57 @@ def table_row(template: str, *cells: object) -> str:
     return template.format(*[flat(str(each)) for each in cells])
 
 
-def text(content: str, *, as_json: bool = False, painted: bool = False, paged: bool = False) -> None:
-    """Print `content` and a newline on stdout, on a terminal with `paged` page by page if it is longer than that. On a
-    terminal nothing in it acts: control characters, bidi marks and the like are shown as escapes, those of JSON
-    `as_json`; but for what is `painted`, whose cells are clean. A pipe or file gets the text as it is. Raises Failure,
-    BrokenPipeError."""
+def text(
+    content: str, *, as_json: bool = False, painted: bool = False, paged: bool = False
+) -> None:
+    """Print `content` and a newline on stdout, on a terminal with `paged` page by page if it is
+    longer than that. On a terminal nothing in it acts: control characters, bidi marks and the like
+    are shown as escapes, those of JSON `as_json`; but for what is `painted`, whose cells are clean.
+    A pipe or file gets the text as it is. Raises Failure, BrokenPipeError."""
     if is_terminal():
-        content = content if painted else visible(content, json_escape) if as_json else visible(content)
+        if painted:
+            content = content
+        elif as_json:
+            content = visible(content, json_escape)
+        else:
+            content = visible(content)
         if paged and sys.stdin is not None and sys.stdin.isatty() and _page(content):
             return
     write(content + "\n")
 
 
 def paint(text: str, style: str, stream: object = None) -> str:
-    """`text` in colour where the stream [stdout] is a terminal that has colours, and NO_COLOR is not set."""
+    """`text` in colour where the stream [stdout] is a terminal that has colours, and NO_COLOR is
+    not set.
+    """
     stream = sys.stdout if stream is None else stream
-    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not getattr(stream, "isatty", bool)()
-    return text if is_plain else f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+    is_plain = (
+        os.environ.get("NO_COLOR")
+        or os.environ.get("TERM") == "dumb"
+        or not getattr(stream, "isatty", bool)()
+    )
+    if is_plain:
+        return text
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
 
 def width(text: str) -> int:
-    """How many columns of a terminal `text` takes: two for a Chinese character, none for an accent of its own."""
+    """How many columns of a terminal `text` takes: two for a Chinese character, none for an accent
+    of its own.
+    """
     if text.isascii():
         return len(text)
-    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+    return sum(
+        0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text
+    )
 
 
 def fit(text: str, columns: int) -> str:
     """`text` cut to so many columns, with an ellipsis when it was longer."""
     if width(text) <= columns:
         return text
-    kept, taken = [], 1
+    kept = []
+    taken = 1
     for char in text:
         taken += width(char)
         if taken > columns:
@@ -92,12 +117,16 @@ def fit(text: str, columns: int) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table as wide as the terminal, columns by the width of their characters; the last one is cut to what
-    the others leave. Control characters are shown as they are in no text, so no cell can move the cursor."""
-    import shutil  # 6 ms
+    """Lines of a table as wide as the terminal, columns by the width of their characters; the last
+    one is cut to what the others leave. Control characters are shown as they are in no text, so no
+    cell can move the cursor."""
+    # 6 ms
+    import shutil
 
     cells = [[one_line(cell) for cell in row] for row in rows]
-    cells = [["".join(c if c.isprintable() else "\ufffd" for c in cell) for cell in row] for row in cells]
+    cells = [
+        ["".join(c if c.isprintable() else "\ufffd" for c in cell) for cell in row] for row in cells
+    ]
     widths = [max(map(width, column)) for column in zip(head, *cells, strict=True)]
     room = shutil.get_terminal_size().columns - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
 
@@ -112,7 +141,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _page(content: str) -> bool:
-    """Show `content` in the pager: PAGER, else less. False if it fits on the screen, or there is no pager."""
+    """Show `content` in the pager: PAGER, else less. False if it fits on the screen, or there is no
+    pager.
+    """
     import shlex
     import shutil
     import subprocess
@@ -125,11 +156,14 @@ def _page(content: str) -> bool:
         return False
     try:
         pager = subprocess.Popen(
-            command, stdin=subprocess.PIPE, env={"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}
+            command,
+            stdin=subprocess.PIPE,
+            env={"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ},
         )
     except OSError:
         return False
-    with suppress(OSError, KeyboardInterrupt):  # the reader has seen enough
+    # The reader has seen enough
+    with suppress(OSError, KeyboardInterrupt):
         pager.communicate(content.encode("utf-8", "backslashreplace") + b"\n")
     while pager.poll() is None:
         with suppress(KeyboardInterrupt):
@@ -159,7 +193,8 @@ def warnings(texts: Sequence[str]) -> None:
     """Print the first few warnings on stderr, each on its line, and how many more there are."""
     for each in texts[:_WARNINGS]:
         notice(flat(f"warning: {each}"))
-    if (more := len(texts) - _WARNINGS) > 0:
+    more = len(texts) - _WARNINGS
+    if more > 0:
         notice(f"warning: {more} more like these")
 
 
@@ -192,8 +227,8 @@ def flush() -> None:
 
 
 def write(content: str = "", *, flush: bool = False) -> None:
-    """Put `content` on stdout as it is, and with `flush` all that waits there. Raises Failure; BrokenPipeError when the
-    reader is gone."""
+    """Put `content` on stdout as it is, and with `flush` all that waits there. Raises Failure;
+    BrokenPipeError when the reader is gone."""
     if sys.stdout is None:
         raise Failure("cannot write the output: stdout is closed", "storage")
     try:

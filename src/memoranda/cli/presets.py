@@ -1,7 +1,7 @@
 """`memory mcp --as PRESET`: which tools and projects stand in for another memory server.
 
-Sources: contract 000a (anthropic), contract 000b, 10 (basic-memory), contract 002, 8 (server-memory, thoughtbox),
-contract 003, 1 (memory-bank), contract 004, 1 and 7 (agent-memory).
+Sources: contract 000a (anthropic), contract 000b, 10 (basic-memory), contract 002, 8
+(server-memory, thoughtbox), contract 003, 1 (memory-bank), contract 004, 1 and 7 (agent-memory).
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The toolsets to serve; projects (name -> folder) and a default project for this server only; its name. `like`:
-    the server whose tool names and replies are used. `json_folder`: the folder of the key-value entries, None for the
-    notes of project `kv`. `vault`: what a Basic Memory configuration says."""
+    """The toolsets to serve; projects (name -> folder) and a default project for this server only;
+    its name. `like`: the server whose tool names and replies are used. `json_folder`: the folder of
+    the key-value entries, None for the notes of project `kv`. `vault`: what a Basic Memory
+    configuration says."""
 
     tools: tuple[str, ...]
     projects: Mapping[str, str] = field(default_factory=dict)
@@ -40,9 +41,9 @@ class Preset:
 
 
 def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
-    """The preset of that name. Raises Failure naming the known ones, ConfigError for a bad file. Banks are those of
-    MEMORY_BANK_ROOT, entries the files of AGENT_MEMORY_PATH; else those of an installed server of that name, used in
-    place; else our own."""
+    """The preset of that name. Raises Failure naming the known ones, ConfigError for a bad file.
+    Banks are those of MEMORY_BANK_ROOT, entries the files of AGENT_MEMORY_PATH; else those of an
+    installed server of that name, used in place; else our own."""
     if name == "basic-memory":
         return _basic_memory(environ)
     if name == "memory-bank":
@@ -55,56 +56,91 @@ def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
         return Preset(("kv",), name="agent-memory", json_folder=folder)
     if name not in PRESETS:
         raise Failure(f'unknown preset "{name}"; presets: {", ".join(PRESETS)}')
-    return Preset(("memory",)) if name == "anthropic" else Preset(("graph",), like=name)
+    if name == "anthropic":
+        return Preset(("memory",))
+    return Preset(("graph",), like=name)
 
 
-_OPTIONS = ("kebab_filenames", "write_note_overwrite_default", "update_permalinks_on_move",
-            "permalinks_include_project", "enable_posix_tools")  # fmt: skip
+_OPTIONS = (
+    "kebab_filenames",
+    "write_note_overwrite_default",
+    "update_permalinks_on_move",
+    "permalinks_include_project",
+    "enable_posix_tools",
+)
 
 
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
-    """The projects of an installed Basic Memory, its options and environment; its configuration is read, never
-    written. Without one the vault it would use by itself, if that is there. Raises ConfigError."""
+    """The projects of an installed Basic Memory, its options and environment; its configuration is
+    read, never written. Without one the vault it would use by itself, if that is there. Raises
+    ConfigError."""
     from memoranda.faces.notes.drop_in_replies import Vault
 
     base = environ.get("XDG_CONFIG_HOME")
-    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or (f"{base}/basic-memory" if base else "~/.basic-memory")
+    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or (
+        f"{base}/basic-memory" if base else "~/.basic-memory"
+    )
     file = Path(os.path.expanduser(folder)) / "config.json"
     try:
         settings = json.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
-        settings = {"projects": {"main": root} if os.path.isdir(root) else {}, "default_project": "main"}
+        settings = {
+            "projects": {"main": root} if os.path.isdir(root) else {},
+            "default_project": "main",
+        }
     except (OSError, ValueError) as error:
         raise ConfigError(f"load config: {file}: {getattr(error, 'strerror', error)}") from None
     if not isinstance(settings, dict) or not isinstance(settings.get("projects"), dict):
         raise ConfigError(f"load config: {file}: it names no projects")
-    default, only = settings.get("default_project"), environ.get("BASIC_MEMORY_MCP_PROJECT") or None
-    names, places, cloud = dict[str, str](), dict[str, str](), set[str]()
+    default = settings.get("default_project")
+    only = environ.get("BASIC_MEMORY_MCP_PROJECT") or None
+    names = dict[str, str]()
+    places = dict[str, str]()
+    cloud = set[str]()
     for name, entry in settings["projects"].items():
         # A project is a path, or since Basic Memory 0.18 an object that has one.
-        entry = entry if isinstance(entry, dict) else {"path": entry}
+        if isinstance(entry, dict):
+            entry = entry
+        else:
+            entry = {"path": entry}
         path = entry.get("path")
-        if entry.get("mode") == "cloud" or not isinstance(path, str) or not path.startswith(("/", "~")):
-            cloud.add(name)  # not on this disk, or nobody knows where
+        if (
+            entry.get("mode") == "cloud"
+            or not isinstance(path, str)
+            or not path.startswith(("/", "~"))
+        ):
+            # Not on this disk, or nobody knows where
+            cloud.add(name)
             continue
-        # `notes` takes the place of our own, which other faces do not need; the other built-in projects have notes of
-        # another form, so a vault of such a name gets a suffix that no reply shows
+        # `notes` takes the place of our own, which other faces do not need; the other built-in
+        # projects have notes of another form, so a vault of such a name gets a suffix that no reply
+        # shows
         taken = {*BUILT_IN_PROJECTS, *map(str.lower, names.values())} - {"notes"}
         shown = "notes" if name.lower() == "notes" else name
         names[name] = f"{name} basic-memory" if shown.lower() in taken else shown
         places[names[name]] = path
     options = {key: settings[key] for key in _OPTIONS if isinstance(settings.get(key), bool)}
     for key in _OPTIONS:
-        if (text := environ.get(f"BASIC_MEMORY_{key.upper()}", "").lower()) in ("true", "1", "false", "0"):
+        text = environ.get(f"BASIC_MEMORY_{key.upper()}", "").lower()
+        if text in (
+            "true",
+            "1",
+            "false",
+            "0",
+        ):
             options[key] = text in ("true", "1")
     vault = Vault(names, only, frozenset(cloud), **options)
     start = only if only in names else default if default in names else next(iter(names), None)
-    return Preset(("notes",), places, names.get(start) if isinstance(start, str) else None, vault=vault)
+    return Preset(
+        ("notes",), places, names.get(start) if isinstance(start, str) else None, vault=vault
+    )
 
 
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
-    """The folder of JSON files for key-value entries whatever tools are served (contract 004, 7); None: notes."""
+    """The folder of JSON files for key-value entries whatever tools are served (contract 004, 7);
+    None: notes.
+    """
     return environ.get("AGENT_MEMORY_PATH") or None
 
 
@@ -123,30 +159,47 @@ _GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")
 _THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
 
 
-def graph_file(configured: str | None, option: str | None = None, like: str | None = None) -> Path | None:
-    """The graph file to serve (contract 002, 8); None: the notes of project `graph`. The first of the option, the two
-    variables, the configuration; then thoughtbox's file in the working folder, which must exist unless that server is
-    stood in for."""
+def graph_file(
+    configured: str | None, option: str | None = None, like: str | None = None
+) -> Path | None:
+    """The graph file to serve (contract 002, 8); None: the notes of project `graph`. The first of
+    the option, the two variables, the configuration; then thoughtbox's file in the working folder,
+    which must exist unless that server is stood in for."""
     names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
     for place in (option, *map(os.environ.get, names), configured):
         if place:
             return Path(os.path.abspath(os.path.expanduser(place)))
     own = Path(os.path.abspath(_THOUGHTBOX_FILE))
-    return own if like == "thoughtbox" or (like is None and own.exists()) else None
+    if like == "thoughtbox" or (like is None and own.exists()):
+        return own
+    return None
 
 
 def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
-    """A graph file in use as a project of its own, named by the file's stem; nothing when it is one already. `taken`:
-    the projects there are besides the built-in ones (name -> folder or file)."""
-    if file is None or str(file) in (str(Path(os.path.expanduser(str(place)))) for place in taken.values()):
+    """A graph file in use as a project of its own, named by the file's stem; nothing when it is one
+    already. `taken`: the projects there are besides the built-in ones (name -> folder or file)."""
+    if file is None or str(file) in (
+        str(Path(os.path.expanduser(str(place)))) for place in taken.values()
+    ):
         return {}
     from memoranda.engine.graphs import graph_project as opened
 
     known = {*BUILT_IN_PROJECTS, *map(str.lower, taken)}
     stem = _NOT_IN_NAMES.sub("-", file.stem)[:_NAME_LENGTH].strip() or "graph file"
-    names = (stem, f"{stem} file", *(f"{stem} file {number}" for number in range(2, len(known) + 3)))
+    names = (
+        stem,
+        f"{stem} file",
+        *(f"{stem} file {number}" for number in range(2, len(known) + 3)),
+    )
     name = next(each for each in names if each.lower() not in known)
     return {name: opened(name, file)}
 
 
-PRESETS = ("anthropic", "basic-memory", "server-memory", "thoughtbox", "memory-bank", "agent-memory")
+PRESETS = (
+    "anthropic",
+    "basic-memory",
+    "server-memory",
+    "thoughtbox",
+    "memory-bank",
+    "agent-memory",
+)

@@ -1,6 +1,6 @@
-"""`config get | set | unset | list`: the keys of config.yaml (contract 001, 15; meanings: ../config-keys.txt), and
-`project add | list | remove | default` (contract 001, 16; rules: contract 000b, 1); `token add | list | revoke` and
-`space add | list | remove | member` (docs/http.md)."""
+"""`config get | set | unset | list`: the keys of config.yaml (contract 001, 15; meanings:
+../config-keys.txt), and `project add | list | remove | default` (contract 001, 16; rules: contract
+000b, 1); `token add | list | revoke` and `space add | list | remove | member` (docs/http.md)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ _KEYS = ("key", "value", "default", "set", "meaning")
 _ROW = "{:<32} {:<24} {}"
 _SETTINGS = lambda _: [f"{each.name}\t{each.meaning}" for each in keys() if "{" not in each.name]
 
-config = group("config", "settings_commands", "get set unset list", "Show and change the settings in config.yaml.")
+config = group(
+    "config",
+    "settings_commands",
+    "get set unset list",
+    "Show and change the settings in config.yaml.",
+)
 
 
 def _key(name: str) -> ConfigKey:
@@ -40,7 +45,9 @@ def _key(name: str) -> ConfigKey:
             return each._replace(name=name)
     if name.startswith("projects."):
         raise Failure("projects are added and removed by memory project")
-    raise Failure(f'unknown setting "{name}"', hint=choices(name, [each.name for each in keys()], "Settings"))
+    raise Failure(
+        f'unknown setting "{name}"', hint=choices(name, [each.name for each in keys()], "Settings")
+    )
 
 
 def _settings(call: Invocation) -> Settings:
@@ -53,7 +60,10 @@ def _settings(call: Invocation) -> Settings:
 
 def _row(rows: dict[str, Any], key: ConfigKey) -> dict[str, Any]:
     found = config_text.stored(rows, key.name)
-    default = None if key.default.startswith("(") else _value(key.default, "")
+    if key.default.startswith("("):
+        default = None
+    else:
+        default = _value(key.default, "")
     row = key.name, default if found is None else found, default, found is not None, key.meaning
     return dict(zip(_KEYS, row, strict=True))
 
@@ -68,13 +78,19 @@ def _value(text: str, default: str) -> Any:
         value = yaml.safe_load(text)
     except yaml.YAMLError:
         return text
-    return value if isinstance(value, bool | int | list) else text
+    if isinstance(value, bool | int | list):
+        return value
+    return text
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return ""
+    return str(value)
 
 
 @command("get", "KEY", keys=_KEYS, complete=_SETTINGS, example="memory config get daemon.interval")
@@ -85,13 +101,20 @@ def config_get(call: Invocation, name: str) -> None:
     call.answer(_shown(row["value"]), **row)
 
 
-@command("set", "KEY", "VALUE...", keys=_KEYS, complete=_SETTINGS, example="memory config set timezone Asia/Shanghai")
+@command(
+    "set",
+    "KEY",
+    "VALUE...",
+    keys=_KEYS,
+    complete=_SETTINGS,
+    example="memory config set timezone Asia/Shanghai",
+)
 def config_set(call: Invocation, name: str, *words: str) -> None:
     """Write a setting into config.yaml, whose other lines, comments and order stay.
 
-    The parts of a list are separated by commas. What the setting cannot be is refused. Programs that run take it up
-    at their next call; of agents, bank, graph, llm, memory_tool, semantic, storage, daemon.interval and
-    notes.agents_may_add_projects when they start again.
+    The parts of a list are separated by commas. What the setting cannot be is refused. Programs
+    that run take it up at their next call; of agents, bank, graph, llm, memory_tool, semantic,
+    storage, daemon.interval and notes.agents_may_add_projects when they start again.
     """
     key = _key(name)
     _write(call, key, _value(" ".join(words), key.default))
@@ -112,7 +135,9 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
             memory.configure(key.name, value)
         except ConfigError as error:
             reason = str(error).removeprefix(f"load config: {settings.file}: ")
-            raise Failure(f"cannot set {key.name}: {reason.removeprefix(key.name).lstrip(': ')}", error.code) from None
+            raise Failure(
+                f"cannot set {key.name}: {reason.removeprefix(key.name).lstrip(': ')}", error.code
+            ) from None
     row = _row(config_text.read(settings.file), key)
     call.answer(f"{key.name}: {_shown(row['value']) or key.default}", **row)
 
@@ -125,36 +150,62 @@ def config_list(call: Invocation) -> None:
     known = [(each, _row(rows, each)) for each in keys() if "{" not in each.name]
     cells = []
     for key, row in known:
-        value = _shown(row["value"]) if row["set"] else f"{_shown(row['default']) or key.default.strip('()')} (default)"
+        if row["set"]:
+            value = _shown(row["value"])
+        else:
+            value = f"{_shown(row['default']) or key.default.strip('()')} (default)"
         cells.append((key.name, value, key.meaning))
     if call.json:
         return call.document(file=str(file), settings=[row for _, row in known])
-    call.table(("Setting", "Value", "Meaning"), cells, *([str(file)] if call.on_terminal else []), form=_ROW)
+    call.table(
+        ("Setting", "Value", "Meaning"),
+        cells,
+        *([str(file)] if call.on_terminal else []),
+        form=_ROW,
+    )
 
 
 _PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
 
-project = group("project", "settings_commands", "add list remove default",
-                "Add folders of notes or graph files as projects, list them, take them off the list.")  # fmt: skip
+project = group(
+    "project",
+    "settings_commands",
+    "add list remove default",
+    "Add folders of notes or graph files as projects, list them, take them off the list.",
+)
 
 
-_REMOVABLE = lambda context: [each for each in stored(context, "project") if each not in BUILT_IN_PROJECTS]
+_REMOVABLE = lambda context: [
+    each for each in stored(context, "project") if each not in BUILT_IN_PROJECTS
+]
 
 
 def _rows(memory: Memory, *projects: Project) -> list[dict[str, Any]]:
     counts = memory.stats().projects
-    cells = ((each.name, str(each.root), counts.get(each.name, 0), each.default, each.built_in) for each in projects)
+    cells = (
+        (each.name, str(each.root), counts.get(each.name, 0), each.default, each.built_in)
+        for each in projects
+    )
     return [dict(zip(_PROJECT_KEYS, row, strict=True)) for row in cells]
 
 
-@command("add", "[NAME]", "[DIR]", keys={"project": _PROJECT_KEYS}, example="memory project add work ~/work/notes")
+@command(
+    "add",
+    "[NAME]",
+    "[DIR]",
+    keys={"project": _PROJECT_KEYS},
+    example="memory project add work ~/work/notes",
+)
 @flag("--default", "Make it the default project.", "as_default")
-@flag("--native", "Add what Claude Code, Codex and Gemini CLI remember by themselves, a project for each folder.")
+@flag(
+    "--native",
+    "Add what Claude Code, Codex and Gemini CLI remember by themselves, a project for each folder.",
+)
 def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -> None:
     """Use the notes of a folder in place, or the entities of a graph file, as project NAME.
 
-    DIR is the folder or the JSON Lines file; without NAME its own name is taken: `memory project add .`
-    With --native JSON has a list, `projects`.
+    DIR is the folder or the JSON Lines file; without NAME its own name is taken: `memory project
+    add .` With --native JSON has a list, `projects`.
     """
     if native:
         if words or as_default:
@@ -164,20 +215,34 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
         with call.memory() as memory:
             rows, refused = add_native(memory)
             documents = _rows(memory, *rows)
-            lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)" for row in documents]
+            lines = [
+                f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"
+                for row in documents
+            ]
             lines += [f"Left out {folder}: {why}" for folder, why in refused]
             said = "\n".join(lines) or "No memories of other programs that are not projects yet."
             return call.answer(said, projects=documents)
     if not words:
         raise Usage("accepts between 1 and 2 arg(s), received 0")
-    folder = os.path.abspath(os.path.expanduser(words[-1])) if words[-1] else ""
+    if words[-1]:
+        folder = os.path.abspath(os.path.expanduser(words[-1]))
+    else:
+        folder = ""
     if len(words) == 1 and not os.path.exists(folder):
         if words[0].startswith(("~", ".", "/")):
-            raise Failure(f"no such folder: {words[0]}", "not_found", "To make it: memory project add NAME DIR")
+            raise Failure(
+                f"no such folder: {words[0]}",
+                "not_found",
+                "To make it: memory project add NAME DIR",
+            )
         raise Usage("accepts 2 arg(s), received 1")
-    name = words[0] if len(words) > 1 else re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")[:64]
+    if len(words) > 1:
+        name = words[0]
+    else:
+        name = re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")[:64]
     with call.memory() as memory:
-        place = folder if memory.settings.url is None else words[-1]  # projects/NAME, on every machine
+        # projects/NAME, on every machine
+        place = folder if memory.settings.url is None else words[-1]
         is_new = memory.settings.url is None and not os.path.lexists(folder)
         added, action = memory.add_project(name, place, as_default)
         if action == "unchanged":
@@ -185,23 +250,37 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
         (row,) = _rows(memory, added)
         if action == "asked":
             return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
-        made = f"\n{folder} was not there, and was made." if is_new and call.on_terminal else ""
-        call.answer(f"Added project {added.name} ({added.root}, {row['notes']} notes){made}", project=row)
+        if is_new and call.on_terminal:
+            made = f"\n{folder} was not there, and was made."
+        else:
+            made = ""
+        call.answer(
+            f"Added project {added.name} ({added.root}, {row['notes']} notes){made}", project=row
+        )
 
 
 @command("list", keys={"projects": _PROJECT_KEYS}, example="memory project list")
 def project_list(call: Invocation) -> None:
     """List the projects with their notes and folders."""
     with call.memory() as memory:
-        rows, head = _rows(memory, *memory.projects), ("Name", "Notes", "Folder")
+        rows = _rows(memory, *memory.projects)
+        head = ("Name", "Notes", "Folder")
         if call.json:
             return call.document(projects=rows)
-        cells = [(r["name"], str(r["notes"]), r["path"] + (" (default)" if r["default"] else "")) for r in rows]
+        cells = [
+            (r["name"], str(r["notes"]), r["path"] + (" (default)" if r["default"] else ""))
+            for r in rows
+        ]
         call.table(head, cells if call.on_terminal else [head, *cells], form="{:<12} {:>6} {}")
 
 
-@command("remove", "NAME", keys={"project": _PROJECT_KEYS}, complete=_REMOVABLE,
-         example="memory project remove work")  # fmt: skip
+@command(
+    "remove",
+    "NAME",
+    keys={"project": _PROJECT_KEYS},
+    complete=_REMOVABLE,
+    example="memory project remove work",
+)
 def project_remove(call: Invocation, name: str) -> None:
     """Take a project off the list. Its files stay."""
     with call.memory() as memory:
@@ -209,7 +288,13 @@ def project_remove(call: Invocation, name: str) -> None:
         call.answer(f"Removed project {memory.remove_project(name).name}", project=row)
 
 
-@command("default", "NAME", keys={"project": _PROJECT_KEYS}, complete="project", example="memory project default work")
+@command(
+    "default",
+    "NAME",
+    keys={"project": _PROJECT_KEYS},
+    complete="project",
+    example="memory project default work",
+)
 def project_default(call: Invocation, name: str) -> None:
     """Make NAME the default project: where new notes go."""
     with call.memory() as memory:
@@ -217,17 +302,37 @@ def project_default(call: Invocation, name: str) -> None:
         call.answer(f"Default project: {chosen.name}", project=_rows(memory, chosen)[0])
 
 
-_TOKEN_KEYS = ("id", "name", "begins", "scope", "projects", "agent", "member", "expires", "rate", "quota", "used",
-               "state")  # fmt: skip
+_TOKEN_KEYS = (
+    "id",
+    "name",
+    "begins",
+    "scope",
+    "projects",
+    "agent",
+    "member",
+    "expires",
+    "rate",
+    "quota",
+    "used",
+    "state",
+)
 _SPACE_KEYS = ("name", "home", "members")
 _TOKENS = "{:<8} {:<16} {:<11} {:<6} {:<12} {:<10} {:<10} {:<8} {}"
 _SPACE_ROW = "{:<16} {:<30} {}"
 _SCOPES = Names("scope", lambda _: ("read", "write", "admin"))
 
-token = group("token", "settings_commands", "add list revoke",
-              "Make, list and revoke the tokens with which callers reach the memory over HTTP.")  # fmt: skip
-space = group("space", "settings_commands", "add list remove member",
-              "Memories several people share over HTTP, each with a home of its own.")  # fmt: skip
+token = group(
+    "token",
+    "settings_commands",
+    "add list revoke",
+    "Make, list and revoke the tokens with which callers reach the memory over HTTP.",
+)
+space = group(
+    "space",
+    "settings_commands",
+    "add list remove member",
+    "Memories several people share over HTTP, each with a home of its own.",
+)
 
 
 def _access(call: Invocation) -> Access:
@@ -240,25 +345,55 @@ def _access(call: Invocation) -> Access:
 
 
 def _token_row(each: StoredToken, access: Access) -> dict[str, Any]:
-    state = "revoked" if each.revoked else "valid" if access.by_id(each.id) else "expired"
+    if each.revoked:
+        state = "revoked"
+    elif access.by_id(each.id):
+        state = "valid"
+    else:
+        state = "expired"
     row = {key: getattr(each, key, None) for key in _TOKEN_KEYS}
     return row | {"begins": each.shown, "projects": list(each.projects), "state": state}
 
 
 @command(
-    "add", "NAME", now=True, keys={"token": _TOKEN_KEYS, "secret": ()}, example="memory token add laptop --expires 90d"
+    "add",
+    "NAME",
+    now=True,
+    keys={"token": _TOKEN_KEYS, "secret": ()},
+    example="memory token add laptop --expires 90d",
 )
-@option("--scope", type=_SCOPES, default="write", help="What it may do: read, write, or admin (projects too).")
-@option("--projects", metavar="LIST", help="The only projects there are for it, separated by commas [all].")
+@option(
+    "--scope",
+    type=_SCOPES,
+    default="write",
+    help="What it may do: read, write, or admin (projects too).",
+)
+@option(
+    "--projects",
+    metavar="LIST",
+    help="The only projects there are for it, separated by commas [all].",
+)
 @option("--as-agent", metavar="NAME", help="The agent it acts as [the token's name].")
-@option("--member", metavar="NAME", help="Whose it is: for the spaces NAME is a member of, not for this home.")
+@option(
+    "--member",
+    metavar="NAME",
+    help="Whose it is: for the spaces NAME is a member of, not for this home.",
+)
 @option("--expires", metavar="TIME", help="How long it is valid, e.g. 90d [for good].")
 @option("--rate", type=Number(), default=600, help="Calls a minute; 0 = any number.")
 @option("--quota", type=Number(), default=0, help="Calls a day; 0 = any number.")
 def token_add(
-    call: Invocation, name: str, *, scope: str, projects: Text, as_agent: Text, member: Text, expires: Text,
-    rate: int, quota: int,
-) -> None:  # fmt: skip
+    call: Invocation,
+    name: str,
+    *,
+    scope: str,
+    projects: Text,
+    as_agent: Text,
+    member: Text,
+    expires: Text,
+    rate: int,
+    quota: int,
+) -> None:
     """Make a token. Its secret is shown this once; only a hash of it is kept."""
     from memoranda.clock import duration
     from memoranda.engine.writing import is_agent
@@ -273,15 +408,26 @@ def token_add(
         raise Failure("--projects names no project; leave it out for all of them")
     if member is not None:
         if as_agent is not None:
-            raise Failure("in a space everybody acts as the agent of their member name; leave --as-agent out")
+            raise Failure(
+                "in a space everybody acts as the agent of their member name; leave --as-agent out"
+            )
         check_name(member, "member")
         if not any(member in each.members for each in access.spaces().values()):
-            raise Failure(f"{member} is no member of a space; make one with memory space member", "not_found")
+            raise Failure(
+                f"{member} is no member of a space; make one with memory space member", "not_found"
+            )
     elif wanted:
         with call.memory() as memory:
             wanted = [memory.project(each).name for each in wanted]
     made, secret = access.add(
-        name, scope=scope, projects=wanted, agent=as_agent, member=member, lasts=lasts, rate=rate, quota=quota
+        name,
+        scope=scope,
+        projects=wanted,
+        agent=as_agent,
+        member=member,
+        lasts=lasts,
+        rate=rate,
+        quota=quota,
     )
     text = f"Token {made.name} ({made.scope}). It is shown this once:\n{secret}"
     call.answer(text, token=_token_row(made, access), secret=secret)
@@ -292,16 +438,34 @@ def token_list(call: Invocation) -> None:
     """List the tokens, revoked and expired ones included."""
     access = _access(call)
     rows = [_token_row(each, access) for each in access.tokens()]
-    lines = [table_row(_TOKENS, "Id", "Name", "Begins", "Scope", "Agent", "Member", "Used", "State", "Projects")]
+    lines = [
+        table_row(
+            _TOKENS, "Id", "Name", "Begins", "Scope", "Agent", "Member", "Used", "State", "Projects"
+        )
+    ]
     lines += [
-        table_row(_TOKENS, r["id"], r["name"], r["begins"], r["scope"], r["agent"], r["member"] or "-",
-                  r["used"] or "-", r["state"], ", ".join(r["projects"]) or "all")
+        table_row(
+            _TOKENS,
+            r["id"],
+            r["name"],
+            r["begins"],
+            r["scope"],
+            r["agent"],
+            r["member"] or "-",
+            r["used"] or "-",
+            r["state"],
+            ", ".join(r["projects"]) or "all",
+        )
         for r in rows
-    ]  # fmt: skip
-    call.answer("\n".join(lines) if rows else "No tokens. Make one: memory token add NAME", tokens=rows)
+    ]
+    call.answer(
+        "\n".join(lines) if rows else "No tokens. Make one: memory token add NAME", tokens=rows
+    )
 
 
-@command("revoke", "NAME", now=True, keys={"token": _TOKEN_KEYS}, example="memory token revoke laptop")
+@command(
+    "revoke", "NAME", now=True, keys={"token": _TOKEN_KEYS}, example="memory token revoke laptop"
+)
 def token_revoke(call: Invocation, name: str) -> None:
     """Make a token, given by name or id, invalid at once, with all OAuth gave out for it."""
     access = _access(call)
@@ -319,7 +483,10 @@ def space_add(call: Invocation, name: str, folder: Text = None) -> None:
 
     DIR is its home [spaces/NAME of this home].
     """
-    place = None if folder is None else Path(folder).expanduser().absolute()
+    if folder is None:
+        place = None
+    else:
+        place = Path(folder).expanduser().absolute()
     made = _access(call).add_space(name, place)
     call.answer(f"Added space {made.name} ({made.place})", space=_space_row(made))
 
@@ -332,7 +499,10 @@ def space_list(call: Invocation) -> None:
     for each in found:
         members = ", ".join(f"{name} ({role})" for name, role in sorted(each.members.items()))
         lines.append(table_row(_SPACE_ROW, each.name, members or "-", each.place))
-    text = "\n".join(lines) if found else "No spaces. Make one: memory space add NAME"
+    if found:
+        text = "\n".join(lines)
+    else:
+        text = "No spaces. Make one: memory space add NAME"
     call.answer(text, spaces=[_space_row(each) for each in found])
 
 
@@ -340,17 +510,28 @@ def space_list(call: Invocation) -> None:
 def space_remove(call: Invocation, name: str) -> None:
     """Take a space off the list. Its notes stay."""
     gone = _access(call).remove_space(name)
-    call.answer(f"Removed space {gone.name}; its notes stay in {gone.place}", space=_space_row(gone))
+    call.answer(
+        f"Removed space {gone.name}; its notes stay in {gone.place}", space=_space_row(gone)
+    )
 
 
-@command("member", "SPACE", "NAME", "ROLE", keys={"space": _SPACE_KEYS}, example="memory space member team ann reader")
+@command(
+    "member",
+    "SPACE",
+    "NAME",
+    "ROLE",
+    keys={"space": _SPACE_KEYS},
+    example="memory space member team ann reader",
+)
 def space_member(call: Invocation, name: str, member: str, role: str) -> None:
     """Give NAME a role in a space: reader, member, owner, or none.
 
-    A reader reads, a member writes too, an owner may also change projects. Tokens of NAME work at once:
-    memory token add LAPTOP --member NAME.
+    A reader reads, a member writes too, an owner may also change projects. Tokens of NAME work at
+    once: memory token add LAPTOP --member NAME.
     """
     access = _access(call)
     access.set_member(name, member, None if role == "none" else role)
-    text = f"{member} is {f'no member of {name} any more' if role == 'none' else f'{role} of {name}'}"
+    text = (
+        f"{member} is {f'no member of {name} any more' if role == 'none' else f'{role} of {name}'}"
+    )
     call.answer(text, space=_space_row(access.space(name)))

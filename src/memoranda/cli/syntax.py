@@ -1,7 +1,8 @@
-"""How a command line is parsed: commands, global options, and what is said about wrong usage (contract 001, 1).
+"""How a command line is parsed: commands, global options, and what is said about wrong usage
+(contract 001, 1).
 
-Built on click. A command names its positional arguments (`"ID"`, `"[REF]"` optional, `"CONTENT..."` one or
-more); global options are accepted before and after the command's name. Here are also the
+Built on click. A command names its positional arguments (`"ID"`, `"[REF]"` optional, `"CONTENT..."`
+one or more); global options are accepted before and after the command's name. Here are also the
 commands about the command: `completion`, `help` and `man`.
 """
 
@@ -22,24 +23,39 @@ from memoranda.cli.output import Failure
 from memoranda.errors import MemorandaError, near
 
 Values = Callable[[click.Context], Sequence[str]] | str
-"""What a shell is offered, each with a tab and a preview if there is one: the values, or the kind of those the home may
-know (see engine/completion.py), "" for none."""
+"""What a shell is offered, each with a tab and a preview if there is one: the values, or the kind
+of those the home may know (see engine/completion.py), "" for none."""
 Keys = Sequence[str] | Mapping[str, Sequence[str]]
 Text = str | None
 """The value of an option without a default."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
 _TOOK_ONE = ("ID...", "REF...", "QUERY...", "QUESTION...", "B...")
-"""Words of commands the contract gives one argument: where none is given, its words say so (contract 001, 1)."""
+"""Words of commands the contract gives one argument: where none is given, its words say so
+(contract 001, 1).
+"""
 _OFFERED = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}
 """What the shell is offered for a positional argument of this name."""
 ALIASES = {"add": "write", "ls": "list", "show": "read", "rm": "delete remove del"}
 """Other names of commands: of the first of these the group has."""
 _MEANT = {
-    "cat": "read", "create": "write", "find": "search", "forget": "delete", "get": "read", "grep": "search",
-    "history": "log", "new": "write", "remember": "write", "remove": "delete", "revert": "undo", "save": "write",
-    "setup": "install", "start": "serve", "store": "write", "update": "edit",
-}  # fmt: skip
+    "cat": "read",
+    "create": "write",
+    "find": "search",
+    "forget": "delete",
+    "get": "read",
+    "grep": "search",
+    "history": "log",
+    "new": "write",
+    "remember": "write",
+    "remove": "delete",
+    "revert": "undo",
+    "save": "write",
+    "setup": "install",
+    "start": "serve",
+    "store": "write",
+    "update": "edit",
+}
 """What other programs call our commands: no names of ours, but what is guessed."""
 _TAKES_PLACE = ("--path", "--input", "--output")
 """Options with which commands without positional arguments take a file or folder."""
@@ -78,7 +94,9 @@ class Moment(click.ParamType):
 
     name = "iso"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
         try:
             moment = datetime.fromisoformat(value.strip())
             moment.astimezone(UTC)
@@ -94,11 +112,17 @@ class Names(click.ParamType):
         self.name = name
         self._values = values
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[Any]:
         from click.shell_completion import CompletionItem
 
-        before, comma, last = incomplete.rpartition(",") if self.name in ("list", "A,B") else ("", "", incomplete)
-        values = stored(ctx, self._values, last) if isinstance(self._values, str) else self._values(ctx)
+        before, comma, last = (
+            incomplete.rpartition(",") if self.name in ("list", "A,B") else ("", "", incomplete)
+        )
+        values = (
+            stored(ctx, self._values, last) if isinstance(self._values, str) else self._values(ctx)
+        )
         return [
             CompletionItem(f"{before}{comma}{value}", help=text or None)
             for value, _, text in (each.partition("\t") for each in values)
@@ -107,15 +131,20 @@ class Names(click.ParamType):
 
 
 def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
-    """Values of a kind the home knows that begin with `prefix`, each with a tab and a preview if there is one."""
+    """Values of a kind the home knows that begin with `prefix`, each with a tab and a preview if
+    there is one.
+    """
     from memoranda.engine.completion import offers
     from memoranda.note.model import BUILT_IN_PROJECTS
 
     invocation = ctx.find_object(Invocation) or Invocation()
     try:
         return offers(invocation.settings, kind, prefix, invocation.caller)
-    except MemorandaError:  # the configuration cannot be read
-        return [*BUILT_IN_PROJECTS] if kind == "project" else []
+    # The configuration cannot be read
+    except MemorandaError:
+        if kind == "project":
+            return [*BUILT_IN_PROJECTS]
+        return []
 
 
 def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
@@ -124,30 +153,51 @@ def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
 
 
 class PositionalWords(click.Argument):
-    """All positional arguments of a command; a wrong number of them is reported in the contract's words."""
+    """All positional arguments of a command; a wrong number of them is reported in the contract's
+    words.
+    """
 
     def __init__(self, names: Sequence[str], first: Values | None = None):
         super().__init__(["words"], nargs=-1, required=False, type=click.UNPROCESSED)
         self.names = names
         self.least = len([name for name in names if not name.startswith("[")])
-        self.most = None if names and names[-1].rstrip("]").endswith("...") else len(names)
+        if names and names[-1].rstrip("]").endswith("..."):
+            self.most = None
+        else:
+            self.most = len(names)
         self._first = first
 
     def make_metavar(self, ctx: click.Context | None = None) -> str:
         return " ".join(self.names)
 
     def process_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
-        words = tuple(value) if isinstance(value, (tuple, list)) else ()
-        count, least, most = len(words), self.least, self.most
+        if isinstance(value, (tuple, list)):
+            words = tuple(value)
+        else:
+            words = ()
+        count = len(words)
+        least = self.least
+        most = self.most
         if ctx.resilient_parsing or (least <= count and (most is None or count <= most)):
             return words
         if most is None and self.names[-1] not in _TOOK_ONE:
             raise Usage(f"requires at least {least} arg(s), only received {count}", ctx)
-        number = least if most in (least, None) else f"at most {most}" if least == 0 else f"between {least} and {most}"
+        number = (
+            least
+            if most in (least, None)
+            else f"at most {most}"
+            if least == 0
+            else f"between {least} and {most}"
+        )
         error = Usage(f"accepts {number} arg(s), received {count}", ctx)
         if (most, count) == (0, 1):
             options = (each for each in ctx.command.params if isinstance(each, click.Option))
-            error.guesses = [f"{name} {words[0]}" for each in options for name in each.opts if name in _TAKES_PLACE]
+            error.guesses = [
+                f"{name} {words[0]}"
+                for each in options
+                for name in each.opts
+                if name in _TAKES_PLACE
+            ]
         raise error
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
@@ -158,7 +208,9 @@ class PositionalWords(click.Argument):
         values: Values = _OFFERED.get(name.strip("[.]"), "")
         if self._first is not None and name == self.names[0]:
             values = self._first
-        return Names("word", values).shell_complete(ctx, self, incomplete) if values else []
+        if values:
+            return Names("word", values).shell_complete(ctx, self, incomplete)
+        return []
 
 
 @cache
@@ -166,7 +218,11 @@ def _global_options() -> dict[str, click.Option]:
     return {
         name: click.Option([f"--{name}"], help=text, **more)
         for name, text, more in (
-            ("home", "The memory home, or postgresql://… [MEMORY_HOME, else ~/.memory].", {"metavar": "DIR"}),
+            (
+                "home",
+                "The memory home, or postgresql://… [MEMORY_HOME, else ~/.memory].",
+                {"metavar": "DIR"},
+            ),
             ("config", "The configuration file [config.yaml of the home].", {"metavar": "FILE"}),
             ("agent", "Act as this agent [MEMORY_AGENT, else the owner].", {"metavar": "NAME"}),
             ("json", "Answer with one JSON document.", {"is_flag": True}),
@@ -177,8 +233,8 @@ def _global_options() -> dict[str, click.Option]:
 
 
 class _Documented(click.Command):
-    """What commands and groups share: errors know their command; global options go to the invocation, wherever on the
-    line they stood, and stand apart in the help."""
+    """What commands and groups share: errors know their command; global options go to the
+    invocation, wherever on the line they stood, and stand apart in the help."""
 
     globals: Sequence[click.Option] = ()
 
@@ -194,21 +250,27 @@ class _Documented(click.Command):
         for name, value in given.items():
             if value:
                 setattr(invocation, name, value)
-        if (moment := given.get("now")) is not None:
+        moment = given.get("now")
+        if moment is not None:
             now = invocation.now = moment.astimezone(UTC)
-            invocation.offset, invocation.own_clock = moment.tzinfo, lambda: now
+            invocation.offset = moment.tzinfo
+            invocation.own_clock = lambda: now
         return rest
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        if (option := super().get_help_option(ctx)) is not None:
+        option = super().get_help_option(ctx)
+        if option is not None:
             option.callback = _show_help
         return option
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         for title, is_global in (("Options", False), ("Global options", True)):
-            rows = [each.get_help_record(ctx) for each in options if (each in self.globals) == is_global]
-            if shown := [row for row in rows if row is not None]:
+            rows = [
+                each.get_help_record(ctx) for each in options if (each in self.globals) == is_global
+            ]
+            shown = [row for row in rows if row is not None]
+            if shown:
                 with formatter.section(title):
                     formatter.write_dl(shown)
         if isinstance(self, click.Group):
@@ -216,18 +278,31 @@ class _Documented(click.Command):
 
 
 class Command(_Documented):
-    """A command whose callback gets the invocation, then its positional arguments, then its options. `keys` are those
-    of its JSON document after `schema`, each with the keys of the objects in it; empty when the command prints its
-    output itself. `complete`: what the shell is offered for the first argument. `now`: takes `--now`. `own_agent`: has
-    an option `--agent` of its own. `example`: a line of the shell, shown in the help."""
+    """A command whose callback gets the invocation, then its positional arguments, then its
+    options. `keys` are those of its JSON document after `schema`, each with the keys of the objects
+    in it; empty when the command prints its output itself. `complete`: what the shell is offered
+    for the first argument. `now`: takes `--now`. `own_agent`: has an option `--agent` of its own.
+    `example`: a line of the shell, shown in the help."""
 
-    def __init__(self, name: str, words: Sequence[str], keys: Keys = (), complete: Values | None = None, **more: Any):
+    def __init__(
+        self,
+        name: str,
+        words: Sequence[str],
+        keys: Keys = (),
+        complete: Values | None = None,
+        **more: Any,
+    ):
         self.takes_now, own_agent = more.pop("now", False), more.pop("own_agent", False)
         self.example: str = more.pop("example", "")
         super().__init__(name, context_settings=dict(_HELP_NAMES), **more)
-        self.keys = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, ())
+        if isinstance(keys, Mapping):
+            self.keys = keys
+        else:
+            self.keys = dict.fromkeys(keys, ())
         left_out = {"agent": own_agent, "now": not self.takes_now}
-        self.globals = [option for name, option in _global_options().items() if not left_out.get(name)]
+        self.globals = [
+            option for name, option in _global_options().items() if not left_out.get(name)
+        ]
         self.params = [PositionalWords(words, complete), *self.params, *self.globals]
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -240,7 +315,8 @@ class Command(_Documented):
         try:
             given = (*options["words"], *options.values(), *options.get("tags", ()))
             "".join([each for each in given if isinstance(each, str)]).encode()
-        except UnicodeEncodeError:  # bytes that are not UTF-8 arrive as lone surrogates
+        # Bytes that are not UTF-8 arrive as lone surrogates
+        except UnicodeEncodeError:
             raise Failure("an argument is not valid UTF-8 text") from None
         invocation.starting()
         return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)
@@ -255,17 +331,28 @@ class Command(_Documented):
 
 
 class Group(_Documented, click.Group):
-    """Commands by name. `modules` has each one's module below memoranda.cli, imported when asked for. A command `b-c`
-    is `b_c` there or, where that name is taken in Python, `b_c_`; in a group `a` it is `a_b_c`. `now`: takes `--now`,
-    for those of its commands that do. `titles`: the section of the help for each command."""
+    """Commands by name. `modules` has each one's module below memoranda.cli, imported when asked
+    for. A command `b-c` is `b_c` there or, where that name is taken in Python, `b_c_`; in a group
+    `a` it is `a_b_c`. `now`: takes `--now`, for those of its commands that do. `titles`: the
+    section of the help for each command."""
 
     def __init__(
-        self, name: str, modules: Mapping[str, str], *, now: bool = False, titles: Mapping[str, str] = {}, **more: Any
+        self,
+        name: str,
+        modules: Mapping[str, str],
+        *,
+        now: bool = False,
+        titles: Mapping[str, str] = {},
+        **more: Any,
     ):
-        super().__init__(name, invoke_without_command=True, context_settings=dict(_HELP_NAMES), **more)
+        super().__init__(
+            name, invoke_without_command=True, context_settings=dict(_HELP_NAMES), **more
+        )
         self._modules = modules
         self._titles = titles
-        self.globals = [option for name, option in _global_options().items() if now or name != "now"]
+        self.globals = [
+            option for name, option in _global_options().items() if now or name != "now"
+        ]
         self.params = [*self.params, *self.globals]
         self.callback = _help_without_command
 
@@ -276,17 +363,24 @@ class Group(_Documented, click.Group):
         if cmd_name not in self._modules:
             return None
         module = import_module(f"memoranda.cli.{self._modules[cmd_name]}")
-        attribute = (cmd_name if self.name == "memory" else f"{self.name}_{cmd_name}").replace("-", "_")
+        attribute = (cmd_name if self.name == "memory" else f"{self.name}_{cmd_name}").replace(
+            "-", "_"
+        )
         return getattr(module, attribute, None) or getattr(module, f"{attribute}_")
 
     def named(self, given: str) -> str:
         """The name of the command that `given` or the alias `given` means."""
         if given in self._modules:
             return given
-        return next((name for name in ALIASES.get(given, "").split() if name in self._modules), given)
+        return next(
+            (name for name in ALIASES.get(given, "").split() if name in self._modules), given
+        )
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
-        name = args[0] if args[0] in self._modules else self.named(args[0])
+        if args[0] in self._modules:
+            name = args[0]
+        else:
+            name = self.named(args[0])
         command = self.get_command(ctx, name)
         if command is None and not ctx.resilient_parsing:
             raise self.unknown(name, ctx)
@@ -299,7 +393,10 @@ class Group(_Documented, click.Group):
         error = Usage(f'unknown command "{name}" for "{ctx.command_path}"', ctx)
         aliases = (alias for alias in ALIASES if self.named(alias) in self._modules)
         meant = _MEANT.get(name, "")
-        error.guesses = [meant] if meant in self._modules else near(name, [*self._modules, *aliases])
+        if meant in self._modules:
+            error.guesses = [meant]
+        else:
+            error.guesses = near(name, [*self._modules, *aliases])
         return error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -314,7 +411,9 @@ class Group(_Documented, click.Group):
         width = max(len(name) for rows in sections.values() for name, _ in rows)
         for title, rows in sections.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{name:{width}}", text) for name, text in rows], col_max=width)
+                formatter.write_dl(
+                    [(f"{name:{width}}", text) for name, text in rows], col_max=width
+                )
 
 
 def _show_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -326,7 +425,8 @@ def _show_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> None
 @click.pass_context
 def _help_without_command(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
-        text, invocation = ctx.get_help(), ctx.find_object(Invocation)
+        text = ctx.get_help()
+        invocation = ctx.find_object(Invocation)
         if invocation is not None and invocation.json:
             invocation.command = "help"
             return invocation.document(command=ctx.command_path, text=text)
@@ -339,8 +439,8 @@ def group(name: str, module: str, commands: str, help: str) -> Group:
 
 
 def command(name: str, *words: str, **more: Any) -> Callable[..., Command]:
-    """Make the decorated function the command `name`, with its docstring as the help. `words`: its positional
-    arguments. The rest: see Command."""
+    """Make the decorated function the command `name`, with its docstring as the help. `words`: its
+    positional arguments. The rest: see Command."""
     return click.command(name, cls=Command, words=words, **more)
 
 
@@ -359,20 +459,37 @@ def usage_words(error: click.UsageError) -> tuple[str, str]:
     params = error.ctx.command.params if error.ctx else []
     options = [each for each in params if isinstance(each, click.Option)]
     guesses: Sequence[str] = error.guesses if isinstance(error, Usage) else ()
-    said, hint = error.format_message(), f"Run '{error.ctx.command_path if error.ctx else 'memory'} --help' for usage."
+    said = error.format_message()
+    hint = f"Run '{error.ctx.command_path if error.ctx else 'memory'} --help' for usage."
     if isinstance(error, click.NoSuchOption):
         said = f"unknown flag: {error.option_name}"
         if any(isinstance(each, PositionalWords) and each.most is None for each in params):
             hint += "\nPut -- in front of text that begins with a dash."
-        names = [name.removeprefix("--") for each in options for name in each.opts if name.startswith("--")]
+        names = [
+            name.removeprefix("--")
+            for each in options
+            for name in each.opts
+            if name.startswith("--")
+        ]
         guesses = [f"--{name}" for name in near(error.option_name.lstrip("-"), names)]
     elif isinstance(error, click.BadOptionUsage):
         is_flag = any(each.is_flag for each in options if error.option_name in each.opts)
-        said = f"{error.option_name} takes no value" if is_flag else f"flag needs an argument: {error.option_name}"
-    return said, hint + (f"\nDid you mean {' or '.join(dict.fromkeys(guesses))}?" if guesses else "")
+        if is_flag:
+            said = f"{error.option_name} takes no value"
+        else:
+            said = f"flag needs an argument: {error.option_name}"
+    return said, hint + (
+        f"\nDid you mean {' or '.join(dict.fromkeys(guesses))}?" if guesses else ""
+    )
 
 
-@command("completion", "SHELL", keys=("shell", "script"), complete=lambda _: _SHELLS, example="memory completion zsh")
+@command(
+    "completion",
+    "SHELL",
+    keys=("shell", "script"),
+    complete=lambda _: _SHELLS,
+    example="memory completion zsh",
+)
 def completion(call: Invocation, shell: str) -> None:
     """Print the completion script for a shell: bash, zsh or fish.
 
@@ -380,7 +497,10 @@ def completion(call: Invocation, shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    kind = get_completion_class(shell) if shell in _SHELLS else None
+    if shell in _SHELLS:
+        kind = get_completion_class(shell)
+    else:
+        kind = None
     if kind is None:
         raise Failure(f'no completion for "{shell}"; there is one for {", ".join(_SHELLS)}')
     script = kind(click.get_current_context().find_root().command, {}, "memory", COMPLETE_VARIABLE)
@@ -397,7 +517,8 @@ def help_(call: Invocation, *path: str) -> None:
         if not isinstance(group, Group):
             raise Usage(f'unknown command "{given}" for "{context.command_path}"', context)
         name = group.named(given)
-        if (found := group.get_command(context, name)) is None:
+        found = group.get_command(context, name)
+        if found is None:
             raise group.unknown(name, context)
         context = click.Context(found, info_name=name, parent=context, **found.context_settings)
     text = context.get_help()
@@ -405,8 +526,11 @@ def help_(call: Invocation, *path: str) -> None:
 
 
 _EXITS = {
-    "0": "Done, also when nothing was found.", "1": "The operation failed.", "2": "Wrong usage.", "130": "Interrupted.",
-}  # fmt: skip
+    "0": "Done, also when nothing was found.",
+    "1": "The operation failed.",
+    "2": "Wrong usage.",
+    "130": "Interrupted.",
+}
 _VARIABLES = {
     "MEMORY_HOME": "The memory home.",
     "MEMORY_AGENT": "The acting agent.",
@@ -429,9 +553,18 @@ def manual_page(context: click.Context) -> str:
     assert isinstance(group, Group)
     summary, *rest = _paragraphs(group)
     usage = "[--home DIR] [--config FILE] [--agent NAME] [--json] COMMAND ..."
-    lines = ['.TH MEMORY 1 "" memoranda "User Commands"', ".SH NAME", f"memory \\- {_roff(summary)}"]
+    lines = [
+        '.TH MEMORY 1 "" memoranda "User Commands"',
+        ".SH NAME",
+        f"memory \\- {_roff(summary)}",
+    ]
     lines += [".SH SYNOPSIS", ".B memory", _roff(usage), ".SH DESCRIPTION", *map(_roff, rest)]
-    lines += [".SH GLOBAL OPTIONS", *_options_of(context, group.globals), ".SH COMMANDS", *_manual_of(group, context)]
+    lines += [
+        ".SH GLOBAL OPTIONS",
+        *_options_of(context, group.globals),
+        ".SH COMMANDS",
+        *_manual_of(group, context),
+    ]
     lines += [".SH EXIT STATUS", *_pairs(_EXITS), ".SH ENVIRONMENT", *_pairs(_VARIABLES)]
     return "\n".join(lines) + "\n"
 
@@ -447,7 +580,11 @@ def _manual_of(group: Group, context: click.Context) -> Iterator[str]:
             yield f".SS {_roff(' '.join([inner.command_path, *each.collect_usage_pieces(inner)]))}"
             for at, part in enumerate(_paragraphs(each)):
                 yield from [".PP", _roff(part)] if at else [_roff(part)]
-            own = [opt for opt in each.params if isinstance(opt, click.Option) and opt not in each.globals]
+            own = [
+                opt
+                for opt in each.params
+                if isinstance(opt, click.Option) and opt not in each.globals
+            ]
             yield from _options_of(inner, own)
             if each.example:
                 yield from (".PP", "Example:", ".PP", ".RS", _roff(each.example), ".RE")
@@ -459,7 +596,9 @@ def _options_of(context: click.Context, options: Sequence[click.Option]) -> list
 
 
 def _pairs(rows: dict[str, str]) -> list[str]:
-    return [line for name, text in rows.items() for line in (".TP", f".B {_roff(name)}", _roff(text))]
+    return [
+        line for name, text in rows.items() for line in (".TP", f".B {_roff(name)}", _roff(text))
+    ]
 
 
 def _paragraphs(each: click.Command) -> list[str]:

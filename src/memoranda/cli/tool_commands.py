@@ -1,5 +1,6 @@
-"""For agents and programs: `mcp`, `call` (contract 001, 16), `agent`, tool calls from stdin (contract 001, 14),
-and `kv get | set | del | list`, key-value entries as bare values (contract 004)."""
+"""For agents and programs: `mcp`, `call` (contract 001, 16), `agent`, tool calls from stdin
+(contract 001, 14), and `kv get | set | del | list`, key-value entries as bare values (contract
+004)."""
 
 from __future__ import annotations
 
@@ -43,28 +44,43 @@ _SERVERS = "Stand in for another server: anthropic, basic-memory, server-memory,
 
 
 @command("mcp", example="memory mcp --tools memory,notes,graph")
-@option("--tools", type=_TOOLSET_NAMES, help="Toolsets to serve, separated by commas [memory,notes]; or all.")
+@option(
+    "--tools",
+    type=_TOOLSET_NAMES,
+    help="Toolsets to serve, separated by commas [memory,notes]; or all.",
+)
 @option("--as", "as_", type=Names("preset", lambda _: presets.PRESETS), help=_SERVERS)
-@option("--project", metavar="NAME", help="With --as basic-memory: every call is about this project.")
-@option("--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph].")
+@option(
+    "--project", metavar="NAME", help="With --as basic-memory: every call is about this project."
+)
+@option(
+    "--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph]."
+)
 def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: Text) -> int:
     """Serve the tools over MCP on stdin and stdout, until the client closes stdin.
 
-    With --agent NAME before the command, that agent is who calls. Without, it is who the client says it is, which
-    is a filter and no boundary: docs/trust.md. Where memory serve runs, that serves this client too.
+    With --agent NAME before the command, that agent is who calls. Without, it is who the client
+    says it is, which is a filter and no boundary: docs/trust.md. Where memory serve runs, that
+    serves this client too.
     """
     if project is not None and as_ != "basic-memory":
         raise Usage("--project goes with --as basic-memory only")
     if sys.stdin is not None and sys.stdin.isatty():
-        output.notice("This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install")
+        output.notice(
+            "This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install"
+        )
     from memoranda import __version__
     from memoranda.faces import DEFAULT_TOOLSETS, registry
 
     environ = {**os.environ, "BASIC_MEMORY_MCP_PROJECT": project} if project else os.environ
-    chosen = presets.preset(as_, environ) if as_ else presets.Preset(tuple(split_list(tools)) or DEFAULT_TOOLSETS)
+    if as_:
+        chosen = presets.preset(as_, environ)
+    else:
+        chosen = presets.Preset(tuple(split_list(tools)) or DEFAULT_TOOLSETS)
     if as_ and tools is not None:
         chosen = replace(chosen, tools=tuple(dict.fromkeys((*chosen.tools, *split_list(tools)))))
-    settings, agent = call.settings, call.caller
+    settings = call.settings
+    agent = call.caller
     if chosen.default_project is not None:
         settings = replace(settings, default_project=chosen.default_project)
 
@@ -74,7 +90,9 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
     projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
     projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
     folder = chosen.json_folder or presets.json_folder()
-    if not (projects or file or folder or chosen.vault or chosen.default_project or settings.bank_debug):
+    if not (
+        projects or file or folder or chosen.vault or chosen.default_project or settings.bank_debug
+    ):
         from memoranda.serve.pump import pass_on
 
         wanted = {"tools": chosen.tools, "like": chosen.like, "name": chosen.name, "agent": agent}
@@ -87,16 +105,34 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
 
         logging.basicConfig()
         logging.getLogger().handlers[0].setFormatter(output.log_form(logging.BASIC_FORMAT))
-        logging.getLogger("memoranda").setLevel(logging.DEBUG)  # other packages log from warnings on
+        # Other packages log from warnings on
+        logging.getLogger("memoranda").setLevel(logging.DEBUG)
 
     def opened() -> Memory:
         from memoranda.engine import open_memory
 
-        return open_memory(agent=agent, projects=projects, config=settings, face="mcp", serving=True)
+        return open_memory(
+            agent=agent, projects=projects, config=settings, face="mcp", serving=True
+        )
 
     with presets.json_entries(folder) as entries:
-        served = registry(chosen.tools, settings, Hooks.configured(), chosen.like, entries, _graphs(file), chosen.vault)
-        return run_stdio(opened, served, name=chosen.name, version=__version__, agent=agent, clients=settings.agents)
+        served = registry(
+            chosen.tools,
+            settings,
+            Hooks.configured(),
+            chosen.like,
+            entries,
+            _graphs(file),
+            chosen.vault,
+        )
+        return run_stdio(
+            opened,
+            served,
+            name=chosen.name,
+            version=__version__,
+            agent=agent,
+            clients=settings.agents,
+        )
 
 
 def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
@@ -118,7 +154,14 @@ def _tool_names(context: click.Context) -> list[str]:
     return []
 
 
-@command("call", "TOOL", "[JSON]", keys=("tool", "is_error", "text", "structured"), complete=_tool_names, example=_CALL)
+@command(
+    "call",
+    "TOOL",
+    "[JSON]",
+    keys=("tool", "is_error", "text", "structured"),
+    complete=_tool_names,
+    example=_CALL,
+)
 @option("--tools", type=_TOOLSET_NAMES, help="Look for TOOL in these toolsets only.")
 def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     """Run one tool of any toolset with the arguments JSON and print its reply.
@@ -135,24 +178,42 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
         guesses = near(tool, (each for name in names for each in TOOLS[name].split()))
         raise Failure(f"tool not found: {tool}", "not_found", guesses=guesses)
     if len(having) > 1:
-        raise Failure(f"tool {tool} is in several toolsets: {', '.join(having)}; choose one with --tools")
-    file = presets.graph_file(settings.graph_file) if having == ["graph"] else None
+        raise Failure(
+            f"tool {tool} is in several toolsets: {', '.join(having)}; choose one with --tools"
+        )
+    if having == ["graph"]:
+        file = presets.graph_file(settings.graph_file)
+    else:
+        file = None
     folder = presets.json_folder() if having == ["kv"] else None
     try:
         arguments = json.loads(text_from((given,)))
     except (ValueError, RecursionError) as error:
         raise Failure(f"parse arguments: {error}") from None
-    with run.memory(presets.graph_project(file, settings.projects)) as memory, presets.json_entries(folder) as entries:
-        found = registry(having, settings, Hooks.configured(), entries=entries, graphs=_graphs(file))
+    with (
+        run.memory(presets.graph_project(file, settings.projects)) as memory,
+        presets.json_entries(folder) as entries,
+    ):
+        found = registry(
+            having, settings, Hooks.configured(), entries=entries, graphs=_graphs(file)
+        )
         reply = found.call(memory, tool, arguments)
     if run.json or not reply.is_error:
-        run.answer(reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data)
-    if reply.is_error:  # a tool may word it as JSON, or as Markdown (contracts 003 and 004)
+        run.answer(
+            reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data
+        )
+    # A tool may word it as JSON, or as Markdown (contracts 003 and 004)
+    if reply.is_error:
         try:
-            row = json.loads(reply.text) if reply.text.startswith("{") else {}
+            if reply.text.startswith("{"):
+                row = json.loads(reply.text)
+            else:
+                row = {}
         except ValueError:
             row = {}
-        said = next((row[key] for key in ("error", "message") if isinstance(row.get(key), str)), reply.text)
+        said = next(
+            (row[key] for key in ("error", "message") if isinstance(row.get(key), str)), reply.text
+        )
         said = said.removeprefix("## ❌ Error\n").removeprefix("**").removesuffix("**")
         output.failure("\n".join(filter(None, (said, reply.hint))), lines=True)
     return int(reply.is_error)
@@ -161,14 +222,24 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
 @command("agent", example="memory agent --list-tools")
 @option("--prompt", metavar="QUERY", help="What the context is about; - reads it from stdin.")
 @option("--input", "file", metavar="FILE", help="Read the calls from FILE [stdin].")
-@click.option("--format", "form", type=_FORM, default="json", help="The form of input and output; there is one.")
+@click.option(
+    "--format",
+    "form",
+    type=_FORM,
+    default="json",
+    help="The form of input and output; there is one.",
+)
 @flag("--list-tools", "Print the tools with their schemas.")
-@option("--tools", type=_TOOLSET_NAMES, default="agent", help="Toolsets to offer, separated by commas.")
-def agent(call: Invocation, *, prompt: Text, file: Text, form: str, list_tools: bool, tools: str) -> int:
+@option(
+    "--tools", type=_TOOLSET_NAMES, default="agent", help="Toolsets to offer, separated by commas."
+)
+def agent(
+    call: Invocation, *, prompt: Text, file: Text, form: str, list_tools: bool, tools: str
+) -> int:
     """Run tool calls given as JSON and print their results as JSON.
 
-    Reads an array of {"name", "params"}, or an object with "tool_calls" and "prompt". With a prompt the answer
-    has a context: the memories that hold its words, best first.
+    Reads an array of {"name", "params"}, or an object with "tool_calls" and "prompt". With a prompt
+    the answer has a context: the memories that hold its words, best first.
     """
     if form != "json":
         raise Usage(f'invalid value "{form}" for --format: not json')
@@ -192,7 +263,10 @@ def agent(call: Invocation, *, prompt: Text, file: Text, form: str, list_tools: 
             return 0
         answered = session.run_batch(batch)
     output.json_value(answered)
-    last = answered["tool_calls"][-1] if isinstance(answered, dict) else {}
+    if isinstance(answered, dict):
+        last = answered["tool_calls"][-1]
+    else:
+        last = {}
     if "error" not in last:
         return 0
     output.failure(f"tool {last['name']} failed: {last['error']}")
@@ -200,12 +274,15 @@ def agent(call: Invocation, *, prompt: Text, file: Text, form: str, list_tools: 
 
 
 def _batch(prompt: str | None, file: str | None) -> Batch:
-    """The calls, of `file` or stdin, and the prompt; `-` is that on stdin: an object that has one, else the text.
-    Raises Failure and InvalidInput for input that cannot be read."""
+    """The calls, of `file` or stdin, and the prompt; `-` is that on stdin: an object that has one,
+    else the text. Raises Failure and InvalidInput for input that cannot be read."""
     from memoranda.faces.agent.session import Batch, read_batch
 
-    def stdin() -> bytes:  # nothing when it is a terminal, where nobody knows that we wait
-        return b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
+    # Nothing when it is a terminal, where nobody knows that we wait
+    def stdin() -> bytes:
+        if sys.stdin is None or sys.stdin.isatty():
+            return b""
+        return sys.stdin.buffer.read()
 
     if prompt == "-":
         try:
@@ -228,8 +305,15 @@ def _batch(prompt: str | None, file: str | None) -> Batch:
     return batch
 
 
-kv = group("kv", "tool_commands", "get set del list", "Keep short texts under a key: print, set, delete and list them.")
-_namespace_option = option("--namespace", metavar="NAME", default=DEFAULT_NAMESPACE, help="Where the key is.")
+kv = group(
+    "kv",
+    "tool_commands",
+    "get set del list",
+    "Keep short texts under a key: print, set, delete and list them.",
+)
+_namespace_option = option(
+    "--namespace", metavar="NAME", default=DEFAULT_NAMESPACE, help="Where the key is."
+)
 
 
 @contextmanager
@@ -249,7 +333,9 @@ def _guessing(entries: Entries, key: str, namespace: str) -> Iterator[None]:
     try:
         yield
     except NoEntry as error:
-        guesses = near(key, (each.key for each in entries.search("", namespace, _ALL_ENTRIES, 0)[0]))
+        guesses = near(
+            key, (each.key for each in entries.search("", namespace, _ALL_ENTRIES, 0)[0])
+        )
         raise Failure(str(error), error.code, guesses=guesses) from None
 
 
@@ -262,11 +348,25 @@ def kv_get(call: Invocation, key: str, *, namespace: str) -> None:
         call.answer(entry.value, namespace=namespace, key=key, value=entry.value)
 
 
-@command("set", "KEY", "VALUE...", keys=("namespace", "key", "expires_at"), example="memory kv set editor vim")
+@command(
+    "set",
+    "KEY",
+    "VALUE...",
+    keys=("namespace", "key", "expires_at"),
+    example="memory kv set editor vim",
+)
 @_namespace_option
-@option("--ttl", type=Number(), default=0, metavar="SECONDS", help="Forget it after so many seconds; 0 = never.")
+@option(
+    "--ttl",
+    type=Number(),
+    default=0,
+    metavar="SECONDS",
+    help="Forget it after so many seconds; 0 = never.",
+)
 def kv_set(call: Invocation, key: str, *words: str, namespace: str, ttl: int) -> None:
-    """Keep VALUE under KEY, in place of what is there. VALUE is joined by blanks; `-` reads it from stdin."""
+    """Keep VALUE under KEY, in place of what is there. VALUE is joined by blanks; `-` reads it from
+    stdin.
+    """
     from memoranda.clock import stamp
     from memoranda.faces.kv.entry_tools import checked
 
@@ -294,7 +394,9 @@ def kv_del(call: Invocation, *names: str, namespace: str) -> None:
 
 @command("list", "[TEXT]", keys=("namespace", "entries"), example="memory kv list")
 @_namespace_option
-@option("--all", "every", is_flag=True, help="The entries of all namespaces, each as NAMESPACE/KEY.")
+@option(
+    "--all", "every", is_flag=True, help="The entries of all namespaces, each as NAMESPACE/KEY."
+)
 def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) -> None:
     """Print the keys, one a line; with TEXT those that hold it in key or value."""
     with _entries(call) as entries:
@@ -304,7 +406,10 @@ def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) ->
         if call.on_terminal and found:
             cells = [(name, each.value) for name, each in zip(names, found, strict=True)]
             return call.table(("Key", "Value"), cells)
-        rows = [{"namespace": each.namespace, "key": each.key, "value": each.value} for each in found]
-        if not found and not call.json:  # a script reads names, and there are none
+        rows = [
+            {"namespace": each.namespace, "key": each.key, "value": each.value} for each in found
+        ]
+        # A script reads names, and there are none
+        if not found and not call.json:
             return output.notice("No entries.")
         call.answer("\n".join(names), namespace=None if every else namespace, entries=rows)

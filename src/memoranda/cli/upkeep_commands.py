@@ -23,28 +23,51 @@ if TYPE_CHECKING:
 
 _EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
 _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
-_STATE_KEYS = ("index", "daemon", "last_dream", "pending_reminders", "unreadable_files", "semantic", "written_today")
+_STATE_KEYS = (
+    "index",
+    "daemon",
+    "last_dream",
+    "pending_reminders",
+    "unreadable_files",
+    "semantic",
+    "written_today",
+)
 
 
 @command("status", keys=("home", "memories", "projects", *_STATE_KEYS), example="memory status")
 def status(call: Invocation) -> None:
     """Show what the memory holds and whether all is well."""
     with call.memory() as memory:
-        row, settings = _status(memory), memory.settings
-        memories, daemon, dream, semantic = (row[key] for key in ("memories", "daemon", "last_dream", "semantic"))
+        row = _status(memory)
+        settings = memory.settings
+        memories, daemon, dream, semantic = (
+            row[key] for key in ("memories", "daemon", "last_dream", "semantic")
+        )
         passages = f"{semantic['model']}, {semantic['embedded']} of {semantic['passages']} passages embedded"
-        waiting = f", {semantic['waiting']} waiting" if semantic["waiting"] else ""
+        if semantic["waiting"]:
+            waiting = f", {semantic['waiting']} waiting"
+        else:
+            waiting = ""
         limits = f"of {settings.agent_notes_per_day:,} notes and {settings.agent_bytes_per_day:,} bytes each"
-        used = (f"{agent} {n['notes']:,} notes, {n['bytes']:,} bytes" for agent, n in row["written_today"].items())
+        used = (
+            f"{agent} {n['notes']:,} notes, {n['bytes']:,} bytes"
+            for agent, n in row["written_today"].items()
+        )
         shown = row | {
             "memories": f"{memories['total']} ({_counts(memories['phases'])}; {_counts(memories['categories'])})",
             "projects": _counts(row["projects"]),
             "daemon": f"running {daemon['pid']}" if daemon["running"] else "not running",
             "last_dream": minute(dream, settings.zone) if dream else "never",
-            "semantic": f"{passages}{_foreign(semantic)}{waiting}" if semantic["model"] else semantic["reason"],
-            "written_today": f"{'; '.join(used)} ({limits})" if row["written_today"] else "nothing by agents",
+            "semantic": f"{passages}{_foreign(semantic)}{waiting}"
+            if semantic["model"]
+            else semantic["reason"],
+            "written_today": f"{'; '.join(used)} ({limits})"
+            if row["written_today"]
+            else "nothing by agents",
         }
-        call.answer("\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()), **row)
+        call.answer(
+            "\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()), **row
+        )
 
 
 def _status(memory: Memory) -> dict[str, Any]:
@@ -59,25 +82,40 @@ def _status(memory: Memory) -> dict[str, Any]:
     dream = last_dream(memory.home)
     reminders, _ = memory.list(memory_query(category="reminders"), limit=0)
     try:
-        owner = lock_owner(memory.home / ".daemon.lock")  # of a daemon that runs (contract 001, 13)
+        # Of a daemon that runs (contract 001, 13)
+        owner = lock_owner(memory.home / ".daemon.lock")
     except OSError:
         owner = None
-    phases = {name: sum(n for (phase, _), n in counts.categories.items() if phase == name) for name in PHASES}
+    phases = {
+        name: sum(n for (phase, _), n in counts.categories.items() if phase == name)
+        for name in PHASES
+    }
     phases = {name: number for name, number in phases.items() if number or name != ARCHIVED}
-    kept = [(category, n) for (phase, category), n in counts.categories.items() if phase != ARCHIVED]
+    kept = [
+        (category, n) for (phase, category), n in counts.categories.items() if phase != ARCHIVED
+    ]
     every = {name: sum(n for category, n in kept if category == name) for name in CATEGORIES}
     categories = {name: number for name, number in every.items() if number}
     return {
         "home": memory.settings.shown_home,
-        "memories": {"total": sum(counts.categories.values()), "phases": phases, "categories": categories},
+        "memories": {
+            "total": sum(counts.categories.values()),
+            "phases": phases,
+            "categories": categories,
+        },
         "projects": {each.name: counts.projects.get(each.name, 0) for each in memory.projects},
         "index": "stale" if changed else "fresh",
-        "daemon": {"running": owner is not None, "pid": int(owner.pid) if owner and owner.pid else None},
+        "daemon": {
+            "running": owner is not None,
+            "pid": int(owner.pid) if owner and owner.pid else None,
+        },
         "last_dream": None if dream is None else stamp(dream),
         "pending_reminders": sum(Reminder.of(each.header).is_waiting for each in reminders),
         "unreadable_files": len(memory.unreadable),
         "semantic": _semantic(memory),
-        "written_today": {agent: {"notes": use.notes, "bytes": use.bytes} for agent, use in memory.written_today()},
+        "written_today": {
+            agent: {"notes": use.notes, "bytes": use.bytes} for agent, use in memory.written_today()
+        },
     }
 
 
@@ -87,19 +125,27 @@ def _semantic(memory: Memory) -> dict[str, Any]:
 
     embedding = Embedding(memory)
     counts = embedding.counts()
-    numbers = {name: getattr(counts, name, 0) for name in ("passages", "embedded", "unreadable", "waiting")}
+    numbers = {
+        name: getattr(counts, name, 0) for name in ("passages", "embedded", "unreadable", "waiting")
+    }
     return {"model": embedding.name, **numbers, "reason": embedding.trouble or None}
 
 
 def _foreign(row: Mapping[str, Any]) -> str:
-    return f", {row['unreadable']} it cannot read" if row["unreadable"] else ""
+    if row["unreadable"]:
+        return f", {row['unreadable']} it cannot read"
+    return ""
 
 
 def _counts(row: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in row.items()) or "none"
 
 
-@command("doctor", keys={"findings": _FINDING_KEYS, "problems": ()}, example="memory doctor --fix --dry-run")
+@command(
+    "doctor",
+    keys={"findings": _FINDING_KEYS, "problems": ()},
+    example="memory doctor --fix --dry-run",
+)
 @flag("--fix", "Repair what loses nothing.")
 @flag("--dry-run", "With --fix: only say what would be repaired.")
 def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
@@ -112,19 +158,29 @@ def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
         findings = [*examine(memory), *_elsewhere(memory)]
         if fix and not dry_run:
             repair(memory, findings)
-    rows, lines = [], []
+    rows = []
+    lines = []
     for each in findings:
         rows.append({key: getattr(each, key) for key in _FINDING_KEYS})
-        note = " (fixed)" if each.fixed else f" (would {each.fix})" if dry_run and each.fix else ""
+        if each.fixed:
+            note = " (fixed)"
+        elif dry_run and each.fix:
+            note = f" (would {each.fix})"
+        else:
+            note = ""
         lines.append(f"{each.level} {each.code} {flat(f'{each.path}: {each.text}')}{note}")
     levels = [each.level for each in findings if not each.fixed]
     problems = sum(level != "info" for level in levels)
     call.answer("\n".join([*lines, f"{problems} problems"]), findings=rows, problems=problems)
-    return 1 if "error" in levels else 0
+    if "error" in levels:
+        return 1
+    return 0
 
 
 def _elsewhere(memory: Memory) -> list[Finding]:
-    """What is wrong with the stores that only the environment or a preset points to: they are in no configuration."""
+    """What is wrong with the stores that only the environment or a preset points to: they are in no
+    configuration.
+    """
     from memoranda.cli import presets
     from memoranda.engine.doctor import Finding
     from memoranda.engine.json_entries import JsonEntryFolder
@@ -138,15 +194,31 @@ def _elsewhere(memory: Memory) -> list[Finding]:
         except MemorandaError as error:
             found.append(Finding("error", "broken_store", chosen.json_folder, str(error)))
             damaged = []
-        text = "no array of objects with a text as `key`; mend it or move it away, it is never written"
-        found += [Finding("error", "unreadable", f"{chosen.json_folder}/{stem}.json", text) for stem in damaged]
-    if root := presets.preset("memory-bank").projects.get("banks"):
+        text = (
+            "no array of objects with a text as `key`; mend it or move it away, it is never written"
+        )
+        found += [
+            Finding("error", "unreadable", f"{chosen.json_folder}/{stem}.json", text)
+            for stem in damaged
+        ]
+    root = presets.preset("memory-bank").projects.get("banks")
+    if root:
         for file in sorted(Path(root).rglob("*.md")):
             try:
                 file.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
-                why = error.strerror if isinstance(error, OSError) else "not valid UTF-8 text"
-                found.append(Finding("error", "unreadable", str(file), f"{why}; it is left out until it is mended"))
+                if isinstance(error, OSError):
+                    why = error.strerror
+                else:
+                    why = "not valid UTF-8 text"
+                found.append(
+                    Finding(
+                        "error",
+                        "unreadable",
+                        str(file),
+                        f"{why}; it is left out until it is mended",
+                    )
+                )
     try:
         presets.preset("basic-memory")
     except ConfigError as error:
@@ -162,7 +234,12 @@ def reindex(call: Invocation) -> None:
         with output.progress("Indexing") as progress:
             notes, projects = memory.reindex(progress)
         seconds = round(time.perf_counter() - start, 3)
-        call.answer(f"Indexed {notes} notes in {projects} projects", notes=notes, projects=projects, seconds=seconds)
+        call.answer(
+            f"Indexed {notes} notes in {projects} projects",
+            notes=notes,
+            projects=projects,
+            seconds=seconds,
+        )
 
 
 @command("embed", keys=_EMBED_KEYS, example="memory embed")
@@ -179,7 +256,8 @@ def embed(call: Invocation) -> None:
             raise NoModel(embedding.trouble)
         with output.progress("Embedding") as progress:
             done = embedding.some(math.inf, progress=progress, thorough=True)
-            with suppress(NoAnswer):  # the passages are done; the daemon asks for these again
+            # The passages are done; the daemon asks for these again
+            with suppress(NoAnswer):
                 while learn(memory.settings):
                     continue
         row = _semantic(memory) | {"done": done, "seconds": round(time.perf_counter() - start, 3)}

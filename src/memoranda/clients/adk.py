@@ -1,7 +1,8 @@
 """A memory service of Google's Agent Development Kit over a memory (extra `memoranda[adk]`).
 
-What was said in sessions lies in the traces, which default search leaves out; memories given as such are memories like
-any other, which every agent finds. A search of the service sees those of its application and user, no others.
+What was said in sessions lies in the traces, which default search leaves out; memories given as
+such are memories like any other, which every agent finds. A search of the service sees those of its
+application and user, no others.
 """
 
 from __future__ import annotations
@@ -29,55 +30,88 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, TRACE_PROJECT, Draft
 from memoranda.query import Query
 
-_APP, _USER, _ID, _AUTHOR, _SESSION, _DELETED = (
-    "adk_app", "adk_user", "adk_id", "adk_author", "adk_session", "adk_deleted"
-)  # fmt: skip
+_APP = "adk_app"
+_USER = "adk_user"
+_ID = "adk_id"
+_AUTHOR = "adk_author"
+_SESSION = "adk_session"
+_DELETED = "adk_deleted"
 _PROJECTS = (TRACE_PROJECT, CATEGORY_PROJECT)
 
 
 class MemorandaMemoryService(BaseMemoryService):
     """A `BaseMemoryService` over an open memory, which the caller closes.
 
-    The text of each event of a session is a note of the traces; adding a session again adds only its new events, and
-    what was deleted stays so. `add_memory` stores memories of category `knowledge`. `search_memory` gives the best ten.
-    Raises as `Memory.write`.
+    The text of each event of a session is a note of the traces; adding a session again adds only
+    its new events, and what was deleted stays so. `add_memory` stores memories of category
+    `knowledge`. `search_memory` gives the best ten. Raises as `Memory.write`.
     """
 
     def __init__(self, memory: Memory, *, limit: int = 10):
-        self._memory, self._limit = memory, limit
+        self._memory = memory
+        self._limit = limit
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Add the events of a session that are not there yet."""
-        await asyncio.to_thread(self._add, session.app_name, session.user_id, session.events, session.id)
+        await asyncio.to_thread(
+            self._add, session.app_name, session.user_id, session.events, session.id
+        )
 
     async def add_events_to_memory(
-        self, *, app_name: str, user_id: str, events: Sequence[Event], session_id: str | None = None,
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add events that are not there yet. `custom_metadata` has no effect."""
         await asyncio.to_thread(self._add, app_name, user_id, events, session_id)
 
     async def add_memory(
-        self, *, app_name: str, user_id: str, memories: Sequence[MemoryEntry],
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Store memories, all or none. `custom_metadata` has no effect."""
         drafts = []
         for each in memories:
-            if text := _text(each.content):
+            text = _text(each.content)
+            if text:
                 keys = {_APP: app_name, _USER: user_id, _AUTHOR: each.author or "memory"}
-                drafts.append(Draft(text, CATEGORY_PROJECT, category="knowledge", tags=("adk",), date=each.timestamp,
-                                    metadata=keys | ({_ID: each.id} if each.id else {})))  # fmt: skip
+                drafts.append(
+                    Draft(
+                        text,
+                        CATEGORY_PROJECT,
+                        category="knowledge",
+                        tags=("adk",),
+                        date=each.timestamp,
+                        metadata=keys | ({_ID: each.id} if each.id else {}),
+                    )
+                )
         if drafts:
             await asyncio.to_thread(self._memory.write_many, drafts)
 
-    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
+    async def search_memory(
+        self, *, app_name: str, user_id: str, query: str
+    ) -> SearchMemoryResponse:
         """What of this application and user matches, best first."""
-        found = await asyncio.to_thread(self._search, app_name, user_id, query) if query.strip() else []
+        if query.strip():
+            found = await asyncio.to_thread(self._search, app_name, user_id, query)
+        else:
+            found = []
         return SearchMemoryResponse(memories=found)
 
-    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Delete the memory with the id a search gave. An event's place is kept, so that it does not come back."""
+    async def delete_memory(
+        self, *, app_name: str, user_id: str, memory_id: str | None = None
+    ) -> None:
+        """Delete the memory with the id a search gave. An event's place is kept, so that it does
+        not come back.
+        """
         if memory_id:
             await asyncio.to_thread(self._delete, app_name, user_id, memory_id)
 
@@ -90,13 +124,22 @@ class MemorandaMemoryService(BaseMemoryService):
         drafts: dict[str, Draft] = {}
         for event in events:
             if event.id not in known and (text := _text(event.content)):
-                keys = {_APP: app, _USER: user, _ID: event.id, _AUTHOR: event.author, _SESSION: session}
+                keys = {
+                    _APP: app,
+                    _USER: user,
+                    _ID: event.id,
+                    _AUTHOR: event.author,
+                    _SESSION: session,
+                }
                 drafts[event.id] = Draft(
-                    text, TRACE_PROJECT, folder=f"adk/{_digest(app, user)}",
-                    title=f"{event.author} {_digest(session or '', event.id)}", type="event",
+                    text,
+                    TRACE_PROJECT,
+                    folder=f"adk/{_digest(app, user)}",
+                    title=f"{event.author} {_digest(session or '', event.id)}",
+                    type="event",
                     date=datetime.fromtimestamp(event.timestamp, UTC).isoformat(timespec="seconds"),
                     metadata={name: value for name, value in keys.items() if value is not None},
-                )  # fmt: skip
+                )
         if drafts:
             self._memory.write_many(drafts.values())
 
@@ -108,9 +151,18 @@ class MemorandaMemoryService(BaseMemoryService):
             if _is_of(note, app, user) and _DELETED not in note.header:
                 text = self._memory.read((note.project, note.path), count=False).content
                 author = str(note.header.get(_AUTHOR) or "memory")
-                content = Content(role="model" if author not in ("user", "memory") else "user", parts=[Part(text=text)])
-                found.append(MemoryEntry(id=_identity(note), content=content, author=author,
-                                         timestamp=note.date or note.created))  # fmt: skip
+                content = Content(
+                    role="model" if author not in ("user", "memory") else "user",
+                    parts=[Part(text=text)],
+                )
+                found.append(
+                    MemoryEntry(
+                        id=_identity(note),
+                        content=content,
+                        author=author,
+                        timestamp=note.date or note.created,
+                    )
+                )
         return found[: self._limit]
 
     def _delete(self, app: str, user: str, identity: str) -> None:
@@ -123,8 +175,17 @@ class MemorandaMemoryService(BaseMemoryService):
                 continue
             header = {name: note.header[name] for name in (_APP, _USER, _ID)}
             folder, _, _ = note.path.rpartition("/")
-            self._memory.store(Draft("Deleted.", TRACE_PROJECT, folder=folder, title=note.title, type="event",
-                                     metadata=header | {_DELETED: True}), overwrite=True)  # fmt: skip
+            self._memory.store(
+                Draft(
+                    "Deleted.",
+                    TRACE_PROJECT,
+                    folder=folder,
+                    title=note.title,
+                    type="event",
+                    metadata=header | {_DELETED: True},
+                ),
+                overwrite=True,
+            )
 
 
 def _is_of(note: NoteInfo, app: str, user: str) -> bool:

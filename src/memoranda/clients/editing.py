@@ -1,8 +1,8 @@
-"""What the editors of JSON, TOML, YAML and Markdown texts share, and those of Markdown and of JSON, with or without
-comments and trailing commas.
+"""What the editors of JSON, TOML, YAML and Markdown texts share, and those of Markdown and of JSON,
+with or without comments and trailing commas.
 
-In a list, the `name` of a member is a function that knows its item. All compare the parse tree of what they made with
-the old tree and the one member, and raise Unsure when it is another.
+In a list, the `name` of a member is a function that knows its item. All compare the parse tree of
+what they made with the old tree and the one member, and raise Unsure when it is another.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class Unsure(MemorandaError):
 
 
 class Hint(NamedTuple):
-    """What `put` made besides the member: `made` containers around it, and what stood where the first one is now."""
+    """What `put` made besides the member: `made` containers around it, and what stood where the
+    first one is now.
+    """
 
     made: int = 0
     inner: str | None = None
@@ -49,18 +51,20 @@ class Editor(ABC):
 
     @abstractmethod
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """The text with the member set; one that is there is replaced where it stands. Raises Unsure."""
+        """The text with the member set; one that is there is replaced where it stands. Raises
+        Unsure.
+        """
 
     @abstractmethod
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        """The text without the member, which is there; with the hint of `put`, without what that made besides. Raises
-        Unsure."""
+        """The text without the member, which is there; with the hint of `put`, without what that
+        made besides. Raises Unsure."""
 
 
 @dataclass(slots=True)
 class Node:
-    """A value from `start` to `end`. `kind` is `{`, `[`, `null` where that is as good as nothing, or "" for a scalar;
-    `raw` is the parser's own."""
+    """A value from `start` to `end`. `kind` is `{`, `[`, `null` where that is as good as nothing,
+    or "" for a scalar; `raw` is the parser's own."""
 
     start: int
     end: int
@@ -88,7 +92,9 @@ class Document(NamedTuple):
     value: Callable[[Node], Any]
 
     def container(self, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
-        """The innermost container on the way to `path` that is there, and the names below it that are missing."""
+        """The innermost container on the way to `path` that is there, and the names below it that
+        are missing.
+        """
         node = self.root
         for depth, name in enumerate(path):
             at = None if node is None else self.position(node, name)
@@ -98,30 +104,43 @@ class Document(NamedTuple):
         return node, ()
 
     def position(self, node: Node, name: Name) -> int | None:
-        """Where in `node` the member is. Raises Unsure when there are two, or `node` is of another kind."""
+        """Where in `node` the member is. Raises Unsure when there are two, or `node` is of another
+        kind.
+        """
         if node.kind == "null":
             return None
         wanted = "{" if isinstance(name, str) else "["
         if node.kind != wanted:
-            raise Unsure(f"line {self.text.count(chr(10), 0, node.start) + 1} has something else than {wanted}")
+            raise Unsure(
+                f"line {self.text.count(chr(10), 0, node.start) + 1} has something else than {wanted}"
+            )
         if isinstance(name, str):
             found = [at for at, item in enumerate(node.items) if item.key == name]
             if len(found) > 1:
                 raise Unsure(f'"{name}" stands there twice')
         else:
             found = [at for at, item in enumerate(node.items) if name(self.value(item.node))]
-        return found[0] if found else None
+        if found:
+            return found[0]
+        return None
 
     def place(self, path: Sequence[str], name: Name) -> tuple[Node, int] | None:
         """The container at `path` and where in it the member is; None when there is none."""
         node, missing = self.container(path)
-        at = None if node is None or missing else self.position(node, name)
-        return None if node is None or at is None else (node, at)
+        if node is None or missing:
+            at = None
+        else:
+            at = self.position(node, name)
+        if node is None or at is None:
+            return None
+        return (node, at)
 
     def find(self, path: Sequence[str], name: Name) -> Any:
         """The value of a member, None when there is none."""
         found = self.place(path, name)
-        return None if found is None else self.value(found[0].items[found[1]].node)
+        if found is None:
+            return None
+        return self.value(found[0].items[found[1]].node)
 
 
 def newline(text: str) -> str:
@@ -129,12 +148,14 @@ def newline(text: str) -> str:
     if re.search(r"\r(?!\n)", text):
         raise Unsure("a line ends in a carriage return alone")
     end = text.find("\n")
-    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
+    if end > 0 and text[end - 1] == "\r":
+        return "\r\n"
+    return "\n"
 
 
 def changed(tree: Tree, path: Sequence[str], position: int | None, member: Tree | None) -> Tree:
-    """`tree` with a member of the container at `path` added (`position` None), replaced, or (None) removed; that of an
-    object is (key, tree)."""
+    """`tree` with a member of the container at `path` added (`position` None), replaced, or (None)
+    removed; that of an object is (key, tree)."""
     items = list(tree)
     if path:
         at = next(index for index, (key, _) in enumerate(items) if key == path[0])
@@ -161,14 +182,22 @@ class MarkdownEditor(Editor):
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
         found = _block(name).search(text)
-        return found[1].replace("\r\n", "\n") if found else None
+        if found:
+            return found[1].replace("\r\n", "\n")
+        return None
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         end = newline(text)
         block = end.join([f"<!-- {name} -->", *value.split("\n"), f"<!-- /{name} -->", ""])
-        if found := _block(name).search(text):
+        found = _block(name).search(text)
+        if found:
             return text[: found.start()] + block + text[found.end() :], Hint()
-        gap = "" if not text else end if text.endswith("\n") else end + end
+        if not text:
+            gap = ""
+        elif text.endswith("\n"):
+            gap = end
+        else:
+            gap = end + end
         return text + gap + block, Hint(inner=gap)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
@@ -183,13 +212,16 @@ def _block(name: Name) -> re.Pattern[str]:
 
 
 class JsonEditor(Editor):
-    """See Editor. The hint of `put` names the containers it made, which go again when nothing else is in them."""
+    """See Editor. The hint of `put` names the containers it made, which go again when nothing else
+    is in them.
+    """
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
         return _read(text).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        read, end = _read(text), newline(text)
+        read = _read(text)
+        end = newline(text)
         if read.root is None:
             if text.strip(BOM + _SPACE):
                 raise Unsure("it holds nothing but comments")
@@ -199,14 +231,24 @@ class JsonEditor(Editor):
         node, missing = read.container(path)
         assert node is not None
         indent = _INDENT.search(text)
-        unit, blank = indent[1] if indent else "  ", None
+        unit = indent[1] if indent else "  "
+        blank = None
         at = None if missing else read.position(node, name)
-        key = missing[0] if missing else name if isinstance(name, str) else None
-        value = _nested([*missing[1:], name], value) if missing else value
+        if missing:
+            key = missing[0]
+        elif isinstance(name, str):
+            key = name
+        else:
+            key = None
+        if missing:
+            value = _nested([*missing[1:], name], value)
+        else:
+            value = value
         if at is None:
             new, blank = _add(text, node, key, value, unit, end)
         else:
-            item, inline = node.items[at], "\n" not in text[node.start : node.end]
+            item = node.items[at]
+            inline = "\n" not in text[node.start : node.end]
             shown = _dump(value, _line_indent(text, item.start), unit, end, inline=inline)
             new = text[: item.node.start] + shown + text[item.node.end :]
         fresh = _read(json.dumps(value)).tree
@@ -251,18 +293,35 @@ def _line_indent(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _add(text: str, node: Node, key: str | None, value: Any, unit: str, end: str) -> tuple[str, str | None]:
+def _add(
+    text: str, node: Node, key: str | None, value: Any, unit: str, end: str
+) -> tuple[str, str | None]:
     """The text with one more member, and the blanks between the brackets if there was nothing else."""
-    inner, last = text[node.start + 1 : node.end - 1], node.items[-1] if node.items else None
-    empty, is_root = not inner.strip(_SPACE), not text[: node.start].strip(BOM + _SPACE)
+    inner = text[node.start + 1 : node.end - 1]
+    last = node.items[-1] if node.items else None
+    empty = not inner.strip(_SPACE)
+    is_root = not text[: node.start].strip(BOM + _SPACE)
     inline = "\n" not in (text.strip(_SPACE) if empty else inner) and not (empty and is_root)
     outer = _line_indent(text, node.start)
-    own = text[text.rfind("\n", 0, last.start) + 1 : last.start] if last else outer + unit
-    if own.strip(" \t"):  # it does not begin its line
+    if last:
+        own = text[text.rfind("\n", 0, last.start) + 1 : last.start]
+    else:
         own = outer + unit
-    label = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
+    # It does not begin its line
+    if own.strip(" \t"):
+        own = outer + unit
+    if key is None:
+        label = ""
+    else:
+        label = json.dumps(key, ensure_ascii=False) + ": "
     member = label + _dump(value, own, unit, end, inline=inline)
-    gap = ("" if empty else " ") if inline else end + own
+    if inline:
+        if empty:
+            gap = ""
+        else:
+            gap = " "
+    else:
+        gap = end + own
     if empty:
         closing = "" if inline else end + outer
         return text[: node.start + 1] + gap + member + closing + text[node.end - 1 :], inner
@@ -288,9 +347,15 @@ def _without(text: str, node: Node, at: int, wanted: Any) -> str:
         behind = len(text) - len(text[item.comma + 1 :].lstrip(_SPACE))
         tries = [[(item.comma, behind), (item.start, item.node.end)]]
     else:
-        comma = item.comma if item.comma >= 0 or at == 0 else node.items[at - 1].comma
+        if item.comma >= 0 or at == 0:
+            comma = item.comma
+        else:
+            comma = node.items[at - 1].comma
         commas = [(comma, comma + 1)] if comma >= 0 else []
-        tries = [sorted([(start, item.node.end), *commas], reverse=True) for start in (before, item.start)]
+        tries = [
+            sorted([(start, item.node.end), *commas], reverse=True)
+            for start in (before, item.start)
+        ]
         if _is_alone(text, node):
             tries.insert(0, [(node.start + 1, node.end - 1)])
     for spans in tries:
@@ -330,11 +395,15 @@ def _read(text: str) -> Document:
 
 
 def _parsed(bare: str) -> Node:
-    """Where the values of a JSON text without comments are. Raises ValueError for a comma behind nothing."""
-    top, label = Node(0, len(bare), "["), None
+    """Where the values of a JSON text without comments are. Raises ValueError for a comma behind
+    nothing.
+    """
+    top = Node(0, len(bare), "[")
+    label = None
     inside = [top]
     for token in _TOKEN.finditer(bare):
-        sign, node = token[0], inside[-1]
+        sign = token[0]
+        node = inside[-1]
         if sign in ("}", "]"):
             inside.pop().end = token.end()
         elif sign == ",":

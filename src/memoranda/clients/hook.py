@@ -1,6 +1,8 @@
-"""`memory hook`: answers one event of a client, through the daemon if one runs, else with the home itself.
+"""`memory hook`: answers one event of a client, through the daemon if one runs, else with the home
+itself.
 
-A client waits for its hooks, so whatever goes wrong, or takes too long, ends in silence: no text, status 0.
+A client waits for its hooks, so whatever goes wrong, or takes too long, ends in silence: no text,
+status 0.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from memoranda.engine import Memory
 
 SECONDS = 0.7
-"""A hook ends itself after so long, whatever it was doing, so that it is over for its client after 0.8."""
+"""A hook ends itself after so long, whatever it was doing, so that it is over for its client after
+0.8.
+"""
 METHOD = "hook"
 """The command, and the daemon's method that answers an event."""
 LIMIT = 4 << 20
@@ -26,11 +30,13 @@ LIMIT = 4 << 20
 
 
 def limit_time() -> Timer:
-    """End this process, well and silently, once the time is up since it began: also inside a query, or while it waits
-    for a lock. A change that is cut off is completed or taken back by the next one. Cancel it when all is done."""
+    """End this process, well and silently, once the time is up since it began: also inside a query,
+    or while it waits for a lock. A change that is cut off is completed or taken back by the next
+    one. Cancel it when all is done."""
     from threading import Timer
 
-    age = 0.0  # of a process that began for one event, as the system tells, else by what it has computed
+    # Of a process that began for one event, as the system tells, else by what it has computed
+    age = 0.0
     if METHOD in sys.argv:
         try:
             with open("/proc/self/stat", "rb") as file:
@@ -68,10 +74,12 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str:
 
     if agent is None:
         try:
-            if found := ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit()):
+            found = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
+            if found:
                 return str(found["reply"])
         except OSError:
-            return ""  # it is busy, and so would we be
+            # It is busy, and so would we be
+            return ""
     from memoranda.engine import open_memory
 
     with open_memory(agent=agent, config=settings, face="hook", watch=False) as memory:
@@ -79,7 +87,9 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str:
 
 
 def served(memory: Memory, params: dict[str, Any]) -> dict[str, str]:
-    """The daemon's answer to an event that `answered` sent. Raises TypeError, ValueError for what is none."""
+    """The daemon's answer to an event that `answered` sent. Raises TypeError, ValueError for what
+    is none.
+    """
     from memoranda.clients.hook_events import CLIENTS, HookEvent
 
     event = HookEvent(**{key: str(value) for key, value in params.items()})
@@ -97,7 +107,8 @@ def answer(memory: Memory, event: HookEvent) -> str:
     known = CLIENTS[event.client]
     session = SessionFile(Layout(memory.home).sessions, event.client, event.session)
     by = {"client": event.client, "session": event.session}
-    owner, agent = memory.as_caller(memory.agent, "hook", **by), memory.agent
+    owner = memory.as_caller(memory.agent, "hook", **by)
+    agent = memory.agent
     if agent is None:
         agent = memory.settings.agents.get(known.handshake, known.agent)
     caller = memory.as_caller(agent, "hook", **by)

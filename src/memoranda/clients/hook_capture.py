@@ -1,7 +1,8 @@
-"""What a hook writes down: sentences a person asks to remember, and an extract of a session as a trace.
+"""What a hook writes down: sentences a person asks to remember, and an extract of a session as a
+trace.
 
-Traces are no memory: they lie in a project of their own, which is searched only by its name. Nothing is interpreted,
-and nothing that came from memory goes back into it.
+Traces are no memory: they lie in a project of their own, which is searched only by its name.
+Nothing is interpreted, and nothing that came from memory goes back into it.
 """
 
 from __future__ import annotations
@@ -30,48 +31,72 @@ _REMEMBER = re.compile(
     r"(?P<chinese>[^\n。！？!?]+)(?P<stop>[。！？!?]|$)",
     re.I | re.M,
 )
-_LONGEST, _LEAST, _MOST = 1_000, 4, 5
-_HEAD, _TAIL = 64_000, 256_000
-_PROMPT, _ANSWER, _COMMAND = 300, 1_000, 120
+_LONGEST = 1_000
+_LEAST = 4
+_MOST = 5
+_HEAD = 64_000
+_TAIL = 256_000
+_PROMPT = 300
+_ANSWER = 1_000
+_COMMAND = 120
 _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit", "write", "replace", "write_file")
 _COMMANDS = ("Bash", "shell", "exec_command", "run_shell_command", "bash", "local_shell")
-_TEXTS, _NOT_SAID = ("text", "input_text", "output_text"), ("<", "Caveat:", "# AGENTS.md")
+_TEXTS = ("text", "input_text", "output_text")
+_NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 
 def asked_to_remember(prompt: str) -> list[str]:
-    """What the prompt says to remember, word for word, without the words that say so; questions are none."""
+    """What the prompt says to remember, word for word, without the words that say so; questions are
+    none.
+    """
     found = []
     for match in _REMEMBER.finditer(own_words(prompt)):
-        text, end = match["english"] or match["chinese"], match["end"] or match["stop"]
-        if end not in ("?", "？") and len(text.strip()) >= _LEAST and not text.rstrip().endswith(("吗", "么")):
+        text = match["english"] or match["chinese"]
+        end = match["end"] or match["stop"]
+        if (
+            end not in ("?", "？")
+            and len(text.strip()) >= _LEAST
+            and not text.rstrip().endswith(("吗", "么"))
+        ):
             found.append((text.strip() + (end or ""))[:_LONGEST])
     return found[:_MOST]
 
 
 def remember(memory: Memory, event: HookEvent, session: SessionFile) -> str:
-    """Put what a person asked to remember into the inbox, as the owner's. Returns what the agent is to know of it."""
+    """Put what a person asked to remember into the inbox, as the owner's. Returns what the agent is
+    to know of it.
+    """
     told = []
     for text in asked_to_remember(event.prompt):
         if not session.without_given(text):
             continue
-        if found := memory.secrets_in(text):
+        found = memory.secrets_in(text)
+        if found:
             told.append(f"Not stored in memory: it looks like a secret ({found[0].rule.id}).")
             continue
-        note = memory.write(Draft(text, CATEGORY_PROJECT, category=INBOX, source=f"hook-{event.client}"))
+        note = memory.write(
+            Draft(text, CATEGORY_PROJECT, category=INBOX, source=f"hook-{event.client}")
+        )
         session.add(notes=[note.id], text=text)
-        told.append(f"Stored in memory as the user said it, no need to store it again: {_line(text, 200)}")
+        told.append(
+            f"Stored in memory as the user said it, no need to store it again: {_line(text, 200)}"
+        )
     return "\n".join(told)
 
 
 def checkpoint(memory: Memory, event: HookEvent, session: SessionFile) -> None:
-    """Write an extract of the session so far over the last one: what was asked, files, commands, the last answer."""
+    """Write an extract of the session so far over the last one: what was asked, files, commands,
+    the last answer.
+    """
     prompts, answers, files, commands = _seen(event.transcript)
     clean = {
         "Asked": [session.without_given(own_words(each)) for each in prompts or [event.prompt]],
         "Files edited": files,
         "Commands": commands,
-        "Last answer": [session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))],
+        "Last answer": [
+            session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))
+        ],
     }
     parts = []
     for title, texts in clean.items():
@@ -81,18 +106,24 @@ def checkpoint(memory: Memory, event: HookEvent, session: SessionFile) -> None:
             lines = lines[:1] + lines[1:][-5:]
         if lines:
             shown = "\n".join(f"    {line}" for line in lines[-12:])
-            parts.append(f"{title}:\n\n```text\n{shown}\n```")  # as code, so that nothing in it links or tags
+            # As code, so that nothing in it links or tags
+            parts.append(f"{title}:\n\n```text\n{shown}\n```")
     if not "".join(clean["Asked"] + clean["Last answer"]).strip():
         return
     text = "\n\n".join(parts)
-    text = redact(text, memory.secrets_in(text))  # what a session says in passing is nobody's wish to keep
+    # What a session says in passing is nobody's wish to keep
+    text = redact(text, memory.secrets_in(text))
     names = project_names(event.cwd)
     where = f" in {names[0]}" if names else ""
     digest = sha256(event.session.encode("utf-8", "replace"))[:8]
     draft = Draft(
-        text, TRACE_PROJECT, folder=event.client, title=f"Session {digest} of {event.client}{where}", type="trace",
+        text,
+        TRACE_PROJECT,
+        folder=event.client,
+        title=f"Session {digest} of {event.client}{where}",
+        type="trace",
         tags=tuple(name for name in names if slug(name)),
-    )  # fmt: skip
+    )
     memory.store(draft, overwrite=True)
 
 
@@ -102,17 +133,31 @@ def _line(text: str, most: int) -> str:
 
 def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
     """What the transcript's beginning and end show: prompts, answers, files, commands."""
-    prompts, answers, files, commands = list[str](), list[str](), list[str](), list[str]()
+    prompts = list[str]()
+    answers = list[str]()
+    files = list[str]()
+    commands = list[str]()
     for entry in _entries(transcript):
-        message = entry.get("message", entry.get("payload"))  # of Claude Code, of Codex
+        # Of Claude Code, of Codex
+        message = entry.get("message", entry.get("payload"))
         if not isinstance(message, dict):
             continue
         content = message.get("content")
-        content = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        else:
+            content = content
+        if isinstance(content, list):
+            parts = [part for part in content if isinstance(part, dict)]
+        else:
+            parts = []
 
         for said in (str(part.get("text", "")) for part in parts if part.get("type") in _TEXTS):
-            if message.get("role") == "user" and said.strip() and not said.lstrip().startswith(_NOT_SAID):
+            if (
+                message.get("role") == "user"
+                and said.strip()
+                and not said.lstrip().startswith(_NOT_SAID)
+            ):
                 prompts.append(said)
             elif message.get("role") == "assistant" and said.strip():
                 answers.append(said)
@@ -125,20 +170,27 @@ def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
                     given = json.loads(given)
                 except ValueError:
                     continue
-            given = given if isinstance(given, dict) else {"input": given}
+            if isinstance(given, dict):
+                given = given
+            else:
+                given = {"input": given}
             path = given.get("file_path") or given.get("path") or given.get("notebook_path")
             command = given.get("command") or given.get("cmd")
             if name in _EDITS and isinstance(path, str):
                 files.append(path)
             elif name in _COMMANDS and command:
-                commands.append(" ".join(map(str, command)) if isinstance(command, list) else str(command))
+                commands.append(
+                    " ".join(map(str, command)) if isinstance(command, list) else str(command)
+                )
             if isinstance(patch := given.get("input"), str):
                 files.extend(_PATCHED.findall(patch))
     return prompts, answers, files, commands
 
 
 def _entries(path: str) -> Iterator[dict[str, Any]]:
-    """The entries in the first and last lines of a transcript; none of what is no file of such lines."""
+    """The entries in the first and last lines of a transcript; none of what is no file of such
+    lines.
+    """
     opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
     try:
         with open(path, "rb", 0, opener=opener) as file:
@@ -154,6 +206,7 @@ def _entries(path: str) -> Iterator[dict[str, Any]]:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
-            continue  # a line that was cut, or none of JSON
+            # A line that was cut, or none of JSON
+            continue
         if isinstance(entry, dict) and not entry.get("isMeta") and not entry.get("isSidechain"):
             yield entry

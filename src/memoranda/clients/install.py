@@ -1,7 +1,9 @@
-"""Writes our entries into the files of clients and takes them out again: the rest of each file stays as it is.
+"""Writes our entries into the files of clients and takes them out again: the rest of each file
+stays as it is.
 
-A file is read, changed as text, written beside itself, compared with what was read, and renamed over; a program that
-changed it meanwhile makes us begin again. What it was goes to `.memoranda/install/` of the home first.
+A file is read, changed as text, written beside itself, compared with what was read, and renamed
+over; a program that changed it meanwhile makes us begin again. What it was goes to
+`.memoranda/install/` of the home first.
 """
 
 from __future__ import annotations
@@ -25,14 +27,26 @@ from memoranda.clients.table import Client, Edit
 from memoranda.clients.toml_yaml import TomlEditor, YamlEditor
 from memoranda.errors import InvalidInput, StorageError
 from memoranda.store.base import File
-from memoranda.store.files import lock_file, make_private, put_derived, read_file, reason, sync_folder, write_file
+from memoranda.store.files import (
+    lock_file,
+    make_private,
+    put_derived,
+    read_file,
+    reason,
+    sync_folder,
+    write_file,
+)
 from memoranda.store.layout import Layout
 
 EDITORS: dict[str, Editor] = {
-    "json": JsonEditor(), "toml": TomlEditor(), "yaml": YamlEditor(), "yaml-list": YamlEditor(),
+    "json": JsonEditor(),
+    "toml": TomlEditor(),
+    "yaml": YamlEditor(),
+    "yaml-list": YamlEditor(),
     "markdown": MarkdownEditor(),
-}  # fmt: skip
-_ATTEMPTS, _BACKUPS = 5, 5
+}
+_ATTEMPTS = 5
+_BACKUPS = 5
 
 
 class Target(NamedTuple):
@@ -45,7 +59,9 @@ class Target(NamedTuple):
 
 
 class FileChange(NamedTuple):
-    """What became of a file: its text before and after (None: no file), and the copy of what it was."""
+    """What became of a file: its text before and after (None: no file), and the copy of what it
+    was.
+    """
 
     old: str | None
     new: str | None
@@ -61,9 +77,14 @@ def snippet(format: str, edits: Sequence[Edit]) -> str:
 
 
 def present(target: Target) -> list[Any]:
-    """What stands now where each edit would put its value, None for nothing. Raises Unsure, StorageError."""
+    """What stands now where each edit would put its value, None for nothing. Raises Unsure,
+    StorageError.
+    """
     text = _text(_read(target.file))
-    return [None if text is None else EDITORS[target.format].find(text, each.path, each.name) for each in target.edits]
+    return [
+        None if text is None else EDITORS[target.format].find(text, each.path, each.name)
+        for each in target.edits
+    ]
 
 
 class Installer:
@@ -74,14 +95,17 @@ class Installer:
         self._records = self.folder / "records.json"
 
     def add(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
-        """Put the edits in. Raises Unsure when an entry of somebody else's has the name, unless `replace`."""
+        """Put the edits in. Raises Unsure when an entry of somebody else's has the name, unless
+        `replace`.
+        """
         editor = EDITORS[target.format]
 
         def added(old: str | None, notes: dict[str, Any]) -> str | None:
             text = old or ""
             for each in target.edits:
                 there = editor.find(text, each.path, each.name)
-                value, known = each.value, {}
+                value = each.value
+                known = {}
                 if there is not None:
                     if each.kept or there == value:
                         continue
@@ -99,13 +123,18 @@ class Installer:
                     known = notes.get(each.label, {})
                 text, hint = editor.put(text, each.path, each.name, value)
                 notes[each.label] = {
-                    "hint": known.get("hint", [*(hint if there is None else Hint())]), "value": value,
+                    "hint": known.get("hint", [*(hint if there is None else Hint())]),
+                    "value": value,
                     "created": known.get("created", old is None),
                     "folders": known.get("folders", _made_folders(target.file, self._load())),
-                }  # fmt: skip
+                }
                 if each.kept:
-                    notes[each.label]["beside"] = None if old is None else editor.find(old, (), "hooks")
-            return text if text or old is not None else None
+                    notes[each.label]["beside"] = (
+                        None if old is None else editor.find(old, (), "hooks")
+                    )
+            if text or old is not None:
+                return text
+            return None
 
         return self._change(target, added, dry_run)
 
@@ -116,7 +145,8 @@ class Installer:
         def removed(old: str | None, notes: dict[str, Any]) -> str | None:
             if old is None:
                 return None
-            text, created = old, False
+            text = old
+            created = False
             for each in reversed(target.edits):
                 note = notes.pop(each.label, {})
                 created = created or bool(note.get("created"))
@@ -124,13 +154,20 @@ class Installer:
                 if there is None:
                     continue
                 if each.kept and (not note or editor.find(text, (), "hooks") != note.get("beside")):
-                    continue  # hooks that came since may need it
+                    # Hooks that came since may need it
+                    continue
                 if not replace and not _is_ours(each, there, {each.label: note}):
-                    raise Unsure(f'its entry "{_name(each)}" is not ours (--replace takes it out nevertheless)')
+                    raise Unsure(
+                        f'its entry "{_name(each)}" is not ours (--replace takes it out nevertheless)'
+                    )
                 if table.shares_hooks(there, target.client.id):
                     raise Unsure(f"our hook for {each.label} stands in one group with another")
-                text = editor.drop(text, each.path, each.name, Hint(*note["hint"]) if note else None)
-            return None if created and not text.strip("\ufeff \t\r\n") else text
+                text = editor.drop(
+                    text, each.path, each.name, Hint(*note["hint"]) if note else None
+                )
+            if created and not text.strip("\ufeff \t\r\n"):
+                return None
+            return text
 
         return self._change(target, removed, dry_run)
 
@@ -144,20 +181,29 @@ class Installer:
         return bool(notes.get(target.edits[0].label, {}).get("value") == value)
 
     def _change(
-        self, target: Target, change: Callable[[str | None, dict[str, Any]], str | None], dry_run: bool
+        self,
+        target: Target,
+        change: Callable[[str | None, dict[str, Any]], str | None],
+        dry_run: bool,
     ) -> FileChange:
         """Carry `change` out. Raises Unsure, StorageError."""
         if dry_run:
             old = _text(_read(target.file))
             new = change(old, self._load().get(str(target.file), {}))
             folder = next(each for each in _parents(target.file) if each.exists())
-            if new != old and not os.access(folder, os.W_OK | os.X_OK):  # nothing may be made or replaced there
-                raise StorageError(str(target.file), reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES))))
+            # Nothing may be made or replaced there
+            if new != old and not os.access(folder, os.W_OK | os.X_OK):
+                raise StorageError(
+                    str(target.file),
+                    reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES))),
+                )
             return FileChange(old, new)
         with self._locked():
             for _ in range(_ATTEMPTS):
-                records, file = self._load(), _read(target.file)
-                notes, old = records.setdefault(str(target.file), {}), _text(file)
+                records = self._load()
+                file = _read(target.file)
+                notes = records.setdefault(str(target.file), {})
+                old = _text(file)
                 made = _made(target.file, notes)
                 new = change(old, notes)
                 backup = None
@@ -167,12 +213,18 @@ class Installer:
                         if backup is not None:
                             backup.unlink()
                         continue
-                    with suppress(OSError):  # there is something else in it
+                    # There is something else in it
+                    with suppress(OSError):
                         for folder in made if new is None else ():
                             folder.rmdir()
-                put_derived(self._records, json.dumps({k: v for k, v in records.items() if v}, indent=1).encode())
+                put_derived(
+                    self._records,
+                    json.dumps({k: v for k, v in records.items() if v}, indent=1).encode(),
+                )
                 return FileChange(old, new, backup)
-        raise StorageError(str(target.file), "another program keeps changing it; close it and try again")
+        raise StorageError(
+            str(target.file), "another program keeps changing it; close it and try again"
+        )
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -190,8 +242,11 @@ class Installer:
         try:
             rows = json.loads(self._records.read_bytes())
         except (OSError, ValueError):
-            return {}  # without it, containers that were made for an entry stay behind empty
-        return rows if isinstance(rows, dict) else {}
+            # Without it, containers that were made for an entry stay behind empty
+            return {}
+        if isinstance(rows, dict):
+            return rows
+        return {}
 
     def _back_up(self, client: str, file: File | None) -> Path | None:
         """A copy of the file as it is, beside at most some older ones of the client."""
@@ -215,20 +270,24 @@ def _parents(file: Path) -> list[Path]:
 
 def _made(file: Path, notes: dict[str, Any]) -> list[Path]:
     """The folders above `file` that were made for it, as its notes say."""
-    count = max((each.get("folders", int(each.get("folder", False))) for each in notes.values()), default=0)
+    count = max(
+        (each.get("folders", int(each.get("folder", False))) for each in notes.values()), default=0
+    )
     return _parents(file)[:count]
 
 
 def _made_folders(file: Path, records: dict[str, Any]) -> int:
-    """How many of the folders above `file` are not there, or were made for other files of these records: which of them
-    goes last takes the folder with it."""
+    """How many of the folders above `file` are not there, or were made for other files of these
+    records: which of them goes last takes the folder with it."""
     ours = {folder for name, notes in records.items() for folder in _made(Path(name), notes)}
     return len([*takewhile(lambda each: each in ours or not each.exists(), _parents(file))])
 
 
 def _name(edit: Edit) -> str:
     """What the member is called; an item of a list says so itself."""
-    return edit.name if isinstance(edit.name, str) else str(edit.value["name"])
+    if isinstance(edit.name, str):
+        return edit.name
+    return str(edit.value["name"])
 
 
 def _is_ours(edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
@@ -254,7 +313,9 @@ def _text(file: File | None) -> str | None:
 
 
 def _swap(file: Path, old: File | None, new: str | None) -> bool:
-    """Make `new` (None: nothing) stand at `file`, through a symlink; False when it is no longer `old`."""
+    """Make `new` (None: nothing) stand at `file`, through a symlink; False when it is no longer
+    `old`.
+    """
     real = Path(os.path.realpath(file))
     temp = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")
     try:
@@ -278,7 +339,8 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
     except OSError as error:
         raise StorageError(str(file), reason(error)) from None
     finally:
-        with suppress(OSError):  # it is in its place, or never was
+        # It is in its place, or never was
+        with suppress(OSError):
             temp.unlink()
     return True
 

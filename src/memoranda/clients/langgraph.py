@@ -1,7 +1,9 @@
-"""A LangGraph store over a memory: items are entries of the project `kv` (extra `memoranda[langgraph]`).
+"""A LangGraph store over a memory: items are entries of the project `kv` (extra
+`memoranda[langgraph]`).
 
-The namespace `("users", "anna")` is the key-value namespace `users.anna`, and a value is JSON, so that the key-value
-tools of every other agent see the same entries. A value those tools wrote that is no JSON object is `{"value": text}`.
+The namespace `("users", "anna")` is the key-value namespace `users.anna`, and a value is JSON, so
+that the key-value tools of every other agent see the same entries. A value those tools wrote that
+is no JSON object is `{"value": text}`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ try:
         SearchOp,
         TTLConfig,
         validate_op_namespace,
-    )  # fmt: skip
+    )
 except ImportError as error:
     raise ImportError(
         "memoranda.clients.langgraph needs LangGraph's store interface: pip install 'memoranda[langgraph]'"
@@ -39,17 +41,19 @@ from memoranda.note.model import KV_PROJECT
 from memoranda.query import Query
 from memoranda.text.unicode import is_valid_unicode
 
-_TTL = "ttl_minutes"  # header key: how long an entry lives after it was written or read
+# Header key: how long an entry lives after it was written or read
+_TTL = "ttl_minutes"
 _ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 
 
 class MemorandaStore(BaseStore):
     """A `BaseStore` over an open memory, which the caller closes. Safe for several threads.
 
-    A batch reads first, then writes its puts as one change. `search` with a query ranks by words (and by meaning where
-    the home has embeddings) and finds only what matches; without one it lists, newest first. Items past their time are
-    never shown. `index` of `put` has no effect: every value is searchable. `created_at` and `updated_at` are when the
-    item was put, to the second. Raises InvalidInput for a value that is no JSON, and as `Memory.write`.
+    A batch reads first, then writes its puts as one change. `search` with a query ranks by words
+    (and by meaning where the home has embeddings) and finds only what matches; without one it
+    lists, newest first. Items past their time are never shown. `index` of `put` has no effect:
+    every value is searchable. `created_at` and `updated_at` are when the item was put, to the
+    second. Raises InvalidInput for a value that is no JSON, and as `Memory.write`.
     """
 
     supports_ttl = True
@@ -62,7 +66,11 @@ class MemorandaStore(BaseStore):
         """Run the operations; the results are in their order."""
         results: list[Any] = []
         puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
-        reads: dict[type, Any] = {GetOp: self._get, SearchOp: self._search, ListNamespacesOp: self._namespaces}
+        reads: dict[type, Any] = {
+            GetOp: self._get,
+            SearchOp: self._search,
+            ListNamespacesOp: self._namespaces,
+        }
         for op in ops:
             validate_op_namespace(op)
             if isinstance(op, PutOp):
@@ -84,53 +92,87 @@ class MemorandaStore(BaseStore):
         entry = self._peek(op.namespace, op.key)
         if entry and op.refresh_ttl:
             self._refresh([entry])
-        return entry and Item(value=_value(entry.value), key=op.key, namespace=op.namespace, created_at=entry.created,
-                              updated_at=entry.created)  # fmt: skip
+        return entry and Item(
+            value=_value(entry.value),
+            key=op.key,
+            namespace=op.namespace,
+            created_at=entry.created,
+            updated_at=entry.created,
+        )
 
     def _peek(self, namespace: tuple[str, ...], key: str) -> Entry | None:
         found = self._entries.peek(".".join(namespace), key)
         return found and found[0]
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        found, depth = list[tuple[Entry, float | None]](), len(op.namespace_prefix)
+        found = list[tuple[Entry, float | None]]()
+        depth = len(op.namespace_prefix)
         if op.query and op.query.strip():
             hits = self._memory.search(Query(op.query, projects=(KV_PROJECT,)), limit=1000).hits
-            named = [(_split(str(hit.note.header.get("namespace") or "default")), hit) for hit in hits]
+            named = [
+                (_split(str(hit.note.header.get("namespace") or "default")), hit) for hit in hits
+            ]
             found = [
-                (entry, hit.score) for space, hit in named
-                if space[:depth] == op.namespace_prefix and (entry := self._peek(space, hit.note.title))
-            ]  # fmt: skip
+                (entry, hit.score)
+                for space, hit in named
+                if space[:depth] == op.namespace_prefix
+                and (entry := self._peek(space, hit.note.title))
+            ]
         else:
             every = self._entries.search("", None, 1_000_000, 0)[0]
-            found = [(each, None) for each in every if _split(each.namespace)[:depth] == op.namespace_prefix]
+            found = [
+                (each, None)
+                for each in every
+                if _split(each.namespace)[:depth] == op.namespace_prefix
+            ]
         if op.filter:
             found = [each for each in found if _passes(_value(each[0].value), op.filter)]
         page = found[op.offset : op.offset + op.limit]
         if op.refresh_ttl:
-            self._refresh(filter(None, (self._peek(_split(each.namespace), each.key) for each, _ in page)))
+            self._refresh(
+                filter(None, (self._peek(_split(each.namespace), each.key) for each, _ in page))
+            )
         return [
-            SearchItem(namespace=_split(each.namespace), key=each.key, value=_value(each.value),
-                       created_at=each.created, updated_at=each.created, score=score)
+            SearchItem(
+                namespace=_split(each.namespace),
+                key=each.key,
+                value=_value(each.value),
+                created_at=each.created,
+                updated_at=each.created,
+                score=score,
+            )
             for each, score in page
-        ]  # fmt: skip
+        ]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         spaces = [_split(each.namespace) for each in self._entries.namespaces() if each.active]
         for wanted in op.match_conditions or ():
-            path, is_prefix = wanted.path, wanted.match_type == "prefix"
-            parts = (each[: len(path)] if is_prefix else each[-len(path) :] if path else () for each in spaces)
-            spaces = [each for each, part in zip(spaces, parts, strict=True) if len(part) == len(path)
-                      and all(label in ("*", own) for label, own in zip(path, part, strict=True))]  # fmt: skip
+            path = wanted.path
+            is_prefix = wanted.match_type == "prefix"
+            parts = (
+                each[: len(path)] if is_prefix else each[-len(path) :] if path else ()
+                for each in spaces
+            )
+            spaces = [
+                each
+                for each, part in zip(spaces, parts, strict=True)
+                if len(part) == len(path)
+                and all(label in ("*", own) for label, own in zip(path, part, strict=True))
+            ]
         return sorted({each[: op.max_depth] for each in spaces})[op.offset : op.offset + op.limit]
 
     def _put(self, puts: dict[tuple[tuple[str, ...], str], PutOp]) -> None:
         """Write what has a value as one change, and remove the rest."""
-        now, written = self._memory.clock(), []
+        now = self._memory.clock()
+        written = []
         for (namespace, key), op in puts.items():
             if op.value is not None:
                 try:
                     text = json.dumps(dict(op.value), ensure_ascii=False, indent=1)
-                    text = text if is_valid_unicode(text) else json.dumps(op.value)
+                    if is_valid_unicode(text):
+                        text = text
+                    else:
+                        text = json.dumps(op.value)
                 except (TypeError, ValueError, RecursionError) as error:
                     raise InvalidInput(f"the value of an item must be JSON: {error}") from None
                 entry = Entry(".".join(namespace), key, text, now, now, _end(now, op.ttl))
@@ -143,12 +185,18 @@ class MemorandaStore(BaseStore):
 
     def _refresh(self, entries: Iterable[Entry]) -> None:
         """Let items with a time to live begin it anew, as one change."""
-        now, later = self._memory.clock(), list[Any]()
+        now = self._memory.clock()
+        later = list[Any]()
         for each in entries:
             if each.expires is not None:
-                minutes = self._memory.read(each.id, project=KV_PROJECT, count=False).header.get(_TTL)
-                if minutes is not None:  # else the key-value tools wrote it: theirs do not begin anew
-                    later.append((replace(each, accessed=now, expires=_end(now, float(minutes))), {}))
+                minutes = self._memory.read(each.id, project=KV_PROJECT, count=False).header.get(
+                    _TTL
+                )
+                # Else the key-value tools wrote it: theirs do not begin anew
+                if minutes is not None:
+                    later.append(
+                        (replace(each, accessed=now, expires=_end(now, float(minutes))), {})
+                    )
         if later:
             self._entries.import_entries(later, "edit")
 
@@ -156,7 +204,9 @@ class MemorandaStore(BaseStore):
 def _end(now: datetime, minutes: float | None) -> datetime | None:
     """When so many minutes are over; None for never, which is also an end no calendar has."""
     try:
-        return None if minutes is None else whole_milliseconds(now + timedelta(minutes=minutes))
+        if minutes is None:
+            return None
+        return whole_milliseconds(now + timedelta(minutes=minutes))
     except OverflowError:
         return None
 
@@ -173,10 +223,14 @@ def _value(text: str) -> dict[str, Any]:
 
 
 def _passes(value: Any, wanted: Any) -> bool:
-    """Whether a value is as a filter says: operators (`$gt`), nested objects, lists, or the same value."""
+    """Whether a value is as a filter says: operators (`$gt`), nested objects, lists, or the same
+    value.
+    """
     if isinstance(wanted, dict):
         if not any(key.startswith("$") for key in wanted):
-            return isinstance(value, dict) and all(_passes(value.get(key), other) for key, other in wanted.items())
+            return isinstance(value, dict) and all(
+                _passes(value.get(key), other) for key, other in wanted.items()
+            )
         for sign, other in wanted.items():
             if sign in ("$eq", "$ne"):
                 is_so = bool(value == other) == (sign == "$eq")
@@ -189,5 +243,9 @@ def _passes(value: Any, wanted: Any) -> bool:
                 return False
         return True
     if isinstance(wanted, list | tuple):
-        return isinstance(value, list | tuple) and len(value) == len(wanted) and all(map(_passes, value, wanted))
+        return (
+            isinstance(value, list | tuple)
+            and len(value) == len(wanted)
+            and all(map(_passes, value, wanted))
+        )
     return bool(value == wanted)

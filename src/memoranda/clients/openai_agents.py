@@ -1,7 +1,8 @@
 """A session of the OpenAI Agents SDK whose transcript lies in the traces of a memory (extra
 `memoranda[openai-agents]`).
 
-Traces are no memory: default search leaves them out. What the agent is to remember it stores with the memory tools.
+Traces are no memory: default search leaves them out. What the agent is to remember it stores with
+the memory tools.
 """
 
 from __future__ import annotations
@@ -27,23 +28,29 @@ from memoranda.note.model import TRACE_PROJECT, Draft
 from memoranda.query import Query
 from memoranda.text.unicode import is_valid_unicode
 
-_OPENING, _CLOSING = "```jsonl\n", "\n```"
+_OPENING = "```jsonl\n"
+_CLOSING = "\n```"
 _TRIES = 20
 
 
 class MemorandaSession(SessionABC):
     """The transcript `session_id` in an open memory, which the caller closes.
 
-    Each `add_items` is one note: its items as lines of JSON, exactly as they came. Two programs may add to one session;
-    both keep what they added. Raises as `Memory.write`: with a named agent the write gate refuses secrets.
+    Each `add_items` is one note: its items as lines of JSON, exactly as they came. Two programs may
+    add to one session; both keep what they added. Raises as `Memory.write`: with a named agent the
+    write gate refuses secrets.
     """
 
-    def __init__(self, session_id: str, memory: Memory, *, session_settings: SessionSettings | None = None):
+    def __init__(
+        self, session_id: str, memory: Memory, *, session_settings: SessionSettings | None = None
+    ):
         if not session_id.strip():
             raise InvalidInput("session_id must not be empty")
         self.session_id, self.session_settings = session_id, session_settings or SessionSettings()
         self._memory = memory
-        self._folder = f"openai-agents/{sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        self._folder = (
+            f"openai-agents/{sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        )
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """The items, oldest first; with `limit` [the settings'] only the last ones."""
@@ -67,7 +74,9 @@ class MemorandaSession(SessionABC):
 
     def _notes(self) -> list[NoteInfo]:
         """The notes of this session, in their order."""
-        found = self._memory.list(Query(projects=(TRACE_PROJECT,), types=("transcript",)), limit=0, order="path")[0]
+        found = self._memory.list(
+            Query(projects=(TRACE_PROJECT,), types=("transcript",)), limit=0, order="path"
+        )[0]
         return [each for each in found if each.path.startswith(f"{self._folder}/")]
 
     def _read(self, info: NoteInfo) -> list[Any]:
@@ -91,24 +100,39 @@ class MemorandaSession(SessionABC):
     def _add(self, items: list[Any]) -> None:
         for _ in range(_TRIES):
             there = self._notes()
-            number = int(PurePath(there[-1].path).stem) + 1 if there else 1
+            if there:
+                number = int(PurePath(there[-1].path).stem) + 1
+            else:
+                number = 1
             try:
                 self._memory.write(self._draft(f"{number:08}", items))
                 return
-            except Exists:  # another program added at the same time
+            # Another program added at the same time
+            except Exists:
                 continue
-        raise InvalidInput(f"session {self.session_id} is written by too many programs at once; add the items again")
+        raise InvalidInput(
+            f"session {self.session_id} is written by too many programs at once; add the items again"
+        )
 
     def _draft(self, title: str, items: list[Any]) -> Draft:
         try:
             lines = [json.dumps(each, ensure_ascii=False) for each in items]
         except (TypeError, ValueError) as error:
-            raise InvalidInput(f"an item of session {self.session_id} is no JSON: {error}") from None
-        if not all(map(is_valid_unicode, lines)):  # half of a surrogate pair
+            raise InvalidInput(
+                f"an item of session {self.session_id} is no JSON: {error}"
+            ) from None
+        # Half of a surrogate pair
+        if not all(map(is_valid_unicode, lines)):
             lines = [json.dumps(each) for each in items]
         text = _OPENING + "\n".join(lines) + _CLOSING
-        return Draft(text, TRACE_PROJECT, folder=self._folder, title=title, type="transcript",
-                     metadata={"session_id": self.session_id})  # fmt: skip
+        return Draft(
+            text,
+            TRACE_PROJECT,
+            folder=self._folder,
+            title=title,
+            type="transcript",
+            metadata={"session_id": self.session_id},
+        )
 
     def _pop(self) -> Any | None:
         there = self._notes()

@@ -1,5 +1,5 @@
-"""The clients of clients.toml: where each keeps its configuration, what our entry in it is, and what some remember by
-themselves, which as projects every other agent finds."""
+"""The clients of clients.toml: where each keeps its configuration, what our entry in it is, and
+what some remember by themselves, which as projects every other agent finds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ _PLACES = (
     ("codex", "CODEX_HOME", "~/.codex", "memories"),
     ("gemini", "", "~/.gemini", "tmp/*/memory"),
 )
-"""Of each client its name, the variable and the folder of its files, and the folders below that hold its memories."""
+"""Of each client its name, the variable and the folder of its files, and the folders below that
+hold its memories.
+"""
 _NAME = 64
 
 
@@ -53,27 +55,36 @@ class Client:
     plugin: Mapping[str, Any] = field(default_factory=dict)
     hooks: Mapping[str, Any] = field(default_factory=dict)
 
-    def place(self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM) -> Path | None:
+    def place(
+        self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM
+    ) -> Path | None:
         """The configuration file, in `project` if given; None when there is none for that."""
         if project is None:
             return _first(self.file, environ, system)
-        return None if self.project is None else project / _first(self.project, environ, system, project)
+        if self.project is None:
+            return None
+        return project / _first(self.project, environ, system, project)
 
     def is_here(self, environ: Mapping[str, str], system: str = _SYSTEM) -> bool:
         """Whether the client is installed: its folder, its file or its program is there."""
-        here = self.here[system] if isinstance(self.here, dict) else self.here
+        if isinstance(self.here, dict):
+            here = self.here[system]
+        else:
+            here = self.here
         folders = [expand(each, environ) for each in here]
         found = any(folder.exists() for folder in [*folders, _first(self.file, environ, system)])
         return found or bool(self.program and shutil.which(self.program, path=environ.get("PATH")))
 
     def hook_file(self, environ: Mapping[str, str]) -> Path | None:
         """The file with the client's hooks; None for a client without."""
-        return expand(self.hooks["file"], environ) if self.hooks else None
+        if self.hooks:
+            return expand(self.hooks["file"], environ)
+        return None
 
 
 class Edit(NamedTuple):
-    """One member to set at `path` of a file. `is_ours` says whether a value there is one that was set by us; one that
-    is `kept` stays as it is when it is there already."""
+    """One member to set at `path` of a file. `is_ours` says whether a value there is one that was
+    set by us; one that is `kept` stays as it is when it is there already."""
 
     label: str
     path: tuple[str, ...]
@@ -84,7 +95,9 @@ class Edit(NamedTuple):
 
 
 class Server(NamedTuple):
-    """What a client shall connect to: the command line `argv`, or else `url` with a token from the variable `token`."""
+    """What a client shall connect to: the command line `argv`, or else `url` with a token from the
+    variable `token`.
+    """
 
     name: str
     argv: tuple[str, ...] = ()
@@ -98,20 +111,39 @@ def clients() -> dict[str, Client]:
     import tomllib
 
     rows = tomllib.loads(Path(__file__).with_name("clients.toml").read_text("utf-8"))
-    return {name: Client(id=name, **(row | {"key": tuple(row["key"])})) for name, row in rows.items()}
+    return {
+        name: Client(id=name, **(row | {"key": tuple(row["key"])})) for name, row in rows.items()
+    }
 
 
 def agents_md(folder: Path) -> Client:
-    """What every agent reads in `folder`, as if it were a client: a paragraph about the memory is its entry."""
+    """What every agent reads in `folder`, as if it were a client: a paragraph about the memory is
+    its entry.
+    """
     text = Path(__file__).with_name("AGENTS.md").read_text("utf-8").strip()
     file = str(folder / "AGENTS.md")
-    return Client("agents-md", "AGENTS.md", file, "markdown", (), {"text": text}, "run", str(folder), project=file)
+    return Client(
+        "agents-md",
+        "AGENTS.md",
+        file,
+        "markdown",
+        (),
+        {"text": text},
+        "run",
+        str(folder),
+        project=file,
+    )
 
 
 def launcher() -> list[str]:
-    """The command line that starts this program, with absolute paths: programs with windows have no shell's PATH."""
+    """The command line that starts this program, with absolute paths: programs with windows have no
+    shell's PATH.
+    """
     program = sys.argv[0]
-    found = os.path.abspath(program) if os.path.dirname(program) else shutil.which(program) or ""
+    if os.path.dirname(program):
+        found = os.path.abspath(program)
+    else:
+        found = shutil.which(program) or ""
     if os.path.basename(found) in ("memory", "memoranda") and os.access(found, os.X_OK):
         return [found]
     return [sys.executable, "-m", "memoranda"]
@@ -134,12 +166,25 @@ def entry(client: Client, server: Server) -> Edit:
     if server.url:
         shape = client.http
         if shape is None:
-            raise InvalidInput(f"{client.title} takes no address of a server in its file. {client.note}".strip())
+            raise InvalidInput(
+                f"{client.title} takes no address of a server in its file. {client.note}".strip()
+            )
         if server.token and client.token is None:
-            raise InvalidInput(f"{client.title} reads no token from the environment; put it in by hand")
-        shape = {**shape, **(client.token or {})} if server.token else shape
+            raise InvalidInput(
+                f"{client.title} reads no token from the environment; put it in by hand"
+            )
+        if server.token:
+            shape = {**shape, **(client.token or {})}
+        else:
+            shape = shape
     argv = server.argv or ("",)
-    words = {"command": argv[0], "args": [*argv[1:]], "argv": [*argv], "url": server.url, "name": server.name}
+    words = {
+        "command": argv[0],
+        "args": [*argv[1:]],
+        "argv": [*argv],
+        "url": server.url,
+        "name": server.name,
+    }
     value = _filled(shape, words | {"token": server.token})
     name: Name = server.name
     if client.format == "yaml-list":
@@ -153,9 +198,15 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
         return []
     command = shlex.join([*program, "hook", client.id])
     ours = lambda item: any(_is_our_hook(each, client.id) for each in _strings(item))
-    alone = [Edit(key, (), key, each, lambda _: True, True) for key, each in client.hooks.get("alone", {}).items()]
+    alone = [
+        Edit(key, (), key, each, lambda _: True, True)
+        for key, each in client.hooks.get("alone", {}).items()
+    ]
     events = CLIENTS[client.id].events
-    entries = [(event, _filled(client.hooks["entry"], {"hook": command, "event": event})) for event in events]
+    entries = [
+        (event, _filled(client.hooks["entry"], {"hook": command, "event": event}))
+        for event in events
+    ]
     return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
 
 
@@ -163,7 +214,9 @@ def shares_hooks(value: Any, client: str) -> bool:
     """Whether the commands of others stand in one group of hooks with ours."""
     if not isinstance(value, dict) or not isinstance(value.get("hooks"), list):
         return False
-    return not all(any(_is_our_hook(each, client) for each in _strings(item)) for item in value["hooks"])
+    return not all(
+        any(_is_our_hook(each, client) for each in _strings(item)) for item in value["hooks"]
+    )
 
 
 def is_our_server(value: Any) -> bool:
@@ -180,7 +233,10 @@ def command_of(value: Any) -> list[str]:
     command = value.get("command", value.get("cmd", []))
     words = [command] if isinstance(command, str) else command
     more = value.get("args", [])
-    words = [*words, *more] if isinstance(words, list) and isinstance(more, list) else []
+    if isinstance(words, list) and isinstance(more, list):
+        words = [*words, *more]
+    else:
+        words = []
     return [each for each in words if isinstance(each, str)]
 
 
@@ -211,7 +267,10 @@ def _filled(shape: Any, words: Mapping[str, Any]) -> Any:
         for key, word in words.items():
             if shape == f"{{{key}}}":
                 return word
-            shape = shape.replace(f"{{{key}}}", word) if isinstance(word, str) else shape
+            if isinstance(word, str):
+                shape = shape.replace(f"{{{key}}}", word)
+            else:
+                shape = shape
     return shape
 
 
@@ -221,10 +280,13 @@ def auto_memory_folder(home: Path) -> Path:
 
 
 def add_native(memory: Memory) -> tuple[list[Project], list[tuple[Path, str]]]:
-    """Make a project of each folder in which Claude Code, Codex and Gemini CLI keep memories of their own that is none
-    yet. Returns them, and the folders left out with the reason. Raises InvalidInput for an agent."""
+    """Make a project of each folder in which Claude Code, Codex and Gemini CLI keep memories of
+    their own that is none yet. Returns them, and the folders left out with the reason. Raises
+    InvalidInput for an agent."""
     if memory.agent is not None:
-        raise InvalidInput("only the owner adds the memories of other programs; run it without an agent's name")
+        raise InvalidInput(
+            "only the owner adds the memories of other programs; run it without an agent's name"
+        )
     added: list[Project] = []
     refused: list[tuple[Path, str]] = []
     known = {os.path.realpath(each.root) for each in memory.projects}
@@ -232,11 +294,20 @@ def add_native(memory: Memory) -> tuple[list[Project], list[tuple[Path, str]]]:
     for client, variable, usual, below in _PLACES:
         root = Path(os.path.expanduser(os.environ.get(variable) or usual))
         for folder in sorted(root.glob(below)):
-            if not folder.is_dir() or not any(folder.rglob("*.md")) or os.path.realpath(folder) in known:
+            if (
+                not folder.is_dir()
+                or not any(folder.rglob("*.md"))
+                or os.path.realpath(folder) in known
+            ):
                 continue
-            # Its name: the end of the path of the project they are about, which is written with `-` for `/`.
+            # Its name: the end of the path of the project they are about, which is written with `-`
+            # for `/`.
             told = "-".join(folder.relative_to(root).parts[1:-1])
-            told = re.sub(r"[^\w .\-]+", "-", told.removeprefix(re.sub(r"[^A-Za-z0-9]", "-", str(Path.home()))))
+            told = re.sub(
+                r"[^\w .\-]+",
+                "-",
+                told.removeprefix(re.sub(r"[^A-Za-z0-9]", "-", str(Path.home()))),
+            )
             told = told.strip(" .-")[-(_NAME - len(client) - 4) :].strip(" .-")
             name = f"{client} {told}".strip()
             numbered = (f"{name} {number}" for number in range(2, 100))

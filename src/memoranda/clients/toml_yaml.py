@@ -1,5 +1,5 @@
-"""Changes one table of a TOML text, which is a block of its own under a header, one member of a block mapping of a YAML
-text, or one item of a block list there, and not another byte."""
+"""Changes one table of a TOML text, which is a block of its own under a header, one member of a
+block mapping of a YAML text, or one item of a block list there, and not another byte."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class _TomlStatement(NamedTuple):
-    """A header or a pair from `start` to `end`, without a comment behind it; the lines that are its reach to `next`.
+    """A header or a pair from `start` to `end`, without a comment behind it; the lines that are its
+    reach to `next`.
     `keys`: a header's path, a pair's key."""
 
     start: int
@@ -37,8 +38,8 @@ class _TomlStatement(NamedTuple):
 
 
 class TomlEditor(Editor):
-    """See Editor. A new table goes to the end; of one that is there, only pairs that differ change. Tables below go
-    with it."""
+    """See Editor. A new table goes to the end; of one that is there, only pairs that differ change.
+    Tables below go with it."""
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
         table: Any = _load(text)
@@ -52,13 +53,20 @@ class TomlEditor(Editor):
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         assert isinstance(name, str)
-        wanted, end, there = _load(text), newline(text), self.find(text, path, name)
+        wanted = _load(text)
+        end = newline(text)
+        there = self.find(text, path, name)
         _at(wanted, (*path, name)).update(value)
         if there is None:
             head = ".".join(_key(each) for each in (*path, name))
-            block = end.join([f"[{head}]", *(f"{_key(key)} = {_inline(each)}" for key, each in value.items())])
-            started, closed = text.removeprefix(BOM) != "", text.endswith("\n") or not text.removeprefix(BOM)
-            text += (end if started else "") + ("" if closed else end) + block + (end if closed else "")
+            block = end.join(
+                [f"[{head}]", *(f"{_key(key)} = {_inline(each)}" for key, each in value.items())]
+            )
+            started = text.removeprefix(BOM) != ""
+            closed = text.endswith("\n") or not text.removeprefix(BOM)
+            text += (
+                (end if started else "") + ("" if closed else end) + block + (end if closed else "")
+            )
         for key in reversed(value if there is not None else ()):
             header, *pairs = _table(text, _statements(text), (*path, name))
             line = f"{_key(key)} = {_inline(value[key])}"
@@ -72,27 +80,42 @@ class TomlEditor(Editor):
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         assert isinstance(name, str)
-        wanted, end, whole = _load(text), newline(text), (*path, name)
+        wanted = _load(text)
+        end = newline(text)
+        whole = (*path, name)
         statements = [*_statements(text)]
         _table(text, statements, whole)
-        ours, spans = False, []
+        ours = False
+        spans = []
         for each in statements:
-            ours = each.keys[: len(whole)] == whole if each.is_header else ours
+            if each.is_header:
+                ours = each.keys[: len(whole)] == whole
+            else:
+                ours = ours
             if ours and each.is_header:
                 spans.append((each.start, each.next))
             elif ours:
                 spans[-1] = spans[-1][0], each.next
         for at, stop in reversed(spans):
             start = text.rfind("\n", 0, at) + 1 or text.startswith(BOM)
-            before, gap = text[:start], 0  # the length of the blank line before the block, as `put` makes it
+            # The length of the blank line before the block, as `put` makes it
+            before = text[:start]
+            gap = 0
             if stop == len(text) and not text.endswith("\n"):
                 gap = 2 * len(end) if before.endswith(2 * end) else 0
             elif stop == len(text) or text[stop:].startswith(end):
-                gap = len(end) if before.endswith("\n" + end) or before.removeprefix(BOM) == end else 0
+                if before.endswith("\n" + end) or before.removeprefix(BOM) == end:
+                    gap = len(end)
+                else:
+                    gap = 0
             text = text[: start - gap] + text[stop:]
         del _at(wanted, path)[name]
-        for depth in range(len(path), 0, -1):  # a table that only its child had made
-            if not _at(wanted, path[:depth]) and self.find(text, path[: depth - 1], path[depth - 1]) is None:
+        # A table that only its child had made
+        for depth in range(len(path), 0, -1):
+            if (
+                not _at(wanted, path[:depth])
+                and self.find(text, path[: depth - 1], path[depth - 1]) is None
+            ):
                 del _at(wanted, path[: depth - 1])[path[depth - 1]]
         _check_toml(text, wanted)
         return text
@@ -107,13 +130,19 @@ def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     return tree
 
 
-def _table(text: str, statements: Iterable[_TomlStatement], path: Sequence[str]) -> list[_TomlStatement]:
+def _table(
+    text: str, statements: Iterable[_TomlStatement], path: Sequence[str]
+) -> list[_TomlStatement]:
     """The header of a table and its pairs. Raises Unsure when it stands in another form."""
     found: list[_TomlStatement] = []
     for each in statements:
         if each.is_header and found:
             break
-        is_it = each.is_header and each.keys == tuple(path) and text[each.start : each.start + 2] != "[["
+        is_it = (
+            each.is_header
+            and each.keys == tuple(path)
+            and text[each.start : each.start + 2] != "[["
+        )
         found += [each] if is_it or found else []
     if not found:
         raise Unsure(f"{'.'.join(path)} has no header [{'.'.join(path)}] of its own")
@@ -121,26 +150,36 @@ def _table(text: str, statements: Iterable[_TomlStatement], path: Sequence[str])
 
 
 def _statements(text: str) -> Iterator[_TomlStatement]:
-    """What stands in `text`: each line that is not blank, with those that follow until they are TOML together."""
-    at, raw = len(BOM) if text.startswith(BOM) else 0, ""
+    """What stands in `text`: each line that is not blank, with those that follow until they are
+    TOML together.
+    """
+    at = len(BOM) if text.startswith(BOM) else 0
+    raw = ""
     start = at
     for line in re.findall(r"[^\n]*\n|[^\n]+", text[at:]):
         if not raw and (not line.strip() or line.lstrip().startswith("#")):
             at += len(line)
             continue
-        start = start if raw else at + len(line) - len(line.lstrip())
+        if raw:
+            start = start
+        else:
+            start = at + len(line) - len(line.lstrip())
         raw += line
         at += len(line)
-        if (keys := _keys(raw)) is not None:
+        keys = _keys(raw)
+        if keys is not None:
             cuts = (found.start() for found in re.finditer("#", raw))
             end = next((cut for cut in cuts if _keys(raw[:cut]) is not None), len(raw))
-            yield _TomlStatement(start, start + len(raw[:end].strip()), at, keys, raw.lstrip().startswith("["))
+            yield _TomlStatement(
+                start, start + len(raw[:end].strip()), at, keys, raw.lstrip().startswith("[")
+            )
             raw = ""
 
 
 def _keys(raw: str) -> tuple[str, ...] | None:
     """The path of a header, or the first key of a pair; None for what is not TOML."""
-    import tomllib  # 5 ms, which the help of all commands need not take
+    # 5 ms, which the help of all commands need not take
+    import tomllib
 
     try:
         value: Any = tomllib.loads(raw)
@@ -168,12 +207,16 @@ def _load(text: str) -> dict[str, Any]:
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _inline(name)
+    if _BARE.fullmatch(name):
+        return name
+    return _inline(name)
 
 
 def _inline(value: Any) -> str:
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {_inline(each)}" for key, each in value.items()) + " }"
+        return (
+            "{ " + ", ".join(f"{_key(key)} = {_inline(each)}" for key, each in value.items()) + " }"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(_inline(each) for each in value) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -185,8 +228,8 @@ def _check_toml(text: str, wanted: dict[str, Any]) -> None:
 
 
 class YamlEditor(Editor):
-    """See Editor. `path` is one key; a new member goes behind the last one. Without a hint a key that has nothing left
-    goes too."""
+    """See Editor. `path` is one key; a new member goes behind the last one. Without a hint a key
+    that has nothing left goes too."""
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
         return _yaml(text.removeprefix(BOM)).find(path, name)
@@ -194,10 +237,17 @@ class YamlEditor(Editor):
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         (key,), end, start = path, newline(text), BOM if text.startswith(BOM) else ""
         body = text.removeprefix(BOM)
-        read, lines = _yaml(body), _yaml_block(name, value)
+        read = _yaml(body)
+        lines = _yaml_block(name, value)
         fresh = _yaml(end.join(lines)).tree[0]
-        at = None if read.root is None else read.position(read.root, key)
-        node = None if read.root is None or at is None else read.root.items[at].node
+        if read.root is None:
+            at = None
+        else:
+            at = read.position(read.root, key)
+        if read.root is None or at is None:
+            node = None
+        else:
+            node = read.root.items[at].node
         there = None if node is None else read.position(node, name)
         made = (key, (fresh,) if isinstance(name, str) else [fresh])
         indented = ["  " + line for line in lines]
@@ -207,15 +257,23 @@ class YamlEditor(Editor):
             new = _insert(body, len(body), [f"{key}:", *indented], end)
             wanted = changed(read.tree or (), (), None, made)
         elif node.kind == "null":
-            if written := body[node.start : node.end]:
+            written = body[node.start : node.end]
+            if written:
                 raise Unsure(f"{key} is written as {written}")
             new = _insert(body, _line_end(body, node.end), indented, end)
             wanted = changed(read.tree, (), at, made)
         elif node.raw.flow_style:
-            last = node.items[-1].node.end if node.items else node.start + 1
+            if node.items:
+                last = node.items[-1].node.end
+            else:
+                last = node.start + 1
             if there is not None or body[last : node.end - 1].strip():
-                raise Unsure(f"{key} is written in brackets{'' if there else ' and ends in a comma or a comment'}")
-            inner = json.dumps({name: value} if isinstance(name, str) else [value], ensure_ascii=False)[1:-1]
+                raise Unsure(
+                    f"{key} is written in brackets{'' if there else ' and ends in a comma or a comment'}"
+                )
+            inner = json.dumps(
+                {name: value} if isinstance(name, str) else [value], ensure_ascii=False
+            )[1:-1]
             new = body[:last] + (", " if node.items else "") + inner + body[last:]
             wanted = changed(read.tree, path, None, fresh)
         else:
@@ -224,20 +282,37 @@ class YamlEditor(Editor):
                 new = _insert(body, _line_end(body, node.end), lines, end)
             else:
                 first, last = _lines(body, node.items[there])
-                new = body[:first] + end.join(lines) + (end if body[first:last].endswith("\n") else "") + body[last:]
+                new = (
+                    body[:first]
+                    + end.join(lines)
+                    + (end if body[first:last].endswith("\n") else "")
+                    + body[last:]
+                )
             wanted = changed(read.tree, path, there, fresh)
         check(_yaml(new).tree, wanted)
         return start + new, Hint(int(node is None))
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        (key,), start, body, end = path, BOM if text.startswith(BOM) else "", text.removeprefix(BOM), newline(text)
+        (key,), start, body, end = (
+            path,
+            BOM if text.startswith(BOM) else "",
+            text.removeprefix(BOM),
+            newline(text),
+        )
         read = _yaml(body)
-        if (found := read.place(path, name)) is None or read.root is None:
+        found = read.place(path, name)
+        if found is None or read.root is None:
             return text
         node, index = found
         if node.raw.flow_style:
-            first = node.items[index - 1].node.end if index else node.start + 1
-            last = node.items[1].start if not index and len(node.items) > 1 else node.items[index].node.end
+            if index:
+                first = node.items[index - 1].node.end
+            else:
+                first = node.start + 1
+            if not index and len(node.items) > 1:
+                last = node.items[1].start
+            else:
+                last = node.items[index].node.end
         else:
             first, last = _lines(body, node.items[index])
         wanted = changed(read.tree, path, index, None)
@@ -247,8 +322,12 @@ class YamlEditor(Editor):
             if hint is None or hint.made:
                 head = read.root.items[at].start
                 line = _line_end(body, head + 1)
-                if body[head:line].strip().rstrip(": ").strip("\"'") == key and not body[line:first].strip():
-                    first, wanted = head, changed(read.tree, (), at, None)
+                if (
+                    body[head:line].strip().rstrip(": ").strip("\"'") == key
+                    and not body[line:first].strip()
+                ):
+                    first = head
+                    wanted = changed(read.tree, (), at, None)
         if last == len(body) and not body.endswith("\n") and body[:first].endswith(end):
             first -= len(end)
         new = body[:first] + body[last:]
@@ -264,7 +343,8 @@ def _yaml(text: str) -> Document:
         try:
             return yaml.constructor.SafeConstructor().construct_document(node.raw)
         except yaml.YAMLError:
-            return {}  # with tags of somebody else's: none of ours
+            # With tags of somebody else's: none of ours
+            return {}
 
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -279,9 +359,11 @@ def _yaml(text: str) -> Document:
 
 
 def _yaml_node(found: Any, key: Any = None) -> Node:
-    """A node of the library, the value of `key`, as ours. A block's own end mark lies behind the comments that follow
-    it."""
-    kind = {"mapping": "{", "sequence": "["}.get(found.id, "null" if found.tag.endswith(",2002:null") else "")
+    """A node of the library, the value of `key`, as ours. A block's own end mark lies behind the
+    comments that follow it."""
+    kind = {"mapping": "{", "sequence": "["}.get(
+        found.id, "null" if found.tag.endswith(",2002:null") else ""
+    )
     node = Node(found.start_mark.index, found.end_mark.index, kind, raw=found)
     for each in found.value if kind in ("{", "[") else ():
         name, inner = each if kind == "{" else (None, each)
@@ -297,7 +379,9 @@ def _yaml_node(found: Any, key: Any = None) -> Node:
 def _yaml_tree(node: Node) -> Any:
     if node.kind == "{":
         return tuple((each.key, _yaml_tree(each.node)) for each in node.items)
-    return [_yaml_tree(each.node) for each in node.items] if node.kind == "[" else (node.raw.tag, node.raw.value)
+    if node.kind == "[":
+        return [_yaml_tree(each.node) for each in node.items]
+    return (node.raw.tag, node.raw.value)
 
 
 def _line_end(text: str, at: int) -> int:

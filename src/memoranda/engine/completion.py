@@ -1,7 +1,8 @@
-"""What a shell is offered for a word that is being typed: read from the index and the journal as they lie there.
+"""What a shell is offered for a word that is being typed: read from the index and the journal as
+they lie there.
 
-Nothing is opened for writing, brought up to date or imported beyond need: an answer takes a few milliseconds, and may
-be a moment old.
+Nothing is opened for writing, brought up to date or imported beyond need: an answer takes a few
+milliseconds, and may be a moment old.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ _PREVIEW = 50
 
 
 def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = None) -> list[str]:
-    """At most 100 values of `kind` that begin with `prefix`, newest or most used first, each with a tab and a preview
-    if there is one. Kinds: `id`, `tag`, `scope`, `source`, `entity`, `project`, `change`. None for a home that is not
-    there."""
+    """At most 100 values of `kind` that begin with `prefix`, newest or most used first, each with a
+    tab and a preview if there is one. Kinds: `id`, `tag`, `scope`, `source`, `entity`, `project`,
+    `change`. None for a home that is not there."""
     layout = Layout(settings.home)
     if kind == "project":
         return [*BUILT_IN_PROJECTS, *settings.projects]
-    if kind == "change" and agent is None:  # number, and what was done to what
-        found, lines = list[str](), list[bytes]()
+    # number, and what was done to what
+    if kind == "change" and agent is None:
+        found = list[str]()
+        lines = list[bytes]()
         with suppress(OSError), layout.journal.open("rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - _TAIL))

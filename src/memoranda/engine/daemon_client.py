@@ -15,9 +15,9 @@ _REQUEST_LIMIT = 1 << 20
 
 
 def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> Any:
-    """The result of `method` from the daemon that listens on the socket `path`. None when nobody listens, it is this
-    very process, the request is too long, or the daemon refuses it. Raises OSError when no answer came within
-    `seconds`."""
+    """The result of `method` from the daemon that listens on the socket `path`. None when nobody
+    listens, it is this very process, the request is too long, or the daemon refuses it. Raises
+    OSError when no answer came within `seconds`."""
     if not os.path.exists(path):
         return None
     import socket
@@ -39,10 +39,14 @@ def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> A
 
 
 def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
-    """The reply to a request over a connection. Raises OSError, and ValueError for what is too long or no reply."""
+    """The reply to a request over a connection. Raises OSError, and ValueError for what is too long
+    or no reply.
+    """
     import json
 
-    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+    request = (
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+    )
     if len(request) > _REQUEST_LIMIT:
         raise ValueError("the request is too long")
     daemon.sendall(request)
@@ -53,8 +57,8 @@ def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
 
 
 def from_folder(path: Path, use: Callable[[str], None]) -> None:
-    """`use` with the path; if that is too long for the system, with its name, from its folder. Call it before other
-    threads run."""
+    """`use` with the path; if that is too long for the system, with its name, from its folder. Call
+    it before other threads run."""
     try:
         return use(str(path))
     except OSError as error:

@@ -31,13 +31,18 @@ from memoranda.store.path_guard import open_folder
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _REBUILD = "rebuild it from the notes"
 _WARNING_LEVELS = {
-    "bad_frontmatter": "warning", "category_differs": "info", "not_utf8": "warning", "partly_read": "info",
-}  # fmt: skip
+    "bad_frontmatter": "warning",
+    "category_differs": "info",
+    "not_utf8": "warning",
+    "partly_read": "info",
+}
 
 
 @dataclass(slots=True)
 class Finding:
-    """`level` is error, warning or info; `path` as `memory log` shows it; `fix` names a safe repair, "" = none."""
+    """`level` is error, warning or info; `path` as `memory log` shows it; `fix` names a safe
+    repair, "" = none.
+    """
 
     level: str
     code: str
@@ -50,7 +55,9 @@ class Finding:
 def examine(memory: ReadVerbs) -> list[Finding]:
     """Everything worth knowing, errors first. Changes nothing but the index."""
     engine = memory.engine
-    damaged = Finding("error", "index_stale", ".memoranda/index.db", "the index is damaged", _REBUILD)
+    damaged = Finding(
+        "error", "index_stale", ".memoranda/index.db", "the index is damaged", _REBUILD
+    )
     with engine.guard:
         # An index behind the disk is no finding: every call catches up by itself.
         found = [*_unfinished(engine), *([] if engine.index.is_sound() else [damaged])]
@@ -59,14 +66,21 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         except sqlite3.Error as error:
             if not engine.index.is_corrupt(error):
                 raise StorageError("the index", engine.index.explain(error)) from None
-            engine.rebuild_index()  # what the notes say can only be seen with an index
+            # What the notes say can only be seen with an index
+            engine.rebuild_index()
             found = [*_unfinished(engine), damaged, *_notes(memory)]
-        name, warnings = engine.settings.file.name, engine.settings.warnings
+        name = engine.settings.file.name
+        warnings = engine.settings.warnings
         found += [Finding("warning", "bad_config", name, warning) for warning in warnings]
-        if trouble := engine.home.trouble():
+        trouble = engine.home.trouble()
+        if trouble:
             found.append(Finding("warning", "weak_role", engine.settings.space, trouble))
         found += _leftovers(engine)
-        graphs = [store.root for store in engine.stores.values() if store.holds_entities and os.path.exists(store.root)]
+        graphs = [
+            store.root
+            for store in engine.stores.values()
+            if store.holds_entities and os.path.exists(store.root)
+        ]
         if engine.settings.graph_file:
             graphs.append(str(absolute(engine.settings.graph_file)))
         if graphs:
@@ -87,16 +101,28 @@ def examine(memory: ReadVerbs) -> list[Finding]:
 
 
 def _notes(memory: ReadVerbs) -> list[Finding]:
-    """What only the index can tell: what could not be read, what reading noticed, and what does not fit together."""
-    engine, notes = memory.engine, memory.index.notes
+    """What only the index can tell: what could not be read, what reading noticed, and what does not
+    fit together.
+    """
+    engine = memory.engine
+    notes = memory.index.notes
     engine.fresh(whole=True)
     found = []
     for (project, path), why in sorted(engine.freshness.unreadable.items()):
-        code = "bad_frontmatter" if why.startswith("bad_frontmatter") else "unreadable"
+        if why.startswith("bad_frontmatter"):
+            code = "bad_frontmatter"
+        else:
+            code = "unreadable"
         text = why.partition(": ")[2] or why
-        found.append(Finding("error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"))
+        found.append(
+            Finding(
+                "error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"
+            )
+        )
     for name, store in engine.stores.items():
-        what, exists = ("file", os.path.exists) if store.holds_entities else ("folder", os.path.isdir)
+        what, exists = (
+            ("file", os.path.exists) if store.holds_entities else ("folder", os.path.isdir)
+        )
         if name not in engine.layout.built_in and not exists(store.root):
             found.append(Finding("error", "broken_store", name, f"the project's {what} is missing"))
 
@@ -105,9 +131,16 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
         for warning in warnings if info is not None and memory.sees(info.scope) else ():
             code, _, text = warning.partition(": ")
             if code not in _WARNING_LEVELS:
-                code, text = "bad_frontmatter", warning
-            found.append(Finding(_WARNING_LEVELS[code], code if code != "not_utf8" else "unreadable",
-                                 f"{project}/{path}", text or NOT_UTF8))  # fmt: skip
+                code = "bad_frontmatter"
+                text = warning
+            found.append(
+                Finding(
+                    _WARNING_LEVELS[code],
+                    code if code != "not_utf8" else "unreadable",
+                    f"{project}/{path}",
+                    text or NOT_UTF8,
+                )
+            )
 
     for infos in notes.duplicates().values():
         seen = [info for info in infos if memory.sees(info.scope)]
@@ -127,7 +160,9 @@ def _unfinished(engine: Engine) -> list[Finding]:
     found = [Finding("error", "unfinished_write", record, text, "finish it") for record in records]
     if engine.layout.erasing.exists():
         text = "notes are being erased, or it was interrupted; some of their texts are still there"
-        found.append(Finding("error", "unfinished_erase", engine.layout.erasing.name, text, "finish it"))
+        found.append(
+            Finding("error", "unfinished_erase", engine.layout.erasing.name, text, "finish it")
+        )
     count = len(engine.home.history.unreferenced(engine.home.spared()))
     if count:
         text = f"{count} kept {'text belongs' if count == 1 else 'texts belong'} to no change"
@@ -136,12 +171,16 @@ def _unfinished(engine: Engine) -> list[Finding]:
 
 
 def _memories(memory: ReadVerbs) -> list[Finding]:
-    """Ids in the links of memories that no memory has, contents edited by hand, and reminders that will not fire,
-    though somebody gave them a time."""
-    engine, zone, now = memory.engine, memory.settings.reading_zone, memory.clock()
+    """Ids in the links of memories that no memory has, contents edited by hand, and reminders that
+    will not fire, though somebody gave them a time."""
+    engine = memory.engine
+    zone = memory.settings.reading_zone
+    now = memory.clock()
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
     reminders = [info for info in infos if info.category == REMINDERS]
-    infos += memory.list(Query(projects=(CATEGORY_PROJECT,), archived=True), limit=0, order="path")[0]
+    infos += memory.list(Query(projects=(CATEGORY_PROJECT,), archived=True), limit=0, order="path")[
+        0
+    ]
     known = {info.id for info in infos}
     known |= {str(each) for info in infos for each in info.header.get("merged") or ()}
     found = []
@@ -155,9 +194,13 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
         wanted = info.header.get("content_hash")
         if wanted:
             try:
-                note = engine.parse(info.project, info.path, engine.store(info.project).read(info.path))
+                note = engine.parse(
+                    info.project, info.path, engine.store(info.project).read(info.path)
+                )
             except StorageError as error:
-                found.append(Finding("error", "unreadable", place, f"{error.reason}; it is shown as it was"))
+                found.append(
+                    Finding("error", "unreadable", place, f"{error.reason}; it is shown as it was")
+                )
                 continue
             if note is not None and sha256(note.content.encode()) != wanted:
                 found.append(Finding("info", "hash_differs", place, "edited by hand"))
@@ -168,26 +211,34 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
 
 
 def _leftovers(engine: Engine) -> list[Finding]:
-    """What processes left that are no more: the lock file of a daemon that was killed, which names it though nobody
-    holds it, and temporary files, in the projects and beside the files of the home."""
-    place, left = engine.layout.daemon_lock, list[Finding]()
+    """What processes left that are no more: the lock file of a daemon that was killed, which names
+    it though nobody holds it, and temporary files, in the projects and beside the files of the
+    home."""
+    place = engine.layout.daemon_lock
+    left = list[Finding]()
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
-        if pid := os.read(fd, 20).decode("utf-8", "replace").strip():
+        pid = os.read(fd, 20).decode("utf-8", "replace").strip()
+        if pid:
             text = f"left behind by a daemon that was killed (process {pid}); the next one starts all the same"
             left.append(Finding("warning", "stale_lock", place.name, text, "empty it"))
         os.close(fd)
     except (BlockingIOError, FileNotFoundError):
         pass
     except OSError as error:
-        left.append(Finding("warning", "stale_lock", place.name, f"it cannot be read: {reason(error)}"))
+        left.append(
+            Finding("warning", "stale_lock", place.name, f"it cannot be read: {reason(error)}")
+        )
     found = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
     for name, store in engine.stores.items():
         for folder, folders, files in os.walk(store.root):
-            folders[:] = [each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS]
+            folders[:] = [
+                each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS
+            ]
             shown = os.path.normpath(os.path.join(name, os.path.relpath(folder, store.root)))
             found += [(f"{shown}/{each}", _TEMP.match(each)) for each in files]
-    text, fix = "left behind by a program that ended", "remove it"
+    text = "left behind by a program that ended"
+    fix = "remove it"
     over = [path for path, match in found if match and not is_alive(int(match[1]))]
     return left + [Finding("warning", "stale_temp", path, text, fix) for path in over]
 
@@ -217,7 +268,9 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
             engine.rebuild_index()
             engine.fresh()
         case "dangling_link":
-            info = memory.index.notes.get(CATEGORY_PROJECT if place == CATEGORY_PROJECT else ARCHIVE_PROJECT, path)
+            info = memory.index.notes.get(
+                CATEGORY_PROJECT if place == CATEGORY_PROJECT else ARCHIVE_PROJECT, path
+            )
             gone = finding.text.removeprefix("links to ").partition(",")[0]
             if info is not None and gone in info.links:
                 with memory.change("unlink", fresh=False) as change:
@@ -227,7 +280,9 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
         case "stale_lock" | "stale_temp":
             try:
                 if finding.code == "stale_lock":
-                    fd = lock_file(engine.layout.daemon_lock, fcntl.LOCK_EX | fcntl.LOCK_NB, make=False)
+                    fd = lock_file(
+                        engine.layout.daemon_lock, fcntl.LOCK_EX | fcntl.LOCK_NB, make=False
+                    )
                     os.ftruncate(fd, 0)
                     os.close(fd)
                 elif not path:
@@ -237,7 +292,8 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
                     with open_folder(engine.store(place).root, folder, place) as opened:
                         os.unlink(name, dir_fd=opened.fd)
             except (BlockingIOError, FileNotFoundError):
-                return  # a daemon has started, or somebody removed it
+                # A daemon has started, or somebody removed it
+                return
             except OSError as error:
                 raise StorageError(finding.path, reason(error)) from None
         case code:

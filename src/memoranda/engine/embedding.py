@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.vectors.nearest import EmbeddingCounts, KnownTexts, Vectors
 
-AT_ONCE, CHARACTERS = 8, 2_000
-"""Passages, and characters of them, embedded at once while others call: a tenth of a second on one core, which the
-model does not share among threads."""
-THOROUGH_AT_ONCE, THOROUGH_CHARACTERS = 32, 8_000
+AT_ONCE = 8
+CHARACTERS = 2_000
+"""Passages, and characters of them, embedded at once while others call: a tenth of a second on one
+core, which the model does not share among threads."""
+THOROUGH_AT_ONCE = 32
+THOROUGH_CHARACTERS = 8_000
 """The same where somebody waits for all of them: as many cores as there are."""
 _NOTES_AT_ONCE = 10
 """Notes cut into passages under the lock."""
@@ -35,7 +37,9 @@ _NEAREST = 60
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
     """The vectors of texts of the program's own, kept in the home; None without a model."""
     try:
-        choice = ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+        choice = ModelSettings(
+            settings.semantic_model, settings.semantic_endpoint, settings.semantic_key
+        )
         return _known_texts(Layout(settings.home).vectors, choice, texts)
     except NoModel:
         return None
@@ -43,15 +47,16 @@ def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None
 
 @lru_cache(maxsize=1)
 def _known_texts(folder: Path, choice: ModelSettings, texts: tuple[str, ...]) -> KnownTexts:
-    identify(choice)  # without a model, numpy need not be imported
+    # Without a model, numpy need not be imported
+    identify(choice)
     from memoranda.index.vectors.nearest import KnownTexts
 
     return KnownTexts(folder, choice, texts)
 
 
 class Embedding:
-    """The vectors of the home of `memory`, seen by its caller. Where no model is set up, nothing is embedded and
-    nothing is near; `trouble` says why."""
+    """The vectors of the home of `memory`, seen by its caller. Where no model is set up, nothing is
+    embedded and nothing is near; `trouble` says why."""
 
     def __init__(self, memory: HomeSession):
         self.memory = memory
@@ -64,7 +69,9 @@ class Embedding:
         with engine.guard:
             if engine.vectors is None and not engine.no_vectors:
                 settings = engine.settings
-                choice = ModelSettings(settings.semantic_model, settings.semantic_endpoint, settings.semantic_key)
+                choice = ModelSettings(
+                    settings.semantic_model, settings.semantic_endpoint, settings.semantic_key
+                )
                 try:
                     identify(choice)
                     from memoranda.index.vectors.nearest import Vectors
@@ -77,16 +84,22 @@ class Embedding:
     @property
     def trouble(self) -> str:
         """Why there are no vectors, or ""."""
-        return "" if self.vectors is not None else self.engine.no_vectors
+        if self.vectors is not None:
+            return ""
+        return self.engine.no_vectors
 
     @property
     def name(self) -> str | None:
         """The model's name."""
-        return None if (vectors := self.vectors) is None else vectors.identity.name
+        if (vectors := self.vectors) is None:
+            return None
+        return vectors.identity.name
 
     @property
     def nearness(self) -> Nearness | None:
-        """How near notes are to a question, for the ranking; None without a model or before anything is embedded."""
+        """How near notes are to a question, for the ranking; None without a model or before
+        anything is embedded.
+        """
         vectors = self.vectors
         if vectors is None or not self.engine.layout.vectors.exists():
             return None
@@ -104,22 +117,34 @@ class Embedding:
     def counts(self) -> EmbeddingCounts | None:
         """How far embedding is; None without a model."""
         self.engine.fresh()
-        return None if (vectors := self.vectors) is None else vectors.counts()
+        if (vectors := self.vectors) is None:
+            return None
+        return vectors.counts()
 
     def some(
-        self, seconds: float, *, stop: Callable[[], bool] = lambda: False,
-        progress: Callable[[int, int], None] | None = None, thorough: bool = False,
-    ) -> int:  # fmt: skip
-        """Embed passages that wait, for about `seconds`. Returns how many are done: 0 = none waits, there is no model,
-        or another process is at it. The guard is released between batches. `progress` is called with (done, total).
-        `thorough`: every note is looked at, another process is waited for, and no vector of a text that is gone stays.
+        self,
+        seconds: float,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[int, int], None] | None = None,
+        thorough: bool = False,
+    ) -> int:
+        """Embed passages that wait, for about `seconds`. Returns how many are done: 0 = none waits,
+        there is no model,
+        or another process is at it. The guard is released between batches. `progress` is called
+        with (done, total).
+        `thorough`: every note is looked at, another process is waited for, and no vector of a text
+        that is gone stays.
         Raises NoModel (the model cannot be loaded), NoAnswer, StorageError."""
         vectors = self.vectors
         if vectors is None:
             return 0
         from memoranda.index.vectors.store import locked
 
-        folder, done, total, anew = self.engine.layout.vectors, 0, 0, thorough
+        folder = self.engine.layout.vectors
+        done = 0
+        total = 0
+        anew = thorough
         try:
             make_private(folder)
             with locked(folder / "embedding", wait=thorough) as free:
@@ -130,7 +155,8 @@ class Embedding:
                     anew = False
                     if progress is not None and not done:
                         total = vectors.counts().waiting
-                    if not (texts := self._waiting(vectors, thorough)):
+                    texts = self._waiting(vectors, thorough)
+                    if not texts:
                         if done or thorough or not self.engine.vectors_collected:
                             self._collect(vectors, thorough)
                         break
@@ -155,12 +181,17 @@ class Embedding:
 
     @verb
     def _waiting(self, vectors: Vectors, thorough: bool) -> dict[int, str]:
-        return vectors.waiting(*(THOROUGH_AT_ONCE, THOROUGH_CHARACTERS) if thorough else (AT_ONCE, CHARACTERS))
+        return vectors.waiting(
+            *(THOROUGH_AT_ONCE, THOROUGH_CHARACTERS) if thorough else (AT_ONCE, CHARACTERS)
+        )
 
     @verb
     def gone(self) -> int:
-        """How many vectors are of texts no note has now; 0 as long as that is not known of all notes."""
-        engine, vectors = self.engine, self.vectors
+        """How many vectors are of texts no note has now; 0 as long as that is not known of all
+        notes.
+        """
+        engine = self.engine
+        vectors = self.vectors
         if vectors is None or vectors.counts().notes:
             return 0
         with engine.home.lock, engine.index.transaction():
@@ -169,9 +200,10 @@ class Embedding:
 
     @verb
     def drop_gone(self) -> None:
-        """Drop every vector of a text that no note has now; without a model, nothing tells whose they are, and all
-        go. Raises StorageError."""
-        engine, vectors = self.engine, self.vectors
+        """Drop every vector of a text that no note has now; without a model, nothing tells whose
+        they are, and all go. Raises StorageError."""
+        engine = self.engine
+        vectors = self.vectors
         folder = engine.layout.vectors
         if vectors is None:
             for each in folder.glob("*") if folder.exists() else ():
@@ -185,7 +217,9 @@ class Embedding:
 
     @verb
     def _collect(self, vectors: Vectors, thorough: bool) -> None:
-        """Only for the home's own index: one that shows more projects must not decide for the others."""
+        """Only for the home's own index: one that shows more projects must not decide for the
+        others.
+        """
         engine = self.engine
         engine.vectors_collected = True
         with engine.home.lock, engine.index.transaction():

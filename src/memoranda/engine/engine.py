@@ -1,7 +1,9 @@
-"""What all callers of one open home share: the guard, the lock, the index, and the projects' stores.
+"""What all callers of one open home share: the guard, the lock, the index, and the projects'
+stores.
 
-One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always guard, then lock. While
-changes are staged, the lock is held on and their rows are in one open transaction of the index.
+One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always
+guard, then lock. While changes are staged, the lock is held on and their rows are in one open
+transaction of the index.
 """
 
 from __future__ import annotations
@@ -37,7 +39,14 @@ from memoranda.errors import (
 )
 from memoranda.index.index import Index
 from memoranda.index.rows import NoteInfo
-from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, MEMORY_PROJECTS, TRACE_PROJECT, Note, Provenance
+from memoranda.note.model import (
+    ARCHIVE_PROJECT,
+    BUILT_IN_PROJECTS,
+    MEMORY_PROJECTS,
+    TRACE_PROJECT,
+    Note,
+    Provenance,
+)
 from memoranda.store.base import File, Stamp, Store
 from memoranda.store.files import lock_folders, reason, storing
 from memoranda.store.folder import FolderStore
@@ -57,7 +66,8 @@ ONLY_SHARED = (
     "use a memory in a folder (--home) for it"
 )
 _CONFLICT_RETRIES = 4
-_PIECE, _BETWEEN = 0.004, 0.004
+_PIECE = 0.004
+_BETWEEN = 0.004
 """Seconds of work behind the calls before the guard is given back, and until it is taken again."""
 _READ_WAITS = 1.0
 """Seconds a call that only reads waits for the lock, to bring the index up to date."""
@@ -66,18 +76,27 @@ _READ_WAITS = 1.0
 class Engine:
     """The state all callers of one open home share.
 
-    `extra` (project -> folder, graph file or store) are projects of this process only; one named like a built-in
-    project puts that one elsewhere. With `only`, there are no projects but these. With `watch` the system tells of
-    changes on disk; `serving`: large projects may be compared with the disk behind the calls.
+    `extra` (project -> folder, graph file or store) are projects of this process only; one named
+    like a built-in project puts that one elsewhere. With `only`, there are no projects but these.
+    With `watch` the system tells of changes on disk; `serving`: large projects may be compared with
+    the disk behind the calls.
     """
 
     def __init__(
-        self, settings: Settings, extra: Mapping[str, str | os.PathLike[str]], clock: Clock, watch: bool,
-        only: frozenset[str] = frozenset(), serving: bool = False,
-    ):  # fmt: skip
+        self,
+        settings: Settings,
+        extra: Mapping[str, str | os.PathLike[str]],
+        clock: Clock,
+        watch: bool,
+        only: frozenset[str] = frozenset(),
+        serving: bool = False,
+    ):
         if settings.url is not None and extra:
             raise ProjectRefused(
-                ", ".join(each.root if isinstance(each, Store) else str(each) for each in extra.values()), ONLY_SHARED
+                ", ".join(
+                    each.root if isinstance(each, Store) else str(each) for each in extra.values()
+                ),
+                ONLY_SHARED,
             )
         self.settings = settings
         self.clock = clock
@@ -87,7 +106,9 @@ class Engine:
         else:
             from memoranda.store.postgres.replica_home import PostgresHome
 
-            self.home = PostgresHome(self.layout, clock, settings.url, settings.space, serves=serving)
+            self.home = PostgresHome(
+                self.layout, clock, settings.url, settings.space, serves=serving
+            )
         self._folders = ExitStack()
         self.guard = Guard(self._carry_out, lambda: self.home.staged)
         self.home.settle = self.guard.settle
@@ -95,10 +116,20 @@ class Engine:
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
         self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
-        self.stores: dict[str, Store] = {name: each for name, each in extra.items() if isinstance(each, Store)}
+        self.stores: dict[str, Store] = {
+            name: each for name, each in extra.items() if isinstance(each, Store)
+        }
         self._open_stores()
         self.freshness = Freshness(
-            self.index, self.home, self.stores, self.load, self.files, clock, watch, serving, self.layout.socket
+            self.index,
+            self.home,
+            self.stores,
+            self.load,
+            self.files,
+            clock,
+            watch,
+            serving,
+            self.layout.socket,
         )
         self._behind: threading.Thread | None = None
         self._ended = threading.Event()
@@ -131,20 +162,29 @@ class Engine:
             self.home.close()
 
     def _check_open(self) -> None:
-        if self._closed:  # its file descriptors may be other files' by now
+        # Its file descriptors may be other files' by now
+        if self._closed:
             raise StorageError("the memory", "it was closed")
 
     def _open_stores(self) -> None:
-        """Open the built-in projects' stores, those of the configuration and `extra`; known ones are kept."""
+        """Open the built-in projects' stores, those of the configuration and `extra`; known ones
+        are kept.
+        """
         stores: dict[str, Store] = {}
         for name, root in self.layout.built_in.items():
             is_text = name == "memories"
-            place = absolute(self.extra[name]) if name in self.extra else root
-            stores[name] = FolderStore(name, place, every_text=is_text, links=is_text, optional=True)
+            if name in self.extra:
+                place = absolute(self.extra[name])
+            else:
+                place = root
+            stores[name] = FolderStore(
+                name, place, every_text=is_text, links=is_text, optional=True
+            )
         for name, given in {**self.settings.projects, **self.extra}.items():
             if name in stores:
                 continue
-            before, place = self.stores.get(name), absolute(given)
+            before = self.stores.get(name)
+            place = absolute(given)
             if self.settings.url is not None:
                 stores[name] = FolderStore(name, place, optional=True)
             elif before is not None and before.holds_entities and before.root == str(place):
@@ -159,22 +199,27 @@ class Engine:
             stores = {name: store for name, store in stores.items() if name.lower() in self.only}
         for store in stores.values():
             if isinstance(store, FolderStore):
-                store.show, store.staged = self.home.show, self.home.staged_files
-        self.stores = stores  # at once: threads without the guard may look a project up meanwhile
+                store.show = self.home.show
+                store.staged = self.home.staged_files
+        # At once: threads without the guard may look a project up meanwhile
+        self.stores = stores
 
     def reload_config(self) -> None:
-        """Take up what changed in the configuration, by whatever program; projects gone leave the index. Of one that
-        cannot be read nothing is, and `config_trouble` says why."""
+        """Take up what changed in the configuration, by whatever program; projects gone leave the
+        index. Of one that cannot be read nothing is, and `config_trouble` says why."""
         is_same = config.file_stamp(self.settings.file) == self.settings.stamp
         if self._is_writing or (is_same and not self.config_trouble):
             return
         with self.guard:
             before = self.settings
             try:
-                self.settings, self.config_trouble = config.again(before), ""
+                self.settings = config.again(before)
+                self.config_trouble = ""
             except ConfigError as error:
                 why = str(error).removeprefix(f"load config: {before.file}: ")
-                self.config_trouble = f"{before.file.name} is not in force as it is now, but as it was before: {why}"
+                self.config_trouble = (
+                    f"{before.file.name} is not in force as it is now, but as it was before: {why}"
+                )
                 return
             self.gate = Gate(self.settings, self.layout.root)
             if self.settings.projects != before.projects:
@@ -186,7 +231,8 @@ class Engine:
         """The store of a project, its name compared without case. Raises ProjectNotFound."""
         for is_told in (False, True):
             if is_told:
-                self.reload_config()  # another process may have added it since the last look
+                # Another process may have added it since the last look
+                self.reload_config()
             if project in self.stores:
                 return self.stores[project]
             for name, store in self.stores.items():
@@ -204,34 +250,50 @@ class Engine:
     def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
         """Make the index show every change that is on disk now, by whatever program. Once per verb.
 
-        Unless `whole`, large projects may be late in a server that has just started; `warnings` says so.
-        Where it cannot be written now (somebody keeps the lock, the disk is full or read-only), a copy in memory is
-        used; of an index too large for that the answers may be behind, and `warnings` says so. A writer gets the error.
+        Unless `whole`, large projects may be late in a server that has just started; `warnings`
+        says so. Where it cannot be written now (somebody keeps the lock, the disk is full or
+        read-only), a copy in memory is used; of an index too large for that the answers may be
+        behind, and `warnings` says so. A writer gets the error.
         """
         from memoranda.index.sync import Result
 
         result = Result()
         if self.freshness.is_current and not (whole and self.freshness.late):
             return result
-        is_kept = not self._is_writing or self.home.staged is not None  # else others wrote until the lock was held
-        if is_kept and not whole and self.settings.url is None and self.freshness.has_seen(self.guard.asked):
+        # Else others wrote until the lock was held
+        is_kept = not self._is_writing or self.home.staged is not None
+        if (
+            is_kept
+            and not whole
+            and self.settings.url is None
+            and self.freshness.has_seen(self.guard.asked)
+        ):
             self.freshness.retire_expired()
         else:
             try:
                 with nullcontext() if self._is_writing else waits_at_most(_READ_WAITS):
-                    result = self.freshness.update(progress, is_locked=self._is_writing, whole=whole)
+                    result = self.freshness.update(
+                        progress, is_locked=self._is_writing, whole=whole
+                    )
             except (StorageError, OSError, sqlite3.OperationalError) as error:
-                if self._is_writing or (isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)):
+                if self._is_writing or (
+                    isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)
+                ):
                     raise
                 if self.index.copy_to_memory():
                     result = self.freshness.update(progress)
                 else:
-                    why = self.index.explain(error) if isinstance(error, sqlite3.Error) else str(error)
+                    if isinstance(error, sqlite3.Error):
+                        why = self.index.explain(error)
+                    else:
+                        why = str(error)
                     self.freshness.behind = (
-                        f"The last changes on disk may be missing here: the index could not follow ({why})."
+                        "The last changes on disk may be missing here: "
+                        f"the index could not follow ({why})."
                     )
             finally:
-                self.writers = None  # what it has read of the journal is worth its memory for one look at the disk
+                # What it has read of the journal is worth its memory for one look at the disk
+                self.writers = None
             if self.home.erased():
                 self.freshness.drop_derived()
         if self._depth:
@@ -239,7 +301,9 @@ class Engine:
         else:
             self.index.unpin()
         if self.freshness.late and (self._behind is None or not self._behind.is_alive()):
-            self._behind = threading.Thread(target=self._work_behind, name="catching-up", daemon=True)
+            self._behind = threading.Thread(
+                target=self._work_behind, name="catching-up", daemon=True
+            )
             self._behind.start()
         return result
 
@@ -254,16 +318,20 @@ class Engine:
                     self.freshness.catch_up(_PIECE)
                     self.writers = None
             except (MemorandaError, OSError, sqlite3.Error):
-                continue  # a call is at work for long, or the next one says what is wrong
+                # A call is at work for long, or the next one says what is wrong
+                continue
 
     def catch_up(self) -> None:
-        """Before the lock is taken: the first look at the disk may find much, and is done in batches without it."""
+        """Before the lock is taken: the first look at the disk may find much, and is done in
+        batches without it.
+        """
         with self.guard:
             self._check_open()
             self.reload_config()
             if not self.freshness.is_swept and not self._is_writing:
                 self.fresh()
-                self.freshness.is_current = False  # others write until the lock is held
+                # Others write until the lock is held
+                self.freshness.is_current = False
 
     def rebuild_index(self) -> None:
         """Throw the index away; the next call that needs it makes it anew from the notes."""
@@ -273,12 +341,15 @@ class Engine:
             self.freshness.forget()
 
     def file_of(self, info: NoteInfo) -> File:
-        """The bytes of a note of the index as they are on disk. Raises NotFound, CannotRead, OutsideError."""
+        """The bytes of a note of the index as they are on disk. Raises NotFound, CannotRead,
+        OutsideError.
+        """
         store = self.store(info.project)
         try:
             return store.read(info.path)
         except NotFound:
-            if not os.path.lexists(store.root):  # the index keeps the notes of a project that went away
+            # The index keeps the notes of a project that went away
+            if not os.path.lexists(store.root):
                 place = "file" if store.holds_entities else "folder"
                 why = f"the {place} of project {store.name} is missing"
                 remedy = f"Put the {place} back, or let its owner run memory project remove {store.name}."
@@ -316,7 +387,9 @@ class Engine:
             self.freshness.notice(store.name, path)
             return self.written_by(store.name, path, file)
 
-        return BulkSource(store, self.gate.suspicious, accept) if isinstance(store, FolderStore) else None
+        if isinstance(store, FolderStore):
+            return BulkSource(store, self.gate.suspicious, accept)
+        return None
 
     def written_by(self, project: str, path: str, file: File) -> Provenance:
         """Where the text of a file comes from, by the journal."""
@@ -335,9 +408,13 @@ class Engine:
             text = file.data.decode("utf-8", "replace")
             warnings.append(NOT_UTF8)
         changed = None
-        known = self.index.notes.get(project, path) if file.changed_ns is not None else None
+        if file.changed_ns is not None:
+            known = self.index.notes.get(project, path)
+        else:
+            known = None
         if known and known.inode == file.stamp.inode:
-            changed = datetime.fromisoformat(known.changed)  # other lines of the file changed since
+            # Other lines of the file changed since
+            changed = datetime.fromisoformat(known.changed)
         note = file.note(project, path, text, changed)
         note.warnings += warnings
         return note
@@ -350,9 +427,11 @@ class Engine:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A critical section: no other writer of this home is at work, nor one of another home in a shared folder.
+        """A critical section: no other writer of this home is at work, nor one of another home in a
+        shared folder.
 
-        Inside another one, on the same thread, it takes no lock again. Raises StorageError when the disk refuses.
+        Inside another one, on the same thread, it takes no lock again. Raises StorageError when the
+        disk refuses.
         """
         if self._is_writing and self.guard.is_mine:
             yield
@@ -362,11 +441,16 @@ class Engine:
                 self._check_open()
                 with self.home.writing():
                     if self.guard.batch is None:
-                        inside = f"{self.layout.root}/"  # other homes may use the folders outside it too
+                        inside = (
+                            # Other homes may use the folders outside it too
+                            f"{self.layout.root}/"
+                        )
                         stores = [each for each in self.stores.values() if not each.holds_entities]
-                        if outside := [each.root for each in stores if not each.root.startswith(inside)]:
+                        outside = [each.root for each in stores if not each.root.startswith(inside)]
+                        if outside:
                             self._folders.enter_context(lock_folders(outside))
-                        if self.index.close_stand_in():  # it could not be written while others had the lock
+                        # It could not be written while others had the lock
+                        if self.index.close_stand_in():
                             self.freshness.is_current = False
                     self._is_writing = True
                     try:
@@ -379,12 +463,13 @@ class Engine:
             raise StorageError("the memory", reason(error)) from None
         except sqlite3.Error as error:
             if self.index.is_corrupt(error):
-                raise  # the verb makes the index anew and starts again
+                # The verb makes the index anew and starts again
+                raise
             raise StorageError("the index", self.index.explain(error)) from None
 
     def _carry_out(self) -> None:
-        """Make all that is staged durable and show it in the index. Raises Again when it had to be undone, NotPutBack
-        when that failed too, OutcomeUnknown."""
+        """Make all that is staged durable and show it in the index. Raises Again when it had to be
+        undone, NotPutBack when that failed too, OutcomeUnknown."""
         try:
             with self.home.lock:
                 try:
@@ -415,7 +500,9 @@ class Engine:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """No other thread of this process is inside; what a writer that died left is completed first, if it can be."""
+        """No other thread of this process is inside; what a writer that died left is completed
+        first, if it can be.
+        """
         with waits_at_most(self.call_waits), self.guard:
             self._check_open()
             if not self._is_writing:
@@ -435,15 +522,19 @@ class Engine:
 
         with storing("the history"), self.guard, self.home.writing():
             if self.freshness.late:
-                return 0  # not all that live are known; there will be another time
-            return self.home.purge(self.clock() - timedelta(days=self.settings.history_days), living)
+                # Not all that live are known; there will be another time
+                return 0
+            return self.home.purge(
+                self.clock() - timedelta(days=self.settings.history_days), living
+            )
 
 
 def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
     """Make a method of a class with an `engine` attribute a verb: one caller inside at a time.
 
-    A damaged index is made anew and the call repeated; a Conflict (a file changed between its reading and its
-    writing) is retried unless the caller passed a checksum; an OSError becomes StorageError.
+    A damaged index is made anew and the call repeated; a Conflict (a file changed between its
+    reading and its writing) is retried unless the caller passed a checksum; an OSError becomes
+    StorageError.
     """
     retried = retry_conflicts(method)
 
@@ -452,8 +543,10 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
         engine: Engine = self.engine
         with waits_at_most(engine.call_waits), engine.guard:
             engine._check_open()
-            is_outermost, commits = not engine._depth, engine.commits
-            if is_outermost and not engine._is_writing:  # what changed elsewhere, in a database and the configuration
+            is_outermost = not engine._depth
+            commits = engine.commits
+            # What changed elsewhere, in a database and the configuration
+            if is_outermost and not engine._is_writing:
                 engine.freshness.elsewhere = engine.home.follow()
                 engine.reload_config()
             engine._depth += 1
@@ -467,8 +560,11 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
                 if not engine.index.is_corrupt(error):
                     raise StorageError("the index", engine.index.explain(error)) from None
                 engine.rebuild_index()
-                if engine.commits != commits:  # it is written; repeated, it would be written twice
-                    raise MemorandaError("The change is made, but the index was damaged; it is made anew.") from None
+                # It is written; repeated, it would be written twice
+                if engine.commits != commits:
+                    raise MemorandaError(
+                        "The change is made, but the index was damaged; it is made anew."
+                    ) from None
                 return method(self, *args, **kwargs)
             except OSError as error:
                 raise StorageError("the memory", reason(error)) from None
@@ -482,7 +578,9 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
 
 
 def retry_conflicts(method: Callable[P, T]) -> Callable[P, T]:
-    """`method`, called again when a file changed between its reading and its writing; the fifth Conflict passes."""
+    """`method`, called again when a file changed between its reading and its writing; the fifth
+    Conflict passes.
+    """
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,4 +1,5 @@
-"""Key-value entries: what face `kv` needs of a place that keeps them, and the notes of project `kv` (contract 004).
+"""Key-value entries: what face `kv` needs of a place that keeps them, and the notes of project `kv`
+(contract 004).
 
 One call is one critical section. Cost does not depend on the number of entries, but for `search`,
 `namespaces`, `clear` and `stats`, which look at the index of all of them.
@@ -61,7 +62,9 @@ class NamespaceCounts:
 
 @dataclass(slots=True)
 class Totals:
-    """All entries that are not expired: number, bytes of their files, namespaces, first and last written; and where."""
+    """All entries that are not expired: number, bytes of their files, namespaces, first and last
+    written; and where.
+    """
 
     place: str
     entries: int = 0
@@ -101,32 +104,40 @@ class Unreadable(EntryError):
 
 
 def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], T]:
-    """Make a method remove some expired entries too, as a change of its own: they go even if no daemon runs."""
+    """Make a method remove some expired entries too, as a change of its own: they go even if no
+    daemon runs.
+    """
 
     @wraps(method)
     def call(self: E, *args: P.args, **kwargs: P.kwargs) -> T:
         result = method(self, *args, **kwargs)
         with suppress(MemorandaError):
-            self.purge()  # the call itself is done; the next one tries again
+            # The call itself is done; the next one tries again
+            self.purge()
         return result
 
     return call
 
 
 class Entries(Protocol):
-    """A place that keeps entries, for one caller. Names are exact; each change is durable on return."""
+    """A place that keeps entries, for one caller. Names are exact; each change is durable on
+    return.
+    """
 
     engine: Engine
 
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """Keep a new entry in place of what has the key; `ttl` in seconds, 0 = for ever. Raises Unreadable."""
+        """Keep a new entry in place of what has the key; `ttl` in seconds, 0 = for ever. Raises
+        Unreadable.
+        """
 
     @verb
     def get(self, namespace: str, key: str) -> Entry:
         """The entry, not counted. Raises NoEntry; EntryExpired once, which removes it; Unreadable."""
         entry = self._find(namespace, key)
         if self._is_over(entry):
-            with suppress(StorageError, Unreadable):  # it is over whether or not the disk lets go of it
+            # It is over whether or not the disk lets go of it
+            with suppress(StorageError, Unreadable):
                 self._expire(entry)
             raise EntryExpired(key)
         return entry
@@ -146,17 +157,25 @@ class Entries(Protocol):
         return replace(entry, accessed=self.engine.clock(), access_count=recalls)
 
     def remove(self, namespace: str, key: str) -> None:
-        """Remove the entry, expired or not, and all copies somebody made of it. Raises NoEntry, Unreadable."""
+        """Remove the entry, expired or not, and all copies somebody made of it. Raises NoEntry,
+        Unreadable.
+        """
 
-    def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
-        """A page of the entries with `text` in key or value, without case, and how many there are. By recalls, newest
-        first, then by namespace and key. None = in all namespaces, but for the `unreadable` ones."""
+    def search(
+        self, text: str, namespace: str | None, limit: int, offset: int
+    ) -> tuple[list[Entry], int]:
+        """A page of the entries with `text` in key or value, without case, and how many there are.
+        By recalls, newest first, then by namespace and key. None = in all namespaces, but for the
+        `unreadable` ones."""
 
     @verb
     def namespaces(self) -> list[NamespaceCounts]:
         """Every namespace that has an entry, by name."""
         active, expired = self._counted()
-        return [NamespaceCounts(name, active[name], expired[name]) for name in sorted({*active, *expired})]
+        return [
+            NamespaceCounts(name, active[name], expired[name])
+            for name in sorted({*active, *expired})
+        ]
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
         """The entries of each namespace, and those past their time to live."""
@@ -186,7 +205,9 @@ class _EntryFile:
 
 
 class NoteEntries(Entries):
-    """Entries as notes of the project `kv`, one file each. The index tells of those that lie elsewhere, and of all."""
+    """Entries as notes of the project `kv`, one file each. The index tells of those that lie
+    elsewhere, and of all.
+    """
 
     def __init__(self, session: HomeSession):
         self._session = session
@@ -204,18 +225,23 @@ class NoteEntries(Entries):
         self.engine.access.restart(written.id)
         return replace(entry, created=written.created, accessed=written.created, id=written.id)
 
-    def _put(self, change: Transaction, entry: Entry, further: Mapping[str, Any]) -> tuple[str, bool, bytes]:
-        """Add the step that writes `entry`, also where it was moved to by hand. Returns its path, whether it is new
-        there, and the bytes. Raises Locked, Unreadable."""
+    def _put(
+        self, change: Transaction, entry: Entry, further: Mapping[str, Any]
+    ) -> tuple[str, bool, bytes]:
+        """Add the step that writes `entry`, also where it was moved to by hand. Returns its path,
+        whether it is new there, and the bytes. Raises Locked, Unreadable."""
         old = next(self._claims(entry.namespace, entry.key), None)
         if old is not None and old.locked:
             raise Locked(f"{PROJECT}/{old.path}")
         if old is not None:
             path = old.path
-        else:  # another entry whose name comes to the same path keeps it
+        # Another entry whose name comes to the same path keeps it
+        else:
             self._check(entry.namespace)
-            paths, store = list(notes.places(entry.namespace, entry.key)), self.engine.store(PROJECT)
-            if (free := next((each for each in paths if store.place(each).kind == "missing"), None)) is None:
+            paths = list(notes.places(entry.namespace, entry.key))
+            store = self.engine.store(PROJECT)
+            free = next((each for each in paths if store.place(each).kind == "missing"), None)
+            if free is None:
                 raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
             path = free
         data = _compose(entry, further, old.file.data.decode("utf-8", "replace") if old else "")
@@ -244,8 +270,11 @@ class NoteEntries(Entries):
             self._remove("delete", found, found[0].path)
 
     @verb
-    def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
-        wanted, matches = text.lower(), []
+    def search(
+        self, text: str, namespace: str | None, limit: int, offset: int
+    ) -> tuple[list[Entry], int]:
+        wanted = text.lower()
+        matches = []
         if namespace is not None:
             self._check(namespace)
         self.engine.fresh()
@@ -255,24 +284,37 @@ class NoteEntries(Entries):
                 continue
             if wanted in each.key.lower() or wanted in notes.value_of(each.body).lower():
                 recalls = each.access_count + counts.get(each.id, 0)
-                matches.append((-recalls, -(each.created // 1_000_000), each.namespace, each.key, each.row))
-        page, entries = sorted(matches)[offset : offset + limit], []
+                matches.append(
+                    (-recalls, -(each.created // 1_000_000), each.namespace, each.key, each.row)
+                )
+        page = sorted(matches)[offset : offset + limit]
+        entries = []
         values = self.engine.index.notes.bodies([row for *_, row in page])
         for recalls, age, space, key, row in page:
             created = EPOCH - timedelta(seconds=age)
-            entries.append(Entry(space, key, notes.value_of(values[row]), created, created, None, -recalls))
+            entries.append(
+                Entry(space, key, notes.value_of(values[row]), created, created, None, -recalls)
+            )
         return entries, len(matches)
 
     def _kept(self, *, bodies: bool = False) -> list[Kept]:
         """What the index has of the entries the caller sees; `_expired` of those past their time."""
-        return [each for each in self.engine.index.entries.kept(bodies=bodies) if self._session.sees(each.scope)]
+        return [
+            each
+            for each in self.engine.index.entries.kept(bodies=bodies)
+            if self._session.sees(each.scope)
+        ]
 
     def _expired(self) -> list[Expired]:
-        return [each for each in self.engine.index.entries.expired() if self._session.sees(each.scope)]
+        return [
+            each for each in self.engine.index.entries.expired() if self._session.sees(each.scope)
+        ]
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
         self.engine.fresh()
-        return Counter(each.namespace for each in self._kept()), Counter(each.namespace for each in self._expired())
+        return Counter(each.namespace for each in self._kept()), Counter(
+            each.namespace for each in self._expired()
+        )
 
     @purging
     @verb
@@ -292,8 +334,12 @@ class NoteEntries(Entries):
     def stats(self) -> Totals:
         self.engine.fresh()
         found = self._kept()
-        totals = Totals(self.engine.store(PROJECT).root, len(found), sum(each.size for each in found))
-        totals.namespaces = len({each.namespace for each in found} | {each.namespace for each in self._expired()})
+        totals = Totals(
+            self.engine.store(PROJECT).root, len(found), sum(each.size for each in found)
+        )
+        totals.namespaces = len(
+            {each.namespace for each in found} | {each.namespace for each in self._expired()}
+        )
         if found:
             totals.oldest = EPOCH + timedelta(microseconds=min(each.created for each in found))
             totals.newest = EPOCH + timedelta(microseconds=max(each.created for each in found))
@@ -301,7 +347,9 @@ class NoteEntries(Entries):
 
     @verb
     def purge(self, most: int = PURGED_AT_ONCE) -> int:
-        """Remove up to `most` entries past their time to live, whoever may see them. Returns how many."""
+        """Remove up to `most` entries past their time to live, whoever may see them. Returns how
+        many.
+        """
         index = self.engine.index.entries
         self.engine.freshness.retire_expired()
         if not index.expired(1):
@@ -319,21 +367,27 @@ class NoteEntries(Entries):
 
     @verb
     def peek(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
-        """The entry and whether it is locked; None for none and for one whose time is over. Changes nothing."""
+        """The entry and whether it is locked; None for none and for one whose time is over. Changes
+        nothing.
+        """
         found = next(self._claims(namespace, key), None)
-        return None if found is None or self._is_over(found.entry) else (found.entry, found.locked)
+        if found is None or self._is_over(found.entry):
+            return None
+        return (found.entry, found.locked)
 
     @verb
     def import_entries(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]], verb: str) -> None:
-        """Keep entries with all they bring along, further fields too, as one change; each takes the place of the
-        one with its key. Raises Locked, Unreadable."""
+        """Keep entries with all they bring along, further fields too, as one change; each takes the
+        place of the one with its key. Raises Locked, Unreadable."""
         with self._session.change(verb, fresh=False) as change:
             paths = [self._put(change, entry, further)[0] for entry, further in entries]
         self.engine.access.restart(*(default_id(PROJECT, path) for path in paths))
 
     @verb
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
-        """Note entries that are older than those with their keys in the history, but for those with a time to live."""
+        """Note entries that are older than those with their keys in the history, but for those with
+        a time to live.
+        """
         from memoranda.engine.exchange import keep_lost
 
         lost = []
@@ -345,18 +399,26 @@ class NoteEntries(Entries):
         keep_lost(self._session, lost)
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
-        """The files that hold the entry and that the caller sees: at its own place first, then by the index."""
+        """The files that hold the entry and that the caller sees: at its own place first, then by
+        the index.
+        """
         usual = next(notes.places(namespace, key))
-        if (found := self._read(usual, namespace)) and self._is_claim(found, namespace, key):
+        found = self._read(usual, namespace)
+        if found and self._is_claim(found, namespace, key):
             yield found
         self.engine.fresh()
         for path in self.engine.index.entries.paths_with(key):
-            found = self._read(path, namespace) if path != usual else None
+            if path != usual:
+                found = self._read(path, namespace)
+            else:
+                found = None
             if found and self._is_claim(found, namespace, key):
                 yield found
 
     def _is_claim(self, found: _EntryFile, namespace: str, key: str) -> bool:
-        return (found.entry.namespace, found.entry.key) == (namespace, key) and self._session.sees(found.scope)
+        return (found.entry.namespace, found.entry.key) == (namespace, key) and self._session.sees(
+            found.scope
+        )
 
     def _read(self, path: str, namespace: str) -> _EntryFile | None:
         """The entry in the file at `path`, None when there is none. Raises Unreadable."""
@@ -368,15 +430,23 @@ class NoteEntries(Entries):
         except MemorandaError:
             raise Unreadable(namespace) from None
         changed = EPOCH + timedelta(microseconds=file.stamp.mtime_ns // 1000)
-        born = datetime.fromtimestamp(file.born, UTC) if file.born else None
+        if file.born:
+            born = datetime.fromtimestamp(file.born, UTC)
+        else:
+            born = None
         note, value = notes.read_entry(file.data.decode("utf-8", "replace"), path, changed, born)
         names = notes.namespace_of(note.header, path), note.title
-        entry = Entry(*names, value, note.created, note.created, note.expires, note.access_count, note.id)
+        entry = Entry(
+            *names, value, note.created, note.created, note.expires, note.access_count, note.id
+        )
         return _EntryFile(path, file, entry, note.scope, note.locked)
 
     def _check(self, namespace: str) -> None:
-        """Raise Unreadable when what lies where the namespace's folder belongs is none, or none we may open."""
-        store, usual = self.engine.store(PROJECT), next(notes.places(namespace, "x"))
+        """Raise Unreadable when what lies where the namespace's folder belongs is none, or none we
+        may open.
+        """
+        store = self.engine.store(PROJECT)
+        usual = next(notes.places(namespace, "x"))
         try:
             kind = store.place(usual.rpartition("/")[0]).kind
             store.place(usual)
@@ -395,22 +465,34 @@ class NoteEntries(Entries):
                 change.remove(PROJECT, one.path, one.file, scope=one.scope)
                 folder, _, name = one.path.rpartition("/")
                 names.setdefault(folder, set()).add(name)
-            self.engine.guard.settle()  # what is staged may come into one of these folders
+            # What is staged may come into one of these folders
+            self.engine.guard.settle()
             for folder, gone in names.items():
-                if folder and gone.issuperset(os.listdir(os.path.join(self.engine.store(PROJECT).root, folder))):
+                if folder and gone.issuperset(
+                    os.listdir(os.path.join(self.engine.store(PROJECT).root, folder))
+                ):
                     change.add("rmdir", PROJECT, folder)
 
 
 def _compose(entry: Entry, further: Mapping[str, Any], before: str = "") -> bytes:
     return notes.compose_entry(
-        entry.value, namespace=entry.namespace, key=entry.key, created=entry.created, expires=entry.expires,
-        before=before, accessed=entry.accessed, access_count=entry.access_count, further=further,
-    ).encode()  # fmt: skip
+        entry.value,
+        namespace=entry.namespace,
+        key=entry.key,
+        created=entry.created,
+        expires=entry.expires,
+        before=before,
+        accessed=entry.accessed,
+        access_count=entry.access_count,
+        further=further,
+    ).encode()
 
 
 def expiry(now: datetime, ttl: int) -> datetime | None:
     """When an entry written `now` with `ttl` seconds to live ends; None for never."""
-    return whole_milliseconds(now) + timedelta(seconds=ttl) if ttl else None
+    if ttl:
+        return whole_milliseconds(now) + timedelta(seconds=ttl)
+    return None
 
 
 def whole_milliseconds(moment: datetime) -> datetime:

@@ -1,8 +1,9 @@
-"""`erase`: notes go for good, with every version and every trace the home keeps of them, and a scan shows it.
+"""`erase`: notes go for good, with every version and every trace the home keeps of them, and a scan
+shows it.
 
-A record (`.memoranda/erasing`) says what has to go before the first byte does, and leaves last. Every step may be
-done twice, so whoever opens the home after a crash does them all again; only then does the journal say that something
-was erased.
+A record (`.memoranda/erasing`) says what has to go before the first byte does, and leaves last.
+Every step may be done twice, so whoever opens the home after a crash does them all again; only then
+does the journal say that something was erased.
 """
 
 from __future__ import annotations
@@ -46,11 +47,12 @@ _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's nam
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """`notes`: what was erased, as `project/path`; so many `changes` of the journal and kept `texts` went with it.
+    """`notes`: what was erased, as `project/path`; so many `changes` of the journal and kept
+    `texts` went with it.
 
-    So many `files` and `bytes` were searched afterwards. `remains`: where something of it was still found; empty when
-    all went well. `mentions`: other notes, kept texts of other notes, and sources, that name it or hold the same words;
-    they are their authors' and stay.
+    So many `files` and `bytes` were searched afterwards. `remains`: where something of it was still
+    found; empty when all went well. `mentions`: other notes, kept texts of other notes, and
+    sources, that name it or hold the same words; they are their authors' and stay.
     """
 
     notes: tuple[str, ...]
@@ -64,10 +66,10 @@ class Erased:
 
 @dataclass(slots=True)
 class Plan:
-    """What has to go; kept as the record. `last`: the latest change when it was made. `files`: [project, path, root,
-    etag] of what is there now. `places` and `ids` name the notes in the journal, `entities` those of graph files by the
-    file. `rows`: [folder, namespace, key] of JSON files. With `observation` only that goes from the one note, and its
-    older versions."""
+    """What has to go; kept as the record. `last`: the latest change when it was made. `files`:
+    [project, path, root, etag] of what is there now. `places` and `ids` name the notes in the
+    journal, `entities` those of graph files by the file. `rows`: [folder, namespace, key] of JSON
+    files. With `observation` only that goes from the one note, and its older versions."""
 
     last: int
     observation: str | None = None
@@ -83,7 +85,13 @@ class Plan:
     def names(self) -> list[str]:
         """What goes, for people: as `memory log` shows it."""
         found = [os.path.join(root or project, path) for project, path, root in self.places]
-        return sorted({*found, *self.asked, *(f"{folder}/{space}.json:{key}" for folder, space, key in self.rows)})
+        return sorted(
+            {
+                *found,
+                *self.asked,
+                *(f"{folder}/{space}.json:{key}" for folder, space, key in self.rows),
+            }
+        )
 
 
 class Erasure:
@@ -99,9 +107,15 @@ class Erasure:
 
     @verb
     def erase(
-        self, refs: Sequence[Ref], *, agent: str | None, project: str | None, source: str | None,
-        observation: str | None, dry_run: bool,
-    ) -> Erased:  # fmt: skip
+        self,
+        refs: Sequence[Ref],
+        *,
+        agent: str | None,
+        project: str | None,
+        source: str | None,
+        observation: str | None,
+        dry_run: bool,
+    ) -> Erased:
         """See `Memory.erase`."""
         if observation is not None and (len(refs) != 1 or agent or project or source):
             raise InvalidInput("An observation is erased from one note: give one reference.")
@@ -117,20 +131,30 @@ class Erasure:
                     raise InvalidInput(f'{place[0]}/{place[1]} has no observation "{observation}".')
             self._add_selected(plan, agent, project, source)
             trail = self._follow(plan)
-            if observation is None and plan.ids:  # the reminders that were made from the text of a note go, too
+            # The reminders that were made from the text of a note go, too
+            if observation is None and plan.ids:
                 made = self.memory.list(memory_query(category=REMINDERS), limit=0)[0]
-                made = [each for each in made if each.header.get("reminder_of") in plan.ids and each.id not in plan.ids]
+                made = [
+                    each
+                    for each in made
+                    if each.header.get("reminder_of") in plan.ids and each.id not in plan.ids
+                ]
                 for info in made:
                     self._add_note(plan, info)
                 trail = self._follow(plan) if made else trail
-            if unknown := next((ref for place, ref in self._gone.items() if place not in trail.met), None):
+            unknown = next(
+                (ref for place, ref in self._gone.items() if place not in trail.met), None
+            )
+            if unknown:
                 raise NotFound(unknown, "the memory")
             names = tuple(plan.names)
             if dry_run or not names:
                 return Erased(names)
             mentions = list(dict.fromkeys(self._linking(plan)))
-            needles = Needles.of([observation.encode()] if observation else [*self._texts, *trail.texts],
-                                 [] if observation else [*plan.ids, *names])  # fmt: skip
+            needles = Needles.of(
+                [observation.encode()] if observation else [*self._texts, *trail.texts],
+                [] if observation else [*plan.ids, *names],
+            )
             self._record(plan)
             changes, texts = _carry_out(self.memory, plan)
         folders = [row[0] for row in plan.rows]
@@ -140,25 +164,33 @@ class Erasure:
             found = search(self.engine, needles, folders)
         for each in [*found.remains]:
             copy = self.engine.layout.root / each
-            if copy.parent == self.engine.layout.install and copy.suffix != ".json":  # of another program's file
+            # Of another program's file
+            if copy.parent == self.engine.layout.install and copy.suffix != ".json":
                 copy.unlink(missing_ok=True)
                 found.remains.remove(each)
         mentions += [each for each in found.mentions if each not in mentions]
-        return Erased(names, changes, texts, found.files, found.bytes, tuple(found.remains), tuple(mentions))
+        return Erased(
+            names, changes, texts, found.files, found.bytes, tuple(found.remains), tuple(mentions)
+        )
 
     def _add_ref(self, plan: Plan, ref: Ref) -> None:
-        """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the history knows. Raises
-        Ambiguous, NotFound."""
+        """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the
+        history knows. Raises Ambiguous, NotFound."""
         if not isinstance(ref, str):
             self._add_note(plan, self.memory.find_ref(ref))
             return
-        if row := _ROW.fullmatch(ref):
+        row = _ROW.fullmatch(ref)
+        if row:
             from memoranda.engine.json_entries import JsonEntryFolder
 
             folder, stem, key = row.groups()
             root = str(absolute(folder))
             found, _ = JsonEntryFolder(root).entries(self.memory).search(key, None, 1 << 30, 0)
-            rows = [each for each in found if each.key == key and stem in (each.namespace, entry.DEFAULT_NAMESPACE)]
+            rows = [
+                each
+                for each in found
+                if each.key == key and stem in (each.namespace, entry.DEFAULT_NAMESPACE)
+            ]
             rows = [each for each in rows if each.namespace == stem] or rows
             if not rows:
                 raise NotFound(ref, "the JSON files")
@@ -169,7 +201,14 @@ class Erasure:
         name = next((each for each in self.engine.stores if each.lower() == project.lower()), None)
         namespace, _, key = path.partition("/")
         places = [path, *(entry.places(namespace, key) if name == entry.PROJECT and key else ())]
-        info = next((there for each in places if name and (there := self.engine.index.notes.get(name, each))), None)
+        info = next(
+            (
+                there
+                for each in places
+                if name and (there := self.engine.index.notes.get(name, each))
+            ),
+            None,
+        )
         for find in (self.memory.memory_id, self.memory.find):
             if info is None:
                 with suppress(NotFound):
@@ -182,11 +221,15 @@ class Erasure:
     def _add_note(self, plan: Plan, info: NoteInfo) -> None:
         if info.locked:
             raise Locked(info.permalink)
-        plan.ids += [each for each in (info.id, *id_list(info.header.get("merged"))) if each not in plan.ids]
+        plan.ids += [
+            each for each in (info.id, *id_list(info.header.get("merged"))) if each not in plan.ids
+        ]
         self._add_file(plan, (info.project, info.path, root_of(self.engine, info.project)))
 
     def _add_file(self, plan: Plan, place: Location) -> bool:
-        """Add the file at a place, and what the journal has of the place. Returns whether there is a file."""
+        """Add the file at a place, and what the journal has of the place. Returns whether there is
+        a file.
+        """
         project, path, root = place
         if place not in plan.places:
             plan.places.append(place)
@@ -195,20 +238,26 @@ class Erasure:
                 known = store.entity(path)
                 names = plan.entities.setdefault(os.path.realpath(store.root), [])
                 names.append(known.name if known else path.removesuffix(".md"))
-            if (file := _read(self.engine, place)) is not None:
+            file = _read(self.engine, place)
+            if file is not None:
                 plan.files.append((project, path, root, file.etag))
                 self._texts.append(file.data)
         return any(each[:3] == place for each in plan.files)
 
-    def _add_selected(self, plan: Plan, agent: str | None, project: str | None, source: str | None) -> None:
-        """Add all notes of an agent, a project, a source; then the reminders that were made from a note's text."""
+    def _add_selected(
+        self, plan: Plan, agent: str | None, project: str | None, source: str | None
+    ) -> None:
+        """Add all notes of an agent, a project, a source; then the reminders that were made from a
+        note's text.
+        """
         every: list[NoteInfo] = []
         if source is not None:
             every += self.memory.list(Query(source=source), limit=0)[0]
         if project is not None:
             name = self.engine.store(project).name
             every += self.memory.list(Query(projects=(name,)), limit=0)[0]
-            for change in self.engine.home.history.changes():  # every place the journal names a file at
+            # Every place the journal names a file at
+            for change in self.engine.home.history.changes():
                 for each in change.texts():
                     for path in (each.path, each.to) if each.project == name else ():
                         if path:
@@ -217,7 +266,10 @@ class Erasure:
             plan.asked = review.asked_by(self.memory, agent)
             every += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
             for place in written_by(self.engine, agent):
-                info = self.engine.index.notes.get(place[0], place[1]) if not place[2] else None
+                if not place[2]:
+                    info = self.engine.index.notes.get(place[0], place[1])
+                else:
+                    info = None
                 if info is not None:
                     self._add_note(plan, info)
                 else:
@@ -234,9 +286,13 @@ class Erasure:
 
     def _linking(self, plan: Plan) -> Iterator[str]:
         """The notes that link to what goes, and the files it was taken in from."""
-        gone = {each[:2] for each in plan.files} if plan.observation is None else set()
+        if plan.observation is None:
+            gone = {each[:2] for each in plan.files}
+        else:
+            gone = set()
         for info in filter(None, (self.engine.index.notes.get(*place) for place in sorted(gone))):
-            if source := info.header.get("source_ref"):
+            source = info.header.get("source_ref")
+            if source:
                 yield f"the source {source}, from which ingest would take it again"
             for other in self.memory.backlinks(info):
                 if (other.project, other.path) not in gone:
@@ -244,8 +300,12 @@ class Erasure:
 
     def _record(self, plan: Plan) -> None:
         record = self.engine.layout.erasing
-        fresh = record.with_name(f".{record.name}-{os.getpid()}")  # which the next start removes
-        with storing("the record of what is to be erased"), changing_shared(self.engine.layout.root, record):
+        # Which the next start removes
+        fresh = record.with_name(f".{record.name}-{os.getpid()}")
+        with (
+            storing("the record of what is to be erased"),
+            changing_shared(self.engine.layout.root, record),
+        ):
             fresh.unlink(missing_ok=True)
             write_file(str(fresh), json.dumps(asdict(plan)).encode())
             os.replace(fresh, record)
@@ -254,29 +314,37 @@ class Erasure:
 
 @verb
 def finish(memory: HistoryVerbs) -> None:
-    """Complete what a process that died was erasing, if anything. Raises MemorandaError, then the record waits for
-    `memory doctor --fix`."""
+    """Complete what a process that died was erasing, if anything. Raises MemorandaError, then the
+    record waits for `memory doctor --fix`."""
     record = memory.engine.layout.erasing
     if not record.exists():
         return
     with memory.engine.writing():
         try:
             row = json.loads(record.read_bytes())
-            row["places"], row["files"] = ([tuple(each) for each in row[name]] for name in ("places", "files"))
+            row["places"], row["files"] = (
+                [tuple(each) for each in row[name]] for name in ("places", "files")
+            )
             plan = Plan(**row)
         except FileNotFoundError:
-            return  # its process was alive
+            # Its process was alive
+            return
         except (ValueError, KeyError, TypeError):
-            raise StorageError(record.name, "the record is damaged; remove it and erase again") from None
+            raise StorageError(
+                record.name, "the record is damaged; remove it and erase again"
+            ) from None
         _carry_out(memory.as_caller(None), plan)
 
 
 def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
-    """Every step, each of which may have been done before. Returns how many changes and kept texts went. The lock is
-    held."""
+    """Every step, each of which may have been done before. Returns how many changes and kept texts
+    went. The lock is held."""
     engine = memory.engine
     history = engine.home.history
-    is_said = any(each.number > plan.last and each.verb == ERASE and each.details for each in history.changes())
+    is_said = any(
+        each.number > plan.last and each.verb == ERASE and each.details
+        for each in history.changes()
+    )
     changes = texts = 0
     if not is_said:
         _remove(memory, plan)
@@ -290,8 +358,11 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
             engine.home.wipe_records()
             _clear_derived(memory, plan)
             details = {"notes": len(plan.names)}
-            moment, number = stamp(engine.clock()), history.last + 1
-            history.append(Change(number, moment, ERASE, "", "", None, memory.face, details=details))
+            moment = stamp(engine.clock())
+            number = history.last + 1
+            history.append(
+                Change(number, moment, ERASE, "", "", None, memory.face, details=details)
+            )
     with changing_shared(engine.layout.root, engine.layout.erasing):
         engine.layout.erasing.unlink(missing_ok=True)
         sync_folder(engine.layout.private)
@@ -299,32 +370,50 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
 
 
 def _remove(memory: HistoryVerbs, plan: Plan) -> None:
-    """Take the notes' files and lines away, as long as they are what was to go, and their reads from the log."""
-    engine, keys = memory.engine, {*plan.ids, *(default_id(project, path) for project, path, _ in plan.places)}
-    there = [each for each in plan.files if (file := _read(engine, each[:3])) is not None and file.etag == each[3]]
+    """Take the notes' files and lines away, as long as they are what was to go, and their reads
+    from the log.
+    """
+    engine = memory.engine
+    keys = {*plan.ids, *(default_id(project, path) for project, path, _ in plan.places)}
+    there = [
+        each
+        for each in plan.files
+        if (file := _read(engine, each[:3])) is not None and file.etag == each[3]
+    ]
     in_lines = [each for each in there if isinstance(engine.stores.get(each[0]), GraphStore)]
-    with engine.access.locked() as log, memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change:
+    with (
+        engine.access.locked() as log,
+        memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change,
+    ):
         for each in (each for each in there if each not in in_lines):
             project, path, root, _ = each
             info = memory.index.notes.get(project, path)
             if plan.observation is None or info is None:
                 store = store_at(engine, project, root)
                 change.remove(project, path, store.read(path), store=store, kept=False)
-            else:  # only the lines of an observation in it; no text is kept
+            # Only the lines of an observation in it; no text is kept
+            else:
                 file, text = editable(memory, info)
                 said = memory.parse(project, path, file).observations
                 gone = {one.line for one in said if plan.observation in (one.text, one.content)}
-                left = "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in gone)
+                left = "\n".join(
+                    line for number, line in enumerate(text.split("\n"), 1) if number not in gone
+                )
                 data = follow_content(memory, info, text, left).encode()
                 change.put(project, path, data, old=file, scope=info.scope, kept=False)
         _remove_folders(memory, change)
-        reads = ({key: said for key, said in every.items() if key not in keys} for every in (log.counts, log.used))
+        reads = (
+            {key: said for key, said in every.items() if key not in keys}
+            for every in (log.counts, log.used)
+        )
         if plan.observation is None and log.file.data != (rest := log.lines(*reads)):
             change.steps.append(Upkeep(memory).log_step(log, rest))
         _remove_answers(engine, change, plan)
-    for given in engine.layout.sessions.glob("*"):  # ids and hashes of what sessions were given
+    # Ids and hashes of what sessions were given
+    for given in engine.layout.sessions.glob("*"):
         given.unlink(missing_ok=True)
-    for project in sorted({each[0] for each in in_lines}):  # entities and the relations at them, or one observation
+    # Entities and the relations at them, or one observation
+    for project in sorted({each[0] for each in in_lines}):
         from memoranda.engine.graph import FileGraph
 
         graph = FileGraph(memory, cast(GraphStore, engine.stores[project]))
@@ -338,7 +427,8 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         from memoranda.engine.entries import NoEntry
         from memoranda.engine.json_entries import JsonEntryFolder
 
-        with suppress(NoEntry):  # gone already
+        # Gone already
+        with suppress(NoEntry):
             JsonEntryFolder(folder).entries(memory).remove(namespace, key)
     engine.freshness.is_current = False
     engine.fresh(whole=True)
@@ -348,26 +438,42 @@ def _remove_answers(engine: Engine, change: Transaction, plan: Plan) -> None:
     """Forget what the owner was asked, and answered, about the notes."""
     names = [*plan.ids, *plan.names]
     for place in (engine.layout.review, engine.layout.requests):
-        with suppress(FileNotFoundError, ValueError):  # a damaged file says nothing; the search names it
+        # A damaged file says nothing; the search names it
+        with suppress(FileNotFoundError, ValueError):
             file = read_file(str(place))
             known = json.loads(file.data)
-            left = {key: answer for key, answer in known.items() if not any(name in key for name in names)}
+            left = {
+                key: answer
+                for key, answer in known.items()
+                if not any(name in key for name in names)
+            }
             if len(left) < len(known):
-                data = json.dumps(left, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
-                step = Step("put", PRIVATE, str(place.parent), place.name, data=data, old=file, kept=False)
+                data = (
+                    json.dumps(left, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
+                    + b"\n"
+                )
+                step = Step(
+                    "put", PRIVATE, str(place.parent), place.name, data=data, old=file, kept=False
+                )
                 change.steps.append(step)
 
 
 def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
-    """Remove the folders that hold nothing else; in an added project only those that were made for these files."""
+    """Remove the folders that hold nothing else; in an added project only those that were made for
+    these files.
+    """
     if not any(step.do == "remove" for step in change.steps):
         return
     every = (each for done in memory.engine.home.history.changes() for each in done.files)
     made = {(each.project, each.to or each.path) for each in every if each.do in ("mkdir", "move")}
     stores = memory.engine.stores
     gone = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
-    above = {(step.project, step.root, step.path[:at]) for step in gone.values()
-             for at, sign in enumerate(step.path) if sign == "/"}  # fmt: skip
+    above = {
+        (step.project, step.root, step.path[:at])
+        for step in gone.values()
+        for at, sign in enumerate(step.path)
+        if sign == "/"
+    }
     for project, root, path in sorted(above, key=lambda each: -len(each[2])):
         inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
         is_here = project in stores and stores[project].root == root and project != CATEGORY_PROJECT
@@ -377,13 +483,16 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
 
 
 def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
-    """Make what is derived from the notes anew without them: lists, the report of a dream, the index, the vectors."""
+    """Make what is derived from the notes anew without them: lists, the report of a dream, the
+    index, the vectors.
+    """
     engine = memory.engine
     Overview(memory).refresh(create=False)
     Pending(memory).refresh(create=False)
     report = engine.layout.dream_report
     data = report.read_bytes() if report.exists() else b""
-    if any(each.encode() in data for each in plan.ids):  # it quotes what it was about; when it was counts on
+    # It quotes what it was about; when it was counts on
+    if any(each.encode() in data for each in plan.ids):
         row = json.loads(data)
         put_derived(report, json.dumps({"last_dream": row.get("last_dream")}).encode())
     engine.freshness.rebuild_others()

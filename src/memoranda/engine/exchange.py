@@ -1,6 +1,7 @@
-"""What moves in and out of a home: memories in order and by id, files as they are, and a place in the history for what
-lost (contract 001, 11 and 12; docs/format.md); everything it holds, file by file, for who copies it whole; and all of
-that, with the history, into a space of a PostgreSQL database."""
+"""What moves in and out of a home: memories in order and by id, files as they are, and a place in
+the history for what lost (contract 001, 11 and 12; docs/format.md); everything it holds, file by
+file, for who copies it whole; and all of that, with the history, into a space of a PostgreSQL
+database."""
 
 from __future__ import annotations
 
@@ -21,7 +22,14 @@ from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.transaction import HomeSession
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import scope_of
-from memoranda.errors import ConfigError, Conflict, InvalidInput, MemorandaError, NotFound, StorageError
+from memoranda.errors import (
+    ConfigError,
+    Conflict,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    StorageError,
+)
 from memoranda.index.rows import NoteInfo
 from memoranda.index.rows import foreign_rows as foreign_rows
 from memoranda.note.markdown import Record
@@ -36,22 +44,27 @@ from memoranda.store.postgres.space_rows import FileRow
 from memoranda.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
-VERB = "import"  # what the journal calls a change made here
+# What the journal calls a change made here
+VERB = "import"
 OWN = config.OWN_FOLDER
 """The folder of a copy that holds the projects the configuration names."""
 BANK_RECORD = ".bank.json"
 """The one hidden file of a project that moves with it: what a memory bank is (faces/bank/)."""
-_ROWS, _BYTES = 500, 8 << 20
+_ROWS = 500
+_BYTES = 8 << 20
 
 
-def batches(items: Iterable[T], most: int, size_of: Callable[[T], int], largest: int) -> Iterator[list[T]]:
+def batches(
+    items: Iterable[T], most: int, size_of: Callable[[T], int], largest: int
+) -> Iterator[list[T]]:
     """The items in order, in batches of at most so many, and about so large together."""
     batch: list[T] = []
     size = 0
     for each in items:
         if batch and (len(batch) >= most or size + size_of(each) > largest):
             yield batch
-            batch, size = [], 0
+            batch = []
+            size = 0
         batch.append(each)
         size += size_of(each)
     if batch:
@@ -69,8 +82,8 @@ class Exchange:
 
     @verb
     def rows(self, category: str | None = None, scope: str | None = None) -> array[int]:
-        """The memories the caller sees, of one category and scope if given, as handles for `page`: oldest first,
-        then by id. Eight bytes each."""
+        """The memories the caller sees, of one category and scope if given, as handles for `page`:
+        oldest first, then by id. Eight bytes each."""
         self.engine.fresh()
         found = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
         self._index_identity = self._index.identity
@@ -78,21 +91,25 @@ class Exchange:
 
     @verb
     def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
-        """These memories with their contents as indexed; those gone since `rows` are left out. Raises Conflict when the
-        index was made anew meanwhile, as its handles are others then."""
-        self._index.pin()  # opens it again if it was replaced
+        """These memories with their contents as indexed; those gone since `rows` are left out.
+        Raises Conflict when the index was made anew meanwhile, as its handles are others then."""
+        # Opens it again if it was replaced
+        self._index.pin()
         if self._index_identity != self._index.identity:
             raise Conflict("the index", "made anew", "as it was")
-        infos = [info for info in self._index.notes.in_order(rows) if info.project in MEMORY_PROJECTS]
+        infos = [
+            info for info in self._index.notes.in_order(rows) if info.project in MEMORY_PROJECTS
+        ]
         return self._with_contents([info for info in infos if self.memory.sees(info.scope)])
 
     @verb
     def known(self, ids: Iterable[str]) -> dict[str, tuple[NoteInfo, str]]:
-        """The memories with exactly these ids, with their contents. Those the caller may not see are there too,
-        or two memories would have one id."""
+        """The memories with exactly these ids, with their contents. Those the caller may not see
+        are there too, or two memories would have one id."""
         self.engine.fresh()
         infos = self._index.notes.with_ids(ids, MEMORY_PROJECTS)
-        infos.sort(key=lambda info: self.memory.sees(info.scope))  # of two with one id the last one counts
+        # Of two with one id the last one counts
+        infos.sort(key=lambda info: self.memory.sees(info.scope))
         return {info.id: (info, content) for info, content in self._with_contents(infos)}
 
     @verb
@@ -100,7 +117,11 @@ class Exchange:
         """The contents of the memories these ids were merged into."""
         found = self._index.notes.survivors(ids)
         contents = {info.row: content for info, content in self._with_contents([*found.values()])}
-        return {identity: contents[info.row] for identity, info in found.items() if self.memory.sees(info.scope)}
+        return {
+            identity: contents[info.row]
+            for identity, info in found.items()
+            if self.memory.sees(info.scope)
+        }
 
     @verb
     def contents(self) -> set[bytes]:
@@ -125,9 +146,12 @@ class Exchange:
 
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
-        """Put texts that lost against the memory there into the history, as if each had stood there just before."""
+        """Put texts that lost against the memory there into the history, as if each had stood there
+        just before.
+        """
         lost = [
-            (Touched("put", each.project, each.path, new=each.etag, scope=each.scope), data) for each, data in older
+            (Touched("put", each.project, each.path, new=each.etag, scope=each.scope), data)
+            for each, data in older
         ]
         keep_lost(self.memory, lost)
 
@@ -140,10 +164,15 @@ class Exchange:
             return None
 
     @verb
-    def holder(self, project: str, *, permalink: str | None = None, identity: str | None = None) -> NoteInfo | None:
+    def holder(
+        self, project: str, *, permalink: str | None = None, identity: str | None = None
+    ) -> NoteInfo | None:
         """The note of a project that has this permalink, or this id."""
         self.engine.fresh()
-        found = [self._index.notes.by_permalink(project, permalink)] if permalink else []
+        if permalink:
+            found = [self._index.notes.by_permalink(project, permalink)]
+        else:
+            found = []
         found += self._index.notes.with_ids([identity], (project,)) if identity else []
         return next(filter(None, found), None)
 
@@ -152,24 +181,31 @@ class Exchange:
         """Whether something is at `path`, or a note there whose path differs in case only."""
         store = self.engine.store(project)
         self.engine.fresh()
-        return store.place(path).kind != "missing" or self._index.notes.in_other_case(project, path) is not None
+        return (
+            store.place(path).kind != "missing"
+            or self._index.notes.in_other_case(project, path) is not None
+        )
 
     @verb
     def add_files(
-        self, project: str, files: Sequence[tuple[str, bytes]], over: Mapping[str, File] | None = None
+        self,
+        project: str,
+        files: Sequence[tuple[str, bytes]],
+        over: Mapping[str, File] | None = None,
     ) -> None:
-        """Write files, byte for byte, as one change: new ones, and those in place of what is `over` at a path. Raises
-        Exists or Conflict when another is there meanwhile; OutsideError."""
+        """Write files, byte for byte, as one change: new ones, and those in place of what is `over`
+        at a path. Raises Exists or Conflict when another is there meanwhile; OutsideError."""
         with self.memory.change(VERB, fresh=False) as change:
             for path, data in files:
                 change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
 
 
 def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
-    """Note texts that lost against those of the files they come with (`Touched.new`) in the history as what stood there
-    just before, as one change; `restore` and `undo` bring them. A text the history holds already is left out, so that
-    doing it twice is doing it once."""
-    history, files = session.engine.home.history, list[Touched]()
+    """Note texts that lost against those of the files they come with (`Touched.new`) in the history
+    as what stood there just before, as one change; `restore` and `undo` bring them. A text the
+    history holds already is left out, so that doing it twice is doing it once."""
+    history = session.engine.home.history
+    files = list[Touched]()
     with session.engine.writing():
         for each, data in lost:
             each.old = sha256(data)
@@ -179,34 +215,44 @@ def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> No
         if files:
             about = (files[0].project, files[0].path)
             moment = stamp(session.engine.clock())
-            history.append(Change(history.last + 1, moment, VERB, *about, session.agent, session.face, files))
+            history.append(
+                Change(history.last + 1, moment, VERB, *about, session.agent, session.face, files)
+            )
 
 
 def digest(scope: str, content: str) -> bytes:
     """A hash of scope and content."""
-    return hashlib.blake2b(f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(
+        f"{scope}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16
+    ).digest()
 
 
 @dataclass(slots=True)
 class Listed:
-    """Every file: its name in a copy → (project, path, stamp). What lies below a name of `unreadable` is unknown."""
+    """Every file: its name in a copy → (project, path, stamp). What lies below a name of
+    `unreadable` is unknown.
+    """
 
     files: dict[str, tuple[str, str, Values]] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
 
 
 class Contents:
-    """The files and the history of `session`'s home. Raises InvalidInput for an agent: private notes are among them."""
+    """The files and the history of `session`'s home. Raises InvalidInput for an agent: private
+    notes are among them.
+    """
 
     def __init__(self, session: HomeSession):
         if session.agent is not None:
-            raise InvalidInput("A copy of the whole memory is the owner's: run this without an agent's name.")
+            raise InvalidInput(
+                "A copy of the whole memory is the owner's: run this without an agent's name."
+            )
         self.session = session
         self.engine = session.engine
 
     def wait_until_whole(self) -> None:
-        """Wait until all that was acknowledged is here: a new copy of a database's notes is filled over time. Raises
-        StorageError when the database cannot be asked."""
+        """Wait until all that was acknowledged is here: a new copy of a database's notes is filled
+        over time. Raises StorageError when the database cannot be asked."""
         while not wait_for(lambda: not self._lag()):
             continue
         if self._lag() is None:
@@ -219,7 +265,9 @@ class Contents:
 
     @verb
     def listed(self) -> Listed:
-        """The files there are now: all of the projects in the home, and the notes of those elsewhere."""
+        """The files there are now: all of the projects in the home, and the notes of those
+        elsewhere.
+        """
         self.engine.fresh()
         found = Listed()
         for name, store in self.engine.stores.items():
@@ -234,7 +282,10 @@ class Contents:
                 self._walk(name, store.root, found)
             else:
                 listing = store.list()
-                found.files |= {f"{self.folder(name)}/{path}": (name, path, at) for path, at in listing.stamps.items()}
+                found.files |= {
+                    f"{self.folder(name)}/{path}": (name, path, at)
+                    for path, at in listing.stamps.items()
+                }
                 found.unreadable += [f"{self.folder(name)}/{path}" for path in listing.unreadable]
         return found
 
@@ -262,17 +313,29 @@ class Contents:
         """The name of a project's folder, or graph file, in a copy."""
         if project in self.engine.layout.built_in:
             return project.removeprefix(".")
-        name = f"%2E{project[1:]}" if project.startswith(".") else project
-        return f"{OWN}/{name}.jsonl" if self.engine.stores[project].holds_entities else f"{OWN}/{name}"
+        if project.startswith("."):
+            name = f"%2E{project[1:]}"
+        else:
+            name = project
+        if self.engine.stores[project].holds_entities:
+            return f"{OWN}/{name}.jsonl"
+        return f"{OWN}/{name}"
 
     def name(self, each: Touched, path: str) -> str | None:
-        """What the file (or folder) at `path` that a change touched is called in a copy; None for what is not in it:
-        the home's own records, projects of another process or gone since, hidden files."""
+        """What the file (or folder) at `path` that a change touched is called in a copy; None for
+        what is not in it: the home's own records, projects of another process or gone since, hidden
+        files."""
         known = each.project in self.engine.stores and each.project not in self.engine.extra
         if not known or each.project == PRIVATE or each.root or each.do == "lines":
             for name, store in self.engine.stores.items():
-                if store.holds_entities and each.file and os.path.realpath(each.file) == os.path.realpath(store.root):
-                    return None if name in self.engine.extra else self.folder(name)
+                if (
+                    store.holds_entities
+                    and each.file
+                    and os.path.realpath(each.file) == os.path.realpath(store.root)
+                ):
+                    if name in self.engine.extra:
+                        return None
+                    return self.folder(name)
             return None
         parts = path.split("/")
         if each.project in self.engine.layout.built_in:
@@ -280,7 +343,9 @@ class Contents:
         else:
             is_folder = each.do in ("mkdir", "rmdir") or (each.do == "move" and each.old is None)
             is_kept = is_folder or self.engine.stores[each.project].is_note(path)
-        return f"{self.folder(each.project)}/{path}" if is_kept and not climbs(path) else None
+        if is_kept and not climbs(path):
+            return f"{self.folder(each.project)}/{path}"
+        return None
 
     @verb
     def read(self, project: str, path: str) -> File:
@@ -297,7 +362,9 @@ class Contents:
 
     @verb
     def text(self, digest: str) -> bytes | None:
-        """The replaced text with this SHA-256 as the history keeps it; None for one that is not kept."""
+        """The replaced text with this SHA-256 as the history keeps it; None for one that is not
+        kept.
+        """
         try:
             return self.engine.home.history.text(digest, "")
         except (NotFound, StorageError):
@@ -305,13 +372,17 @@ class Contents:
 
     @verb
     def changes(self, after: int = 0) -> list[Change]:
-        """The changes with a higher number than `after`, the oldest first, as far back as the history goes."""
+        """The changes with a higher number than `after`, the oldest first, as far back as the
+        history goes.
+        """
         every = self.engine.home.history.changes()
         return [*takewhile(lambda each: each.number > after, every)][::-1]
 
     @verb
     def have_texts(self) -> None:
-        """Have every text of the history in the home's folder, which for notes in a database holds those used here."""
+        """Have every text of the history in the home's folder, which for notes in a database holds
+        those used here.
+        """
         for digest in sorted(each for each in self.engine.home.history.referenced() if each):
             self.text(digest)
 
@@ -323,9 +394,14 @@ class Contents:
 
 
 def is_kept_name(project: str, name: str) -> bool:
-    """Whether a file or folder of this name in a project of the home is part of a copy. Of hidden ones these are the
-    records of banks, and what agents made with the memory tool."""
-    if name.startswith(TEMP_PREFIX) or name in SKIPPED_FOLDERS or name.lower() == ".git" or not is_valid_unicode(name):
+    """Whether a file or folder of this name in a project of the home is part of a copy. Of hidden
+    ones these are the records of banks, and what agents made with the memory tool."""
+    if (
+        name.startswith(TEMP_PREFIX)
+        or name in SKIPPED_FOLDERS
+        or name.lower() == ".git"
+        or not is_valid_unicode(name)
+    ):
         return False
     return not name.startswith(".") or name == BANK_RECORD or project == "memories"
 
@@ -334,9 +410,9 @@ def is_kept_name(project: str, name: str) -> bool:
 class IntoDatabase:
     """Moves `session`'s home, the owner's, to the database at `address`.
 
-    After `run`: `digests` are the SHA-256 of the files by their name in a copy, as the server has them too, `size`
-    their bytes together; so many `texts` of the history, and `changes`. `left` is what a database does not take,
-    `outside` projects whose notes do not lie in the home.
+    After `run`: `digests` are the SHA-256 of the files by their name in a copy, as the server has
+    them too, `size` their bytes together; so many `texts` of the history, and `changes`. `left` is
+    what a database does not take, `outside` projects whose notes do not lie in the home.
     """
 
     session: HomeSession
@@ -350,7 +426,9 @@ class IntoDatabase:
     _seen: dict[Key, tuple[Values, str, str]] = field(default_factory=dict)
 
     def run(self, *, dry_run: bool, progress: Callable[[int, int], None] | None) -> None:
-        """Move, or go on. Raises InvalidInput for a space with notes, DatabaseAway, DatabaseRefused, StorageError."""
+        """Move, or go on. Raises InvalidInput for a space with notes, DatabaseAway,
+        DatabaseRefused, StorageError.
+        """
         target = config.load(self.address, unread=True)
         if target.url is None:
             raise ConfigError("the address of a database begins with postgresql://")
@@ -363,7 +441,9 @@ class IntoDatabase:
                     if stat.S_ISREG((status := os.lstat(place)).st_mode):
                         self.digests[name] = ""
                         self.size += status.st_size
-                self.texts = sum(len(files) for _, _, files in os.walk(self.session.engine.layout.objects))
+                self.texts = sum(
+                    len(files) for _, _, files in os.walk(self.session.engine.layout.objects)
+                )
                 self.changes = len(self._lines())
                 return
             space.begin()
@@ -371,23 +451,30 @@ class IntoDatabase:
             with self.session.exclusive():
                 self._fill(space, self._places(), None)
                 # What the server makes of its bytes must be what was read here.
-                there, names = space.read_again(), {key: name for key, (name, _) in self._places().items()}
-                read = {key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"}
+                there = space.read_again()
+                names = {key: name for key, (name, _) in self._places().items()}
+                read = {
+                    key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"
+                }
                 lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
                 if there != read or space.lines() != lines or len(space.texts()) != self.texts:
                     why = "what it holds is not what was read; run the move again"
                     raise StorageError(self.address.rpartition("@")[2], why)
                 self.digests = {names[key]: digest for key, digest in there.items()}
-                self.size = sum(stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file")
+                self.size = sum(
+                    stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file"
+                )
                 access = self.session.engine.access
-                counts, last = access.counts(), self.session.engine.home.history.last
+                counts = access.counts()
+                last = self.session.engine.home.history.last
                 space.finish(last, counts, access.used(), self._shared())
         finally:
             space.close()
 
     def _places(self) -> dict[Key, tuple[str, str]]:
         """(project, path) of every file, folder and link → its name in a copy, and where it lies."""
-        engine, contents = self.session.engine, Contents(self.session)
+        engine = self.session.engine
+        contents = Contents(self.session)
         self.left, self.outside, found = [], [], dict[Key, tuple[str, str]]()
         inside = f"{os.path.realpath(engine.layout.root)}/"
         for name, store in engine.stores.items():
@@ -421,14 +508,19 @@ class IntoDatabase:
                 self.left.append(f"{project}/{path}")
 
     def _fill(
-        self, space: NewSpace, places: dict[Key, tuple[str, str]], progress: Callable[[int, int], None] | None
+        self,
+        space: NewSpace,
+        places: dict[Key, tuple[str, str]],
+        progress: Callable[[int, int], None] | None,
     ) -> None:
         """Make the database hold what is here: files, then the history."""
         there = space.files()
         space.remove_files([key for key in there if key not in places])
         self._seen = {key: seen for key, seen in self._seen.items() if key in places}
         done = 0
-        for batch in batches(self._rows(places, there), _ROWS, lambda row: len(row.body or b""), _BYTES):
+        for batch in batches(
+            self._rows(places, there), _ROWS, lambda row: len(row.body or b""), _BYTES
+        ):
             space.put_files([row for row in batch if row.kind])
             done += len(batch)
             if progress is not None:
@@ -438,37 +530,55 @@ class IntoDatabase:
         fresh = [row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]
         for part in batches(fresh, _ROWS, lambda _: 0, 1):
             space.put_lines(part)
-        here = {name: os.path.join(place, name) for place, _, names in os.walk(self.session.engine.layout.objects)
-                for name in names}  # fmt: skip
+        here = {
+            name: os.path.join(place, name)
+            for place, _, names in os.walk(self.session.engine.layout.objects)
+            for name in names
+        }
         known = space.texts()
         space.remove_texts(known - here.keys())
         for names in batches(sorted(here.keys() - known), _ROWS, lambda _: 0, 1):
             texts = [(name, read_file(here[name])) for name in names]
-            if damaged := next((name for name, file in texts if file.etag != name), None):
-                raise StorageError(f"the older text {damaged[:12]}", "it is damaged; see memory doctor")
+            damaged = next((name for name, file in texts if file.etag != name), None)
+            if damaged:
+                raise StorageError(
+                    f"the older text {damaged[:12]}", "it is damaged; see memory doctor"
+                )
             space.put_texts((name, file.data) for name, file in texts)
         self.texts, self.changes = len(here), len(lines)
 
     def _rows(
-        self, places: dict[Key, tuple[str, str]], there: dict[Key, tuple[str, str | None, int | None]]
+        self,
+        places: dict[Key, tuple[str, str]],
+        there: dict[Key, tuple[str, str | None, int | None]],
     ) -> Iterator[FileRow]:
         """A row for each place; of kind "" for one that is in the database already."""
         for (project, path), (_, place) in places.items():
-            with suppress(FileNotFoundError):  # gone since; the second time nobody writes
+            # Gone since; the second time nobody writes
+            with suppress(FileNotFoundError):
                 status = os.lstat(place)
-                stamp, mode = stamp_of(status), stat.S_IMODE(status.st_mode)
+                stamp = stamp_of(status)
+                mode = stat.S_IMODE(status.st_mode)
                 known = self._seen.get((project, path))
                 if known is not None and known[0] == stamp:
                     continue
                 if stat.S_ISLNK(status.st_mode):
-                    row = FileRow(project, path, "link", None, None, os.readlink(place), 0o700, None)
+                    row = FileRow(
+                        project, path, "link", None, None, os.readlink(place), 0o700, None
+                    )
                 elif stat.S_ISDIR(status.st_mode):
                     row = FileRow(project, path, "folder", None, None, None, 0o700, None)
                 else:
                     file = read_file(place)
-                    row = FileRow(project, path, "file", file.data, file.etag, None, mode, file.stamp.mtime_ns)
+                    row = FileRow(
+                        project, path, "file", file.data, file.etag, None, mode, file.stamp.mtime_ns
+                    )
                 self._seen[project, path] = stamp, row.kind, row.sha256 or ""
-                is_there = there.get((project, path)) == (row.kind, row.sha256 or row.link, row.mode)
+                is_there = there.get((project, path)) == (
+                    row.kind,
+                    row.sha256 or row.link,
+                    row.mode,
+                )
                 yield row._replace(kind="", body=None) if is_there else row
 
     def _lines(self) -> dict[int, tuple[Change, bytes]]:
@@ -483,9 +593,17 @@ class IntoDatabase:
 
     def _shared(self) -> dict[str, bytes]:
         """The files all replicas share, as they are to be there."""
-        layout, settings = self.session.engine.layout, self.session.engine.settings
-        changes = {f"projects.{name}": None if name in self.outside else f"{OWN}/{name}" for name in settings.projects}
-        changes |= {"storage.root": None} if config_text.stored(config_text.read(layout.config), "storage.root") else {}
+        layout = self.session.engine.layout
+        settings = self.session.engine.settings
+        changes = {
+            f"projects.{name}": None if name in self.outside else f"{OWN}/{name}"
+            for name in settings.projects
+        }
+        changes |= (
+            {"storage.root": None}
+            if config_text.stored(config_text.read(layout.config), "storage.root")
+            else {}
+        )
         found = {}
         if layout.config.exists():
             found[layout.config.name] = config_text.change(layout.config, changes).encode()

@@ -1,8 +1,10 @@
-"""Keeping the index in step with the disk: the system's watch where there is one, else a sweep of all files.
+"""Keeping the index in step with the disk: the system's watch where there is one, else a sweep of
+all files.
 
-Every call sees each change that was on disk before it, by whatever program. A server whose first look at a large
-project would take long answers from the index meanwhile, and `warnings` says so: its calls see each change made since
-the first of them, and what changed before that as soon as the look behind them gets there.
+Every call sees each change that was on disk before it, by whatever program. A server whose first
+look at a large project would take long answers from the index meanwhile, and `warnings` says so:
+its calls see each change made since the first of them, and what changed before that as soon as the
+look behind them gets there.
 """
 
 from __future__ import annotations
@@ -32,11 +34,17 @@ Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
 _Identity = tuple[int, int] | None
 METHOD = "fresh"
 """The daemon's method that brings the index up to date, for processes without a watch."""
-_DAEMON_SECONDS, _DAEMON_SECONDS_LOCKED = 0.25, 0.05
+_DAEMON_SECONDS = 0.25
+_DAEMON_SECONDS_LOCKED = 0.05
 LARGE = 50_000
-"""Notes from which on a server's first look at a project's files, some tenths of a second, goes on behind its calls."""
-_LISTED, _APPLIED = 200, 4
-"""Files compared with the index, and changes applied to it, in one piece of that: a few milliseconds."""
+"""Notes from which on a server's first look at a project's files, some tenths of a second, goes on
+behind its calls.
+"""
+_LISTED = 200
+_APPLIED = 4
+"""Files compared with the index, and changes applied to it, in one piece of that: a few
+milliseconds.
+"""
 _LOCK_SECONDS = 0.01
 """How long that waits for the home's lock, the guard held."""
 _NEVER_LATE = frozenset((*MEMORY_PROJECTS, GRAPH_PROJECT, KV_PROJECT))
@@ -45,24 +53,37 @@ NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
 
 
 class Freshness:
-    """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds the engine's guard.
+    """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds
+    the engine's guard.
 
-    `stores` are those of all projects, set anew when there are others; `load` gives the note at a path of a store,
-    `files` what other processes need to read very many. With `watch` the system tells of changes; with `may_be_late`
-    too, `catch_up` is called between calls as long as `late` names projects. A process that would have to look at all
-    files asks the daemon first, which listens on `socket` if there is one, and leaves out what that watches.
+    `stores` are those of all projects, set anew when there are others; `load` gives the note at a
+    path of a store, `files` what other processes need to read very many. With `watch` the system
+    tells of changes; with `may_be_late` too, `catch_up` is called between calls as long as `late`
+    names projects. A process that would have to look at all files asks the daemon first, which
+    listens on `socket` if there is one, and leaves out what that watches.
     """
 
     def __init__(
-        self, index: Index, home: Home, stores: Mapping[str, Store], load: Loader,
-        files: Callable[[Store], BulkSource | None], clock: Clock, watch: bool, may_be_late: bool, socket: Path,
-    ):  # fmt: skip
+        self,
+        index: Index,
+        home: Home,
+        stores: Mapping[str, Store],
+        load: Loader,
+        files: Callable[[Store], BulkSource | None],
+        clock: Clock,
+        watch: bool,
+        may_be_late: bool,
+        socket: Path,
+    ):
         self._index = index
         self._home = home
         self.stores = stores
-        self._load, self._files = load, files
+        self._load = load
+        self._files = files
         self._clock = clock
-        self._wants_watch, self._may_be_late, self._must_be_whole = watch, may_be_late, False
+        self._wants_watch = watch
+        self._may_be_late = may_be_late
+        self._must_be_whole = False
         self._socket = socket
         self._watch: Watch | None = None
         self._roots: dict[str, _Identity] = {}
@@ -115,47 +136,67 @@ class Freshness:
         return troubles + late + [each for each in (self.behind, self.elsewhere) if each]
 
     def has_seen(self, moment: float) -> bool:
-        """Whether the index shows what was on disk at `moment` (time.monotonic), as another call has looked since."""
+        """Whether the index shows what was on disk at `moment` (time.monotonic), as another call
+        has looked since.
+        """
         if moment >= self._looked or self.behind:
             return False
         self._index.pin()
         return self._index.openings == self._openings
 
-    def update(self, progress: Progress | None = None, *, is_locked: bool = False, whole: bool = False) -> Result:
-        """Make the index show every change on disk; unless `whole`, projects may be late. Returns what it found.
+    def update(
+        self, progress: Progress | None = None, *, is_locked: bool = False, whole: bool = False
+    ) -> Result:
+        """Make the index show every change on disk; unless `whole`, projects may be late. Returns
+        what it found.
 
         `is_locked`: the caller holds the home's lock, which the daemon may be waiting for.
         """
         from memoranda.index.sync import Result
 
-        result, begun, self._looked, openings = Result(), time.monotonic(), 0.0, self._openings
+        result = Result()
+        begun = time.monotonic()
+        self._looked = 0.0
+        openings = self._openings
         whole = whole or self._must_be_whole
         if whole and self.late:
             self.close()
         try:
-            self._update(result, progress, _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS, whole)
+            self._update(
+                result, progress, _DAEMON_SECONDS_LOCKED if is_locked else _DAEMON_SECONDS, whole
+            )
             self._must_be_whole = False
         except BaseException:
             if self.late:
                 self.close()
-            self._pending = set(self.stores)  # the system tells a change once: look at everything next time
+            # The system tells a change once: look at everything next time
+            self._pending = set(self.stores)
             raise
         if self._index.openings != openings:
-            self._index.try_later()  # it may have taken long to catch up
-        self._looked, self.behind = begun, ""
+            # It may have taken long to catch up
+            self._index.try_later()
+        self._looked = begun
+        self.behind = ""
         return result
 
-    def _update(self, result: Result, progress: Progress | None, patience: float, whole: bool) -> None:
-        stores, index = self.stores, self._index
-        index.pin()  # one verb sees one index, even if another process makes it anew meanwhile
+    def _update(
+        self, result: Result, progress: Progress | None, patience: float, whole: bool
+    ) -> None:
+        stores = self.stores
+        index = self._index
+        # One verb sees one index, even if another process makes it anew meanwhile
+        index.pin()
         if index.openings != self._openings:
             self._openings = index.openings
             self._pending = set(stores)
             if self.late:
                 self.close()
             self._load_skipped()
-        if self._watch and self._roots != {name: _identity(stores[name].root) for name in self._roots}:
-            self.close()  # a project's folder was made, went away or was exchanged
+        if self._watch and self._roots != {
+            name: _identity(stores[name].root) for name in self._roots
+        }:
+            # A project's folder was made, went away or was exchanged
+            self.close()
         changes = self._watch.drain() if self._watch else None
         if changes is not None and changes.lost:
             self.close()
@@ -166,37 +207,48 @@ class Freshness:
         if changes is None:
             sweeps = stores.keys() - self.late.keys()
         else:
-            sweeps = ((self._pending | troubled) & stores.keys()) | (stores.keys() - self._roots.keys())
+            sweeps = ((self._pending | troubled) & stores.keys()) | (
+                stores.keys() - self._roots.keys()
+            )
             sweeps -= self.late.keys()
             told = stores.keys() - sweeps
             for project, folder in sorted(changes.folders):
                 if project in told:
                     self._sweep(stores[project], result, None, folder)
             for project in sorted(told & {project for project, _ in changes.files}):
-                store, paths = stores[project], [path for name, path in changes.files if name == project]
-                self._apply(store, [each for path in paths for each in self._differs(store, path)], result)
+                store = stores[project]
+                paths = [path for name, path in changes.files if name == project]
+                self._apply(
+                    store, [each for path in paths for each in self._differs(store, path)], result
+                )
         shown = self._shown_by_daemon(sweeps, patience)
         for project in sorted(sweeps - shown):
             self._sweep(stores[project], result, progress)
         if troubled - self._troubles.keys():
-            self.close()  # what could be read again was not watched
+            # What could be read again was not watched
+            self.close()
         if self._pending:
             self._pending -= sweeps
-            self._troubles = {name: texts for name, texts in self._troubles.items() if name in stores}
+            self._troubles = {
+                name: texts for name, texts in self._troubles.items() if name in stores
+            }
             for project in set(index.notes.projects()) - stores.keys():
                 with index.write_lock, index.transaction():
                     index.forget_project(project)
         self.retire_expired()
 
     def shown(self) -> dict[str, str]:
-        """The folders, by project, that this process watches and that the index showed as they are at its last look."""
+        """The folders, by project, that this process watches and that the index showed as they are
+        at its last look.
+        """
         if self._watch is None or self.behind:
             return {}
         watched = self._roots.keys() - self._troubles.keys() - self._pending
         return {name: self.stores[name].root for name in watched & self.stores.keys()}
 
     def _shown_by_daemon(self, sweeps: set[str], patience: float) -> set[str]:
-        """Of these projects, those that a daemon which watches them has now brought up to date in this very index.
+        """Of these projects, those that a daemon which watches them has now brought up to date in
+        this very index.
 
         It has `patience` seconds to say so.
         """
@@ -205,7 +257,8 @@ class Freshness:
         try:
             told = daemon_client.ask(self._socket, METHOD, {}, patience)
         except OSError:
-            return set()  # it is busy
+            # It is busy
+            return set()
         if not told or told["index"] != list(self._index.identity[:2]) or self._index.is_copy:
             return set()
         self._load_skipped()
@@ -218,39 +271,61 @@ class Freshness:
         self.unreadable = {key: why for key, (_, why) in known.items() if why}
 
     def retire_expired(self) -> None:
-        """Take entries past their time to live out of every face, from that moment on (contract 004, 4)."""
-        now, index = microseconds(self._clock()), self._index
+        """Take entries past their time to live out of every face, from that moment on (contract
+        004, 4).
+        """
+        now = microseconds(self._clock())
+        index = self._index
         if index.notes.expired_paths(now, 1):
             with index.write_lock, index.transaction():
                 index.entries.retire(now)
 
     def _open_watch(self, may_be_late: bool) -> None:
-        """Watch all folders; of projects that may be late only those the index knows, as finding all takes long."""
+        """Watch all folders; of projects that may be late only those the index knows, as finding
+        all takes long.
+        """
         from memoranda.index.watch import Watch
 
-        stores, notes = self.stores, self._index.notes
+        stores = self.stores
+        notes = self._index.notes
         folders = {name: store.root for name, store in stores.items() if not store.holds_entities}
         self._roots = {name: _identity(root) for name, root in folders.items()}
         there = [stores[name] for name, root in folders.items() if os.path.isdir(root)]
         late = {
-            store.name: store for store in there
-            if may_be_late and isinstance(store, FolderStore) and not self._index.is_copy
-            and store.name not in _NEVER_LATE and not self._index.seen(store.name)
+            store.name: store
+            for store in there
+            if may_be_late
+            and isinstance(store, FolderStore)
+            and not self._index.is_copy
+            and store.name not in _NEVER_LATE
+            and not self._index.seen(store.name)
             and notes.number_in(store.name) > LARGE
-        }  # fmt: skip
-        roots = [(store.name, store.root, each) for store in there if store.name not in late
-                 for each in store.folders()]  # fmt: skip
+        }
+        roots = [
+            (store.name, store.root, each)
+            for store in there
+            if store.name not in late
+            for each in store.folders()
+        ]
         for name, store in late.items():
             known = [each for each in notes.folders_in(name) if not has_link(store.root, each)]
-            roots += [(name, store.root, each) for each in [store.root, *(f"{store.root}/{one}" for one in known)]]
+            roots += [
+                (name, store.root, each)
+                for each in [store.root, *(f"{store.root}/{one}" for one in known)]
+            ]
         self._watch = Watch.open(roots)
         self._wants_watch = self._watch is not None
         self._pending = set(stores)
-        self.late = {name: self._compare(store, self._watch) for name, store in late.items() if self._watch is not None}
+        self.late = {
+            name: self._compare(store, self._watch)
+            for name, store in late.items()
+            if self._watch is not None
+        }
 
     def catch_up(self, seconds: float) -> None:
         """Go on comparing late projects with the disk, for about so long."""
-        index, end = self._index, time.monotonic() + seconds
+        index = self._index
+        end = time.monotonic() + seconds
         index.pin()
         try:
             while self.late and index.openings == self._openings:
@@ -261,7 +336,8 @@ class Freshness:
                 if self.late.pop(name, None) is not None:
                     self._pending.discard(name)
         except BaseException:
-            self.close()  # the next call begins anew
+            # The next call begins anew
+            self.close()
             raise
         finally:
             index.unpin()
@@ -277,20 +353,26 @@ class Freshness:
     def _compare(self, store: FolderStore, watch: Watch) -> Iterator[None]:
         """Compare a project with the index and apply what differs, piece by piece.
 
-        A folder is watched, then listed. All differences are known before the first is applied: a file that moved to
-        another folder stays the same note. As others write meanwhile, each is looked at again when its turn comes.
+        A folder is watched, then listed. All differences are known before the first is applied: a
+        file that moved to another folder stays the same note. As others write meanwhile, each is
+        looked at again when its turn comes.
         """
         from memoranda.index import sync
 
-        notes, name = self._index.notes, store.name
+        notes = self._index.notes
+        name = store.name
         comparison = sync.Comparison()
         gone: dict[str, bytes] = {}
-        waiting, unreadable = [""], list[str]()
+        waiting = [""]
+        unreadable = list[str]()
         while waiting:
-            folder, seen, folders = waiting.pop(), set[str](), list[str]()
+            folder = waiting.pop()
+            seen = set[str]()
+            folders = list[str]()
             try:
                 watch.add(name, store.root, folder)
-            except OSError:  # there are too many: every call has to look at all files
+            # There are too many: every call has to look at all files
+            except OSError:
                 self.close()
                 self._wants_watch = False
                 return
@@ -303,7 +385,11 @@ class Freshness:
                 yield
             waiting += folders
             unreadable += listing.unreadable
-            for part in notes.not_among(name, folder, seen, folders, _LISTED) if not listing.unreadable else ():
+            for part in (
+                notes.not_among(name, folder, seen, folders, _LISTED)
+                if not listing.unreadable
+                else ()
+            ):
                 gone |= part
                 yield
         changes = comparison.end(gone, ())
@@ -314,8 +400,11 @@ class Freshness:
             yield
         if unreadable:
             self._troubles[name] = _unreadable(name, unreadable)
-        elif lost := [key for key in self.unreadable.keys() | self._skipped.keys()
-                      if key[0] == name and store.stamp(key[1]) is None]:  # fmt: skip
+        elif lost := [
+            key
+            for key in self.unreadable.keys() | self._skipped.keys()
+            if key[0] == name and store.stamp(key[1]) is None
+        ]:
             self._notice_all(lost)
 
     def _applied(self, store: FolderStore, changes: Sequence[Difference]) -> bool:
@@ -323,11 +412,17 @@ class Freshness:
         from memoranda.index.sync import Result
 
         still: list[Difference] = []
-        for each in changes:  # found a while ago
-            old, stamp = each.old, store.stamp(each.path)
+        # Found a while ago
+        for each in changes:
+            old = each.old
+            stamp = store.stamp(each.path)
             if old is None or old == each.path:
                 still += self._differs(store, each.path)
-            elif store.stamp(old) is None and stamp and self._index.notes.stamp(store.name, each.path) is None:
+            elif (
+                store.stamp(old) is None
+                and stamp
+                and self._index.notes.stamp(store.name, each.path) is None
+            ):
                 still.append(each)
             else:
                 still += self._differs(store, old) + self._differs(store, each.path)
@@ -338,9 +433,12 @@ class Freshness:
             return False
         return True
 
-    def _sweep(self, store: Store, result: Result, progress: Progress | None, folder: str = "") -> None:
+    def _sweep(
+        self, store: Store, result: Result, progress: Progress | None, folder: str = ""
+    ) -> None:
         """Compare a project, or one folder of it, with the index, and apply what differs."""
-        index, name = self._index, store.name
+        index = self._index
+        name = store.name
         self._troubles.pop(name, None)
         version = store.version()
         if version is not None:
@@ -351,18 +449,28 @@ class Freshness:
                 version = store.version()
         elif name in self._pending and not store.holds_entities and index.seen(name):
             with index.write_lock, index.transaction():
-                index.forget_project(name)  # a graph file had this name
+                # A graph file had this name
+                index.forget_project(name)
         changes: Sequence[Difference] = ()
         try:
-            if trouble := store.trouble():
-                is_to_come = store.optional and store.version() is None and not index.notes.stamps(name)
+            trouble = store.trouble()
+            if trouble:
+                is_to_come = (
+                    store.optional and store.version() is None and not index.notes.stamps(name)
+                )
                 if not is_to_come:
                     self._troubles[name] = [trouble]
             elif not folder and (paths := store.changed_since(index.seen(name))) is not None:
-                changes = [change for path in paths for change in index.plan_file(name, path, store.stamp(path))]
+                changes = [
+                    change
+                    for path in paths
+                    for change in index.plan_file(name, path, store.stamp(path))
+                ]
             else:
                 listing = Listing()
-                changes = index.plan(name, self._parts(store, folder, listing), listing.unreadable, folder)
+                changes = index.plan(
+                    name, self._parts(store, folder, listing), listing.unreadable, folder
+                )
                 if listing.unreadable:
                     self._troubles[name] = _unreadable(name, listing.unreadable)
         except MemorandaError as error:
@@ -381,17 +489,31 @@ class Freshness:
         return self._index.plan_file(store.name, path, stamp)
 
     def _apply(
-        self, store: Store, changes: Sequence[Difference], result: Result, progress: Progress | None = None
+        self,
+        store: Store,
+        changes: Sequence[Difference],
+        result: Result,
+        progress: Progress | None = None,
     ) -> None:
         if changes:
             index = self._index
             self._home.settle()
-            index.apply(store.name, changes, partial(self._load, store), index.write_lock, result, progress,
-                        self._files(store))  # fmt: skip
+            index.apply(
+                store.name,
+                changes,
+                partial(self._load, store),
+                index.write_lock,
+                result,
+                progress,
+                self._files(store),
+            )
 
     def _parts(self, store: Store, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
-        """What `store.parts` finds, without files known to be no text, as long as they are the same."""
-        name, skipped = store.name, self._skipped
+        """What `store.parts` finds, without files known to be no text, as long as they are the
+        same.
+        """
+        name = store.name
+        skipped = self._skipped
         gone = {
             path
             for project, path in self.unreadable.keys() | skipped.keys()
@@ -425,12 +547,16 @@ class Freshness:
                 Index(path, self._home.lock).rebuild()
 
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
-        """`note` if it may be indexed: a file that is no text, or a memory with a broken header, is left out."""
+        """`note` if it may be indexed: a file that is no text, or a memory with a broken header, is
+        left out.
+        """
         key = (project, path)
         if not self._openings:
             self._load_skipped()
         is_memory = project in MEMORY_PROJECTS
-        broken = note is not None and any(each.startswith("bad_frontmatter") for each in note.warnings)
+        broken = note is not None and any(
+            each.startswith("bad_frontmatter") for each in note.warnings
+        )
         if note is not None and not (is_memory and broken):
             self.notice(*key)
             return note

@@ -1,4 +1,6 @@
-"""A knowledge graph, whatever it is kept in: its verbs; and the graph of a JSON Lines file (contract 002, 2 and 6)."""
+"""A knowledge graph, whatever it is kept in: its verbs; and the graph of a JSON Lines file
+(contract 002, 2 and 6).
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class AmbiguousEntity(MemorandaError):
 
 
 class GraphEdits(Protocol):
-    """What one call changes: `NoteEdits` in notes, `LineEdit` of store/inplace, which says what each does, in lines."""
+    """What one call changes: `NoteEdits` in notes, `LineEdit` of store/inplace, which says what
+    each does, in lines.
+    """
 
     known: set[str]
 
@@ -63,8 +67,9 @@ class GraphEdits(Protocol):
 
 
 class Graph(Protocol):
-    """Entities and relations. A call is all or nothing, durable on return, and applied in turn with others. Names
-    compare by code point. Reading sees what any program wrote before. Raises from errors.py."""
+    """Entities and relations. A call is all or nothing, durable on return, and applied in turn with
+    others. Names compare by code point. Reading sees what any program wrote before. Raises from
+    errors.py."""
 
     session: ReadVerbs
     engine: Engine
@@ -82,7 +87,9 @@ class Graph(Protocol):
         """The entities of these names, in order."""
 
     def matching(self, text: str) -> list[EntityKey]:
-        """The entities whose name, type or any one observation holds `text`, in lower case; in order."""
+        """The entities whose name, type or any one observation holds `text`, in lower case; in
+        order.
+        """
 
     def ranked(self, text: str) -> list[EntityKey]:
         """The entities that hold the words of `text` in any order, best first; types count last."""
@@ -104,17 +111,25 @@ class Graph(Protocol):
         return []
 
     def at_once(self, read: Callable[[], T]) -> T:
-        """What `read` returns, which only reads: all its looks see the graph as it is at one moment."""
+        """What `read` returns, which only reads: all its looks see the graph as it is at one
+        moment.
+        """
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
-        """Carry out what `plan` does to the edits as one change, which is about `names`; it may be called again."""
+        """Carry out what `plan` does to the edits as one change, which is about `names`; it may be
+        called again.
+        """
 
     @verb
     def create_entities(self, entities: Sequence[Entity]) -> list[Entity]:
-        """Store those whose name is new, equal observations once; of twins the first counts. Returns them."""
+        """Store those whose name is new, equal observations once; of twins the first counts.
+        Returns them.
+        """
         wanted: dict[str, Entity] = {}
         for each in entities:
-            wanted.setdefault(each.name, Entity(each.name, each.type, tuple(dict.fromkeys(each.observations))))
+            wanted.setdefault(
+                each.name, Entity(each.name, each.type, tuple(dict.fromkeys(each.observations)))
+            )
 
         def plan(edits: GraphEdits) -> list[Entity]:
             new = [each for each in wanted.values() if each.name not in edits.known]
@@ -137,11 +152,14 @@ class Graph(Protocol):
         return self._change("edit", {each.source for each in wanted}, plan)
 
     @verb
-    def add_observations(self, additions: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:
+    def add_observations(
+        self, additions: Sequence[tuple[str, Sequence[str]]]
+    ) -> list[tuple[str, list[str]]]:
         """Add to each named entity what it does not say yet. Returns what was new. Raises NoEntity."""
 
         def plan(edits: GraphEdits) -> list[tuple[str, list[str]]]:
-            if missing := [name for name, _ in additions if name not in edits.known]:
+            missing = [name for name, _ in additions if name not in edits.known]
+            if missing:
                 raise NoEntity(missing[0])
             names = dict.fromkeys(name for name, _ in additions)
             known = {name: dict.fromkeys(edits.observations(name), False) for name in names}
@@ -150,17 +168,22 @@ class Graph(Protocol):
                 added = [text for text in dict.fromkeys(texts) if text not in known[name]]
                 known[name] |= dict.fromkeys(added, True)
                 results.append((name, added))
-            for name, there in known.items():  # each note is read and written once
-                if new := [text for text, is_new in there.items() if is_new]:
+            # Each note is read and written once
+            for name, there in known.items():
+                new = [text for text, is_new in there.items() if is_new]
+                if new:
                     edits.add_observations(name, new)
             return results
 
         return self._change("edit", {name for name, _ in additions}, plan)
 
     @verb
-    def merge(self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]) -> None:
-        """Take in another graph as one change: entities that exist get the observations they lack, twins become
-        one. The keys that come with an entity go with it, where it has none of that name."""
+    def merge(
+        self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]
+    ) -> None:
+        """Take in another graph as one change: entities that exist get the observations they lack,
+        twins become one. The keys that come with an entity go with it, where it has none of that
+        name."""
         wanted: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
         for each, more in entities:
             _, texts, keys = wanted.setdefault(each.name, (each.type, {}, {}))
@@ -172,7 +195,8 @@ class Graph(Protocol):
             for name, (kind, texts, keys) in wanted.items():
                 if name in edits.known:
                     there = set(edits.observations(name))
-                    if lacking := [text for text in texts if text not in there]:
+                    lacking = [text for text in texts if text not in there]
+                    if lacking:
                         edits.add_observations(name, lacking)
                     edits.add_keys(name, keys)
                 else:
@@ -183,7 +207,9 @@ class Graph(Protocol):
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
-        """Remove entities, all of one name, and every relation at either end; unknown names are no error."""
+        """Remove entities, all of one name, and every relation at either end; unknown names are no
+        error.
+        """
         self._change("delete", names, lambda edits: edits.remove_entities(names))
 
     @verb
@@ -213,7 +239,10 @@ def graph_lines(graph: Graph) -> list[str]:
     def read() -> list[str]:
         keys = graph.keys()
         found = zip(keys, graph.observations(keys), graph.further(keys), strict=True)
-        entities = [entity_line(Entity(key.name, key.type, tuple(texts)), more) for key, texts, more in found]
+        entities = [
+            entity_line(Entity(key.name, key.type, tuple(texts)), more)
+            for key, texts, more in found
+        ]
         return [*entities, *map(relation_line, graph.relations())]
 
     return graph.at_once(read)
@@ -250,16 +279,24 @@ class FileGraph(Graph):
         words = text.lower().split()
 
         def weight(entity: EntityLine) -> int:
-            name, kind = entity.name.lower(), entity.type.lower()
+            name = entity.name.lower()
+            kind = entity.type.lower()
             return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
 
-        holding = [each for each in self.store.entities.values() if all(word in each.lowered for word in words)]
+        holding = [
+            each
+            for each in self.store.entities.values()
+            if all(word in each.lowered for word in words)
+        ]
         found: dict[int, EntityLine] = {}
         if self.engine.stores.get(self.store.name) is self.store:
-            hits = self.session.search(Query(text=text, projects=(self.store.name,)), limit=MAX_RANKED)
+            hits = self.session.search(
+                Query(text=text, projects=(self.store.name,)), limit=MAX_RANKED
+            )
             entities = [self.store.entity(hit.note.path) for hit in hits]
             found = {each.number: each for each in entities if each is not None}
-        else:  # no project of this process: nothing of the file is in the index
+        # No project of this process: nothing of the file is in the index
+        else:
             holding.sort(key=lambda each: (-weight(each), each.number))
         found |= {each.number: each for each in holding if words and each.number not in found}
         return [_key(each) for each in found.values()]
@@ -324,36 +361,60 @@ class FileGraph(Graph):
         return results[-1]
 
     def change(self, plan: Callable[[], LineEdit], undoes: int | None = None) -> Change | None:
-        """Carry out what `plan` says, logged as an undo of change `undoes` if that is given. Returns the change,
-        None when nothing was to be done. Raises NotAGraphFile, StorageError."""
-        engine, made = self.engine, list[Change]()
+        """Carry out what `plan` says, logged as an undo of change `undoes` if that is given.
+        Returns the change, None when nothing was to be done. Raises NotAGraphFile, StorageError."""
+        engine = self.engine
+        made = list[Change]()
 
         def announce(lines: LineChange) -> None:
             number = engine.home.history.last + 1
-            name, file = self.store.name, os.path.basename(self.store.root)
-            agent, face, by = self.session.agent, self.session.face, self.session.by or None
-            written = Step("put", name, "", file, data=b"".join([*lines.new, *lines.added]), old=as_file(b""))
+            name = self.store.name
+            file = os.path.basename(self.store.root)
+            agent = self.session.agent
+            face = self.session.face
+            by = self.session.by or None
+            written = Step(
+                "put", name, "", file, data=b"".join([*lines.new, *lines.added]), old=as_file(b"")
+            )
             check_limits([written], engine.settings, agent, engine.day_use, engine.clock())
-            made[:] = [Change(number, stamp(engine.clock()), lines.verb, name, file, agent, face, undoes=undoes, by=by)]
+            made[:] = [
+                Change(
+                    number,
+                    stamp(engine.clock()),
+                    lines.verb,
+                    name,
+                    file,
+                    agent,
+                    face,
+                    undoes=undoes,
+                    by=by,
+                )
+            ]
             engine.home.lines.begin(made[0], lines)
 
         def admitted() -> LineEdit:
             edit = plan()
             if undoes is None:
                 text = b"".join([*edit.lines.values(), *edit.added]).decode("utf-8", "replace")
-                self.session.admitted(text, self.store.name, [self.store.lines[n] for n in edit.lines], whole=True)
+                self.session.admitted(
+                    text, self.store.name, [self.store.lines[n] for n in edit.lines], whole=True
+                )
             return edit
 
         with engine.writing(), engine.home.lines.changing():
             engine.guard.keep()
             self.store.change(admitted, announce)
             engine.commits += bool(made)
-        return made[0] if made else None
+        if made:
+            return made[0]
+        return None
 
 
-def undo_lines(session: ReadVerbs, change: Change, blocked: Callable[[str, str], CannotUndo]) -> Change:
-    """Take back `change`, which is one to lines; the home's lock is held. `blocked` words that a place changed since.
-    Raises CannotUndo, NotAGraphFile, StorageError."""
+def undo_lines(
+    session: ReadVerbs, change: Change, blocked: Callable[[str, str], CannotUndo]
+) -> Change:
+    """Take back `change`, which is one to lines; the home's lock is held. `blocked` words that a
+    place changed since. Raises CannotUndo, NotAGraphFile, StorageError."""
     engine = session.engine
     touched = next(each for each in change.files if each.do == LINES and each.new is not None)
     try:
@@ -379,18 +440,23 @@ def undo_lines(session: ReadVerbs, change: Change, blocked: Callable[[str, str],
 def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
     """The project that is the graph file at this absolute path, None when none is."""
     stores = session.engine.stores.values()
-    return next((each for each in stores if isinstance(each, GraphStore) and each.root == file), None)
+    return next(
+        (each for each in stores if isinstance(each, GraphStore) and each.root == file), None
+    )
 
 
 def _inverse(store: GraphStore, kept: KeptLines) -> LineEdit | None:
-    """The edit that takes it back; None when a line of it is not there as it was left, or what went is there again."""
+    """The edit that takes it back; None when a line of it is not there as it was left, or what went
+    is there again.
+    """
     slots: dict[bytes, list[int]] = {}
     for slot, line in enumerate(store.lines):
         if line:
             slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
     edit = LineEdit(store, verb="undo")
     for line in reversed(kept.added):
-        if not (found := slots.get(line.rstrip(b"\r\n"))):
+        found = slots.get(line.rstrip(b"\r\n"))
+        if not found:
             return None
         edit.lines[found.pop()] = b""
     returning: list[tuple[int, bytes]] = []
@@ -401,10 +467,16 @@ def _inverse(store: GraphStore, kept: KeptLines) -> LineEdit | None:
             edit.lines[found.pop(0)] = old
         else:
             return None
-    for _, old in returning:  # whether its entity or relation stands in the file again
-        said, again = said_by(old), list[int]()
+    # Whether its entity or relation stands in the file again
+    for _, old in returning:
+        said = said_by(old)
+        again = list[int]()
         if isinstance(said, GraphRelation):
-            again = [slot for slot in store.ends.get(said.source, ()) if store.relations[slot].triple == said.triple]
+            again = [
+                slot
+                for slot in store.ends.get(said.source, ())
+                if store.relations[slot].triple == said.triple
+            ]
         elif said is not None:
             again = store.named.get(said.name, [])
         if any(slot not in edit.lines for slot in again):

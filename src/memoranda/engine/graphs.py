@@ -1,5 +1,5 @@
-"""The graph a caller means: of the notes of project `graph`, of any other project's, of a file, of all together; and
-what a call changes in a graph of notes (contract 002)."""
+"""The graph a caller means: of the notes of project `graph`, of any other project's, of a file, of
+all together; and what a call changes in a graph of notes (contract 002)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,31 @@ from typing import Any
 
 from memoranda.clock import microseconds, parse_stamp
 from memoranda.engine.engine import verb
-from memoranda.engine.graph import MAX_RANKED, AmbiguousEntity, FileGraph, Graph, GraphEdits, NoEntity, T, store_of
+from memoranda.engine.graph import (
+    MAX_RANKED,
+    AmbiguousEntity,
+    FileGraph,
+    Graph,
+    GraphEdits,
+    NoEntity,
+    T,
+    store_of,
+)
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.writing import editable, read_unlocked
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.index.entity_queries import EntityRow, target_name
 from memoranda.index.rows import Edge, NoteInfo
-from memoranda.note.entity import Entity, EntityKey, EntityText, GraphRelation, compose, file_stem, folded_name
+from memoranda.note.entity import (
+    Entity,
+    EntityKey,
+    EntityText,
+    GraphRelation,
+    compose,
+    file_stem,
+    folded_name,
+)
 from memoranda.note.frontmatter import parse_typed, split
 from memoranda.note.grammar import scan
 from memoranda.note.model import GRAPH_PROJECT
@@ -32,7 +49,8 @@ from memoranda.store.base import File
 from memoranda.store.inplace.graph_store import GraphStore
 
 EVERY = "*"
-_LATEST = 253_000_000_000_000_000  # in the year 9987; no time after it could be written any more
+# In the year 9987; no time after it could be written any more
+_LATEST = 253_000_000_000_000_000
 _OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
 
 
@@ -62,12 +80,18 @@ class NoteGraph(Graph):
     def ranked(self, text: str) -> list[EntityKey]:
         self.engine.fresh()
         hits = self.session.search(Query(text=text, projects=(self.project,)), limit=MAX_RANKED)
-        entities, viewer = self._index.entities, self.session.agent
+        entities = self._index.entities
+        viewer = self.session.agent
         keys = {key.handle: key for key in entities.all(viewer)}
         found = {hit.note.row: keys[hit.note.row] for hit in hits if hit.note.row in keys}
-        if words := text.lower().split():
+        words = text.lower().split()
+        if words:
             holding = set.intersection(*(set(entities.matching(word, viewer)) for word in words))
-            found |= {key.handle: key for key in keys.values() if key in holding and key.handle not in found}
+            found |= {
+                key.handle: key
+                for key in keys.values()
+                if key in holding and key.handle not in found
+            }
         return list(found.values())
 
     @verb
@@ -78,14 +102,20 @@ class NoteGraph(Graph):
     @verb
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
         # Those below `fields` by their own names; numbers are numbers.
-        infos, every = self._index.notes.infos([key.handle for key in keys]), list[dict[str, Any]]()
+        infos = self._index.notes.infos([key.handle for key in keys])
+        every = list[dict[str, Any]]()
         for key in keys:
             info = infos.get(key.handle)
-            found = _unknown_keys(info.header) if info is not None else {}
+            if info is not None:
+                found = _unknown_keys(info.header)
+            else:
+                found = {}
             if info is not None and found:
                 # The index knows all plain values but true, false and null as texts.
                 with suppress(ValueError, MemorandaError):
-                    found = _unknown_keys(parse_typed(split(self.session.file(info).data.decode()).yaml or ""))
+                    found = _unknown_keys(
+                        parse_typed(split(self.session.file(info).data.decode()).yaml or "")
+                    )
             every.append(found)
         return every
 
@@ -93,14 +123,19 @@ class NoteGraph(Graph):
     def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
         """Whether each of these entities lacks one of the unknown keys that come with it."""
         infos = self._index.notes.infos([key.handle for key, _ in keys])
-        return [key.handle in infos and not _header_keys(more).keys() <= infos[key.handle].header.keys()
-                for key, more in keys]  # fmt: skip
+        return [
+            key.handle in infos and not _header_keys(more).keys() <= infos[key.handle].header.keys()
+            for key, more in keys
+        ]
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         self.engine.fresh()
-        entities, viewer = self._index.entities, self.session.agent
-        return entities.relations(viewer) if names is None else entities.relations_at(names, viewer)
+        entities = self._index.entities
+        viewer = self.session.agent
+        if names is None:
+            return entities.relations(viewer)
+        return entities.relations_at(names, viewer)
 
     @verb
     def version(self) -> Any:
@@ -134,10 +169,14 @@ class NoteGraph(Graph):
 
 
 class NoteEdits:
-    """What one call changes in notes, as `LineEdit` of store/inplace does in lines; the home's lock is held."""
+    """What one call changes in notes, as `LineEdit` of store/inplace does in lines; the home's lock
+    is held.
+    """
 
     def __init__(self, graph: NoteGraph, change: Transaction, names: Iterable[str]):
-        self._graph, self._session, self._change = graph, graph.session, change
+        self._graph = graph
+        self._session = graph.session
+        self._change = change
         self._index = graph.session.index
         self.known, self._rows = set[str](), dict[str, list[EntityRow]]()
         for row in graph.notes(names):
@@ -172,8 +211,8 @@ class NoteEdits:
 
     @contextmanager
     def _changing(self, name: str, row: EntityRow | None = None) -> Iterator[EntityText]:
-        """The text of the note of a name, or of `row`, to be changed inside. Raises InvalidInput when that cannot be
-        done by lines."""
+        """The text of the note of a name, or of `row`, to be changed inside. Raises InvalidInput
+        when that cannot be done by lines."""
         row = row or self._row(name)
         assert row is not None
         try:
@@ -192,14 +231,22 @@ class NoteEdits:
             return False
         if row.path not in self._triples:
             items = self._text(row).relations
-            self._triples[row.path] = {(row.name, self._graph.target_of(each, row), each.type) for each in items}
+            self._triples[row.path] = {
+                (row.name, self._graph.target_of(each, row), each.type) for each in items
+            }
         return relation.triple in self._triples[row.path]
 
     def create(self, entity: Entity, more: dict[str, Any]) -> None:
         if entity.name not in self._rows:
-            self._add(entity.name, type=entity.type, observations=entity.observations, more=more and _header_keys(more))
+            self._add(
+                entity.name,
+                type=entity.type,
+                observations=entity.observations,
+                more=more and _header_keys(more),
+            )
             return
-        with self._changing(entity.name) as text:  # a placeholder becomes an entity; its relations stay
+        # A placeholder becomes an entity; its relations stay
+        with self._changing(entity.name) as text:
             text.make_entity(entity.type, self._created_at())
             there = set(text.observations)
             text.add_observations([each for each in entity.observations if each not in there])
@@ -249,12 +296,15 @@ class NoteEdits:
     def _drop(self, row: EntityRow, is_dropped: Callable[[tuple[str, str, str]], bool]) -> None:
         """Take relations out of a note; a placeholder goes with its last one."""
         with self._changing(row.name, row) as text:
-            text.drop_relations(lambda item: is_dropped((row.name, self._graph.target_of(item, row), item.type)))
+            text.drop_relations(
+                lambda item: is_dropped((row.name, self._graph.target_of(item, row), item.type))
+            )
         if row.kind is None and not text.relations:
             self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
 
     def remove_entities(self, names: Sequence[str]) -> None:
-        gone, paths = set(names), set()
+        gone = set(names)
+        paths = set()
         for name, rows in self._rows.items():
             self._row(name)
             for row in rows:
@@ -268,15 +318,22 @@ class NoteEdits:
 
     def add_steps(self) -> None:
         """Add the steps to the change: texts that differ, new notes, removals."""
-        project, change, stems = self._graph.project, self._change, set[str]()
+        project = self._graph.project
+        change = self._change
+        stems = set[str]()
         for row, file, before, text in self._texts.values():
             if text.text != before and row.path not in self._removed:
                 change.put(project, row.path, text.text.encode(), old=file, scope=row.scope)
-        root, holds_file = self._session.engine.store(project).root, self._index.entities.holds_file
+        root = self._session.engine.store(project).root
+        holds_file = self._index.entities.holds_file
 
         def is_taken(stem: str) -> bool:
             is_new = folded_name(stem) in stems
-            return is_new or os.path.lexists(os.path.join(root, f"{stem}.md")) or holds_file(project, stem)
+            return (
+                is_new
+                or os.path.lexists(os.path.join(root, f"{stem}.md"))
+                or holds_file(project, stem)
+            )
 
         for name, new in self._new.items():
             stem = file_stem(name, is_taken)
@@ -293,21 +350,27 @@ class NoteEdits:
 
 
 def _header_keys(more: dict[str, Any]) -> dict[str, Any]:
-    """Unknown keys of an entity as keys of its header; one that means something here stands below `fields`."""
+    """Unknown keys of an entity as keys of its header; one that means something here stands below
+    `fields`.
+    """
     meaning = {key: value for key, value in more.items() if key in _OWN_KEYS}
-    return {key: value for key, value in more.items() if key not in meaning} | ({"fields": meaning} if meaning else {})
+    return {key: value for key, value in more.items() if key not in meaning} | (
+        {"fields": meaning} if meaning else {}
+    )
 
 
 def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
     """What `_header_keys` made keys of a header, back again."""
     below = header.get("fields")
-    others = {key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"}
+    others = {
+        key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"
+    }
     return others | (below if isinstance(below, dict) else {})
 
 
 class ProjectGraph(NoteGraph):
-    """The notes of a project as entities: title, type, and what the note grammar finds in them, ordered by when they
-    were written."""
+    """The notes of a project as entities: title, type, and what the note grammar finds in them,
+    ordered by when they were written."""
 
     makes_sources = False
 
@@ -322,7 +385,8 @@ class ProjectGraph(NoteGraph):
 
     @verb
     def matching(self, text: str) -> list[EntityKey]:
-        wanted, keys = text.lower(), self.keys()
+        wanted = text.lower()
+        keys = self.keys()
         return [
             key
             for key, texts in zip(keys, self.observations(keys), strict=True)
@@ -336,18 +400,29 @@ class ProjectGraph(NoteGraph):
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
-        return [self.observed(EntityText("".join(self._index.notes.text_of(key.handle)))) for key in keys]
+        return [
+            self.observed(EntityText("".join(self._index.notes.text_of(key.handle))))
+            for key in keys
+        ]
 
     def observed(self, text: EntityText) -> list[str]:
-        """Observations of the note grammar, and items under `Observations`, each once, in the order of the text."""
-        found = {each.line: each.text for each in scan(text.text, text.body_at)[0]} | text.observed_lines()
+        """Observations of the note grammar, and items under `Observations`, each once, in the order
+        of the text.
+        """
+        found = {
+            each.line: each.text for each in scan(text.text, text.body_at)[0]
+        } | text.observed_lines()
         return [found[line] for line in sorted(found)]
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         self.engine.fresh()
-        index, viewer = self._index, self.session.agent
-        rows = [key.handle for key in self.keys()] if names is None else [row.note for row in self.notes(names)]
+        index = self._index
+        viewer = self.session.agent
+        if names is None:
+            rows = [key.handle for key in self.keys()]
+        else:
+            rows = [row.note for row in self.notes(names)]
         found: set[GraphRelation] = set()
         for info in index.notes.in_order(rows):
             found.update(self._leaving(info))
@@ -364,11 +439,15 @@ class ProjectGraph(NoteGraph):
         return [_relation(info, edge, self._name_of(edge.note, edge.target)) for edge in edges]
 
     def _name_of(self, note: NoteInfo | None, target: str) -> str:
-        return note.title if note is not None and note.project == self.project else target
+        if note is not None and note.project == self.project:
+            return note.title
+        return target
 
     def notes(self, names: Iterable[str]) -> list[EntityRow]:
         rows = self._index.entities.titled(self.project, names, self.session.agent)
-        return sorted((_row(info) for info in self._index.notes.in_order(rows)), key=lambda row: row[1:3])
+        return sorted(
+            (_row(info) for info in self._index.notes.in_order(rows)), key=lambda row: row[1:3]
+        )
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
@@ -381,9 +460,12 @@ class ProjectGraph(NoteGraph):
 
     def target_of(self, item: Item, row: EntityRow) -> str:
         note = self._index.links.resolve(
-            item.target, project=self.project, folder=posixpath.dirname(row.path), viewer=self.session.agent,
+            item.target,
+            project=self.project,
+            folder=posixpath.dirname(row.path),
+            viewer=self.session.agent,
             target_project=item.project,
-        )  # fmt: skip
+        )
         return self._name_of(note, item.target)
 
 
@@ -406,7 +488,9 @@ class EveryGraph(Graph):
 
     def ranked(self, text: str) -> list[EntityKey]:
         """The best of each project in turn."""
-        found = [[_of(name, key) for key in graph.ranked(text)] for name, graph in self._graphs.items()]
+        found = [
+            [_of(name, key) for key in graph.ranked(text)] for name, graph in self._graphs.items()
+        ]
         return [key for keys in zip_longest(*found) for key in keys if key is not None]
 
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
@@ -443,18 +527,22 @@ def _of(project: str, key: EntityKey) -> EntityKey:
 
 
 def open_graph(session: ReadVerbs, project: str) -> Graph:
-    """The graph of `project`: its own of project `graph`, of a graph file, the notes of any other, of all with `*`.
-    Raises ProjectNotFound."""
+    """The graph of `project`: its own of project `graph`, of a graph file, the notes of any other,
+    of all with `*`. Raises ProjectNotFound."""
     if project == EVERY:
         return _every(session)
     store = session.engine.store(project)
     if isinstance(store, GraphStore):
         return FileGraph(session, store)
-    return NoteGraph(session) if store.name == GRAPH_PROJECT else ProjectGraph(session, store.name)
+    if store.name == GRAPH_PROJECT:
+        return NoteGraph(session)
+    return ProjectGraph(session, store.name)
 
 
 def graph_project(name: str, file: Path) -> os.PathLike[str]:
-    """The graph file as a project `name` for `open_memory`, whatever the file is called and whether it is there."""
+    """The graph file as a project `name` for `open_memory`, whatever the file is called and whether
+    it is there.
+    """
     return GraphStore(name, file, optional=True)
 
 
@@ -466,19 +554,23 @@ def opener(file: Path) -> Callable[[ReadVerbs, str], Graph]:
         own = FileGraph(session, store_of(session, alone.root) or alone)
         if project.lower() == GRAPH_PROJECT:
             return own
-        return _every(session, own) if project == EVERY else open_graph(session, project)
+        if project == EVERY:
+            return _every(session, own)
+        return open_graph(session, project)
 
     return open_here
 
 
 def graph_in(session: ReadVerbs, file: Path | None) -> NoteGraph | FileGraph:
     """The graph kept in `file`, or, without one, in the notes of project `graph`."""
-    return NoteGraph(session) if file is None else FileGraph(session, GraphStore(file.stem, file))
+    if file is None:
+        return NoteGraph(session)
+    return FileGraph(session, GraphStore(file.stem, file))
 
 
 def _every(session: ReadVerbs, own: FileGraph | None = None) -> Graph:
-    """All projects together; `own` where a file is kept in place of the notes of project `graph`, which then show in
-    no graph."""
+    """All projects together; `own` where a file is kept in place of the notes of project `graph`,
+    which then show in no graph."""
     graphs = {name: open_graph(session, name) for name in session.engine.stores}
     if own is not None:
         del graphs[GRAPH_PROJECT]

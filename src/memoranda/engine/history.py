@@ -1,5 +1,5 @@
-"""The verbs `log`, `undo` and `restore`: which changes there are, which of them is taken back (how: undo.py), a note as
-it was; and the texts a change replaced and made, for differences.
+"""The verbs `log`, `undo` and `restore`: which changes there are, which of them is taken back (how:
+undo.py), a note as it was; and the texts a change replaced and made, for differences.
 """
 
 from __future__ import annotations
@@ -16,11 +16,26 @@ from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.transaction import Location, read_or_none, root_of, store_at
-from memoranda.engine.undo import ENTRIES, EXPIRE, PASSING, Undo, blocked, concerns, is_blank, is_upkeep
+from memoranda.engine.undo import (
+    ENTRIES,
+    EXPIRE,
+    PASSING,
+    Undo,
+    blocked,
+    concerns,
+    is_blank,
+    is_upkeep,
+)
 from memoranda.engine.writing import as_file, scope_of
 from memoranda.errors import Ambiguous, CannotUndo, Exists, InvalidInput, MemorandaError, NotFound
 from memoranda.index.rows import NoteInfo
-from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
+from memoranda.note.model import (
+    ARCHIVE_PROJECT,
+    CATEGORY_PROJECT,
+    GLOBAL,
+    MEMORY_KEYS,
+    MEMORY_PROJECTS,
+)
 from memoranda.store import path_guard
 from memoranda.store.base import File
 from memoranda.store.change import Step
@@ -31,7 +46,9 @@ _DELETING = ("delete", EXPIRE, "decay")
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One file a change touched: its texts `before` and `after`, None where there was none or it is no longer kept."""
+    """One file a change touched: its texts `before` and `after`, None where there was none or it is
+    no longer kept.
+    """
 
     change: Change
     touched: Touched
@@ -44,39 +61,60 @@ class HistoryVerbs(NoteVerbs):
 
     @verb
     def log(
-        self, ref: str | None = None, *, limit: int = 20, agent: str | None = None, since: datetime | None = None
+        self,
+        ref: str | None = None,
+        *,
+        limit: int = 20,
+        agent: str | None = None,
+        since: datetime | None = None,
     ) -> list[Change]:
-        """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by one agent, since a
-        moment; `limit` 0 = all."""
+        """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by
+        one agent, since a moment; `limit` 0 = all."""
         return list(islice(self._seen_changes(ref, agent, since), limit if limit > 0 else None))
 
     @verb
     def log_by_run(
-        self, ref: str | None = None, *, limit: int = 20, agent: str | None = None, since: datetime | None = None,
+        self,
+        ref: str | None = None,
+        *,
+        limit: int = 20,
+        agent: str | None = None,
+        since: datetime | None = None,
         before: int = 0,
-    ) -> list[list[Change]]:  # fmt: skip
-        """As `log`, the changes of one run of a job together, at the place of its latest; `limit` counts these.
-        With `before` only changes of lower numbers."""
+    ) -> list[list[Change]]:
+        """As `log`, the changes of one run of a job together, at the place of its latest; `limit`
+        counts these. With `before` only changes of lower numbers."""
         groups: dict[int, list[Change]] = {}
         runs: list[int] = []
         for change in self._seen_changes(ref, agent, since):
             if before and change.number >= before:
                 continue
             run = change.run if change.undoes is None else None
-            if limit and len(groups) >= limit and change.number < min(runs, default=change.number + 1):
-                break  # what is still to come of a run has at least the number of its first change
+            if (
+                limit
+                and len(groups) >= limit
+                and change.number < min(runs, default=change.number + 1)
+            ):
+                # What is still to come of a run has at least the number of its first change
+                break
             if (run or change.number) in groups or not limit or len(groups) < limit:
                 groups.setdefault(run or change.number, []).append(change)
                 runs += [run] if run else []
         return list(groups.values())
 
-    def _seen_changes(self, ref: str | None, agent: str | None, since: datetime | None) -> Iterator[Change]:
+    def _seen_changes(
+        self, ref: str | None, agent: str | None, since: datetime | None
+    ) -> Iterator[Change]:
         place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()
         for change in self.engine.home.history.changes():
             if since is not None and parse_stamp(change.time) < since:
                 break
-            if change.verb == FOLD or is_blank(change) or (agent is not None and change.agent != agent):
+            if (
+                change.verb == FOLD
+                or is_blank(change)
+                or (agent is not None and change.agent != agent)
+            ):
                 continue
             seen = replace(change, files=[each for each in change.files if self.may_see(each)])
             if place is not None and not concerns(seen, place):
@@ -85,28 +123,49 @@ class HistoryVerbs(NoteVerbs):
                 yield seen
 
     def _is_visible(self, change: Change) -> bool:
-        """Whether the caller sees all files of a change; of a deletion the links that other memories lost do not
-        count. What was erased is the owner's to know."""
+        """Whether the caller sees all files of a change; of a deletion the links that other
+        memories lost do not count. What was erased is the owner's to know."""
         if change.verb == ERASE:
             return self.agent is None and not self.engine.only
-        about = [each for each in change.files if (each.project, each.path) == (change.project, change.path)]
-        files = about if about and change.verb in _DELETING and not self.engine.only else change.files
+        about = [
+            each
+            for each in change.files
+            if (each.project, each.path) == (change.project, change.path)
+        ]
+        if about and change.verb in _DELETING and not self.engine.only:
+            files = about
+        else:
+            files = change.files
         return all(self.may_see(each) for each in files)
 
     def may_see(self, each: Touched) -> bool:
-        """Whether the caller may see what a change did to this file: its scope allows it, and there is its project."""
-        return self.sees(each.scope) and (not self.engine.only or each.project in self.engine.stores)
+        """Whether the caller may see what a change did to this file: its scope allows it, and there
+        is its project.
+        """
+        return self.sees(each.scope) and (
+            not self.engine.only or each.project in self.engine.stores
+        )
 
     def locate(self, ref: str) -> Location:
-        """The place of `project/path` or the absolute path of a file, also of one that is gone, or of an id the index
-        or the history knows. One this home has is taken first, then the one the history has in a folder elsewhere.
-        Raises Ambiguous when it has several, NotFound, OutsideError."""
+        """The place of `project/path` or the absolute path of a file, also of one that is gone, or
+        of an id the index or the history knows. One this home has is taken first, then the one the
+        history has in a folder elsewhere. Raises Ambiguous when it has several, NotFound,
+        OutsideError."""
         engine = self.engine
         project, _, path = ref.partition("/")
-        name = next((each for each in engine.stores if each.lower() == project.lower()), None) if path else None
+        if path:
+            name = next((each for each in engine.stores if each.lower() == project.lower()), None)
+        else:
+            name = None
         if name is not None or (path and project not in (".", "..")):
-            wanted = path_guard.clean(path, name or project, hidden=True) if not ref.startswith("/") else ref
-            own = (name, wanted, root_of(engine, name)) if name else None
+            if not ref.startswith("/"):
+                wanted = path_guard.clean(path, name or project, hidden=True)
+            else:
+                wanted = ref
+            if name:
+                own = (name, wanted, root_of(engine, name))
+            else:
+                own = None
             if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
                 return own
             found: dict[Location, None] = {}
@@ -120,7 +179,8 @@ class HistoryVerbs(NoteVerbs):
                         found[each.project, at, each.root] = None
             if len(found) > 1:
                 raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in found])
-            if place := next(iter(found), own):
+            place = next(iter(found), own)
+            if place:
                 return place
         try:
             info = self.memory_id(ref)
@@ -134,8 +194,8 @@ class HistoryVerbs(NoteVerbs):
         return info.project, info.path, root_of(engine, info.project)
 
     def last_change(self, besides: str) -> datetime | None:
-        """When something last changed by anything but the face `besides`, as far as the history goes back; None: never.
-        A change made by hand in a file is not in the history."""
+        """When something last changed by anything but the face `besides`, as far as the history
+        goes back; None: never. A change made by hand in a file is not in the history."""
         for change in self.engine.home.history.changes():
             if change.face != besides and not is_upkeep(change):
                 return parse_stamp(change.time)
@@ -147,8 +207,8 @@ class HistoryVerbs(NoteVerbs):
 
     @verb
     def undo_run(self, run: int) -> tuple[Change, list[Change]]:
-        """Take all changes of a run of a job back that still stand, as one change or none. Returns it, and those.
-        Raises CannotUndo."""
+        """Take all changes of a run of a job back that still stand, as one change or none. Returns
+        it, and those. Raises CannotUndo."""
         with self.engine.writing():
             of_run: list[tuple[Change, list[Change]]] = []
             was_undone = False
@@ -159,18 +219,28 @@ class HistoryVerbs(NoteVerbs):
                 if change.undoes is None and change.run == run:
                     if not self._is_visible(change):
                         raise CannotUndo(f"There is no run #{run}.")
-                    if undone_by is None:  # what the run itself did later is taken back with it
+                    # What the run itself did later is taken back with it
+                    if undone_by is None:
                         own = {each.number for each, _ in of_run}
                         of_run.append((change, [each for each in later if each.number not in own]))
             if not of_run:
-                raise CannotUndo(f"cannot undo run #{run}: it was undone" if was_undone else f"There is no run #{run}.")
+                raise CannotUndo(
+                    f"cannot undo run #{run}: it was undone"
+                    if was_undone
+                    else f"There is no run #{run}."
+                )
             return self._take_back(of_run, f"run #{run}", run), [change for change, _ in of_run]
 
-    def _take_back(self, changes: Sequence[tuple[Change, list[Change]]], name: str, run: int | None = None) -> Change:
-        """Take changes back, the latest first, each given with all after it, as one change. Raises CannotUndo."""
+    def _take_back(
+        self, changes: Sequence[tuple[Change, list[Change]]], name: str, run: int | None = None
+    ) -> Change:
+        """Take changes back, the latest first, each given with all after it, as one change. Raises
+        CannotUndo.
+        """
         first = changes[-1][0]
         with self.change("undo", (first.project, first.path), fresh=False) as transaction:
-            transaction.undoes, transaction.run = first.number, run
+            transaction.undoes = first.number
+            transaction.run = run
             undo = Undo(self, transaction)
             for change, later in changes:
                 undo.take_back(change, later)
@@ -182,13 +252,17 @@ class HistoryVerbs(NoteVerbs):
         return transaction.done
 
     def _keep_reads(self, steps: Sequence[Step]) -> None:
-        """Reads are a note's, not its text's: those that were folded into the texts replaced are counted on."""
+        """Reads are a note's, not its text's: those that were folded into the texts replaced are
+        counted on.
+        """
         before = self._reads((each, each.old) for each in steps if each.do in ("put", "remove"))
         now = self._reads((each, as_file(each.data)) for each in steps if each.data is not None)
         access = self.engine.access
-        for id, count in now.items() if before.keys() == now.keys() else ():  # else memories were merged, or parted
+        # Else memories were merged, or parted
+        for id, count in now.items() if before.keys() == now.keys() else ():
             if before[id] < count:
-                pending, used = access.counts().get(id, 0), access.used().get(id)
+                pending = access.counts().get(id, 0)
+                used = access.used().get(id)
                 access.restart(id)
                 if used is not None:
                     access.note_use([id], datetime.fromtimestamp(used, UTC))
@@ -198,13 +272,17 @@ class HistoryVerbs(NoteVerbs):
 
     def _reads(self, files: Iterable[tuple[Step, File | None]]) -> dict[str, int]:
         """The counts in the headers of memories and entries, by id."""
-        counted = [(step, file) for step, file in files if file and step.project in (*MEMORY_PROJECTS, ENTRIES)]
+        counted = [
+            (step, file)
+            for step, file in files
+            if file and step.project in (*MEMORY_PROJECTS, ENTRIES)
+        ]
         notes = [self.engine.parse(step.project, step.path, file) for step, file in counted]
         return {note.id: note.access_count for note in notes if note is not None}
 
     def _changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
-        """All changes, newest first, each with those after it, and the undo that took it back unless it stands: an undo
-        that was itself taken back leaves its change standing."""
+        """All changes, newest first, each with those after it, and the undo that took it back
+        unless it stands: an undo that was itself taken back leaves its change standing."""
         later: list[Change] = []
         undone: dict[int, int] = {}
         for change in self.engine.home.history.changes():
@@ -212,26 +290,44 @@ class HistoryVerbs(NoteVerbs):
             if change.undoes is not None and change.number not in undone:
                 back: list[int] = [change.undoes]
                 if change.run is not None:
-                    back = [each.number for each in self.engine.home.history.changes() if each.run == change.run]
+                    back = [
+                        each.number
+                        for each in self.engine.home.history.changes()
+                        if each.run == change.run
+                    ]
                 for number in back:
                     undone.setdefault(number, change.number)
             later.append(change)
 
     @verb
     def undo(self, change: int | None = None) -> Change:
-        """Take a change back (default: the latest not taken back yet). Itself a change. Raises CannotUndo, NotFound. A
-        job whose action is taken back makes no such action for that memory again (contract 001, 18.5)."""
+        """Take a change back (default: the latest not taken back yet). Itself a change. Raises
+        CannotUndo, NotFound. A job whose action is taken back makes no such action for that memory
+        again (contract 001, 18.5)."""
         with self.engine.writing():
             for done, later, undone_by in self._changes_to_undo():
                 # That an entry expired is upkeep, which only its number names.
-                stands = done.undoes is None and undone_by is None and not (is_upkeep(done) or is_blank(done))
-                if not ((stands if change is None else done.number == change) and self._is_visible(done)):
+                stands = (
+                    done.undoes is None
+                    and undone_by is None
+                    and not (is_upkeep(done) or is_blank(done))
+                )
+                if not (
+                    (stands if change is None else done.number == change) and self._is_visible(done)
+                ):
                     continue
                 if done.verb == ERASE:
-                    what = "what it changed was erased" if is_blank(done) else "what was erased is gone for good"
-                    raise CannotUndo(f"cannot undo #{done.number}: {what}; memory undo N takes back another change")
+                    if is_blank(done):
+                        what = "what it changed was erased"
+                    else:
+                        what = "what was erased is gone for good"
+                    raise CannotUndo(
+                        f"cannot undo #{done.number}: {what}; memory undo N takes back another change"
+                    )
                 if done.undoes is None and undone_by is not None:
-                    raise CannotUndo(f"cannot undo #{done.number}: it was undone already (#{undone_by})")
+                    raise CannotUndo(
+                        f"cannot undo #{done.number}: it was undone already (#{undone_by})"
+                    )
                 texts = list(done.texts())
                 if texts and not any(each.kept for each in texts):
                     raise CannotUndo(f"cannot undo #{done.number}: {PASSING}")
@@ -240,25 +336,39 @@ class HistoryVerbs(NoteVerbs):
 
                     return undo_lines(self, done, partial(blocked, done, later))
                 return self._take_back([(done, later)], f"#{done.number}")
-            raise CannotUndo("There is nothing to undo." if change is None else f"There is no change #{change}.")
+            raise CannotUndo(
+                "There is nothing to undo." if change is None else f"There is no change #{change}."
+            )
 
     @verb
     def restore(
-        self, ref: str, *, at: datetime | None = None, change: int | None = None, to: str | None = None
+        self,
+        ref: str,
+        *,
+        at: datetime | None = None,
+        change: int | None = None,
+        to: str | None = None,
     ) -> tuple[str, int]:
-        """Bring back the text `ref` (id or `project/path`) had before `change`, at the moment `at`, or before it last
-        changed, into `to` if given. Returns where it went (`project/path`) and the change it came from. Raises Exists,
-        NotFound, and CannotUndo where a text just restored would be replaced by one that is not named."""
+        """Bring back the text `ref` (id or `project/path`) had before `change`, at the moment `at`,
+        or before it last changed, into `to` if given. Returns where it went (`project/path`) and
+        the change it came from. Raises Exists, NotFound, and CannotUndo where a text just restored
+        would be replaced by one that is not named."""
         is_named = at is not None or change is not None or to is not None
         if not is_named:
             archived: NoteInfo | None = None
             with suppress(NotFound, Ambiguous):
                 archived = self.memory_id(ref)
             if archived is not None and archived.project == ARCHIVE_PROJECT:
-                back, history = self.bring_back(archived), self.engine.home.history
+                back = self.bring_back(archived)
+                history = self.engine.home.history
                 was_at = (archived.project, archived.path, "")
-                # The change that put it there; the latest of all when the history holds that no more.
-                older = (each for each in history.changes() if each.undoes is None and each.number < history.last)
+                # The change that put it there; the latest of all when the history holds that no
+                # more.
+                older = (
+                    each
+                    for each in history.changes()
+                    if each.undoes is None and each.number < history.last
+                )
                 put = next((each.number for each in older if concerns(each, was_at)), history.last)
                 return f"{CATEGORY_PROJECT}/{back.path}", put
         with self.change("restore", fresh=False) as transaction:
@@ -268,31 +378,44 @@ class HistoryVerbs(NoteVerbs):
             data = self.engine.home.history.text(each.old or each.new or "", f"{project}/{path}")
             if to is not None:
                 name, _, rest = to.partition("/")
-                known = next((each for each in self.engine.stores if rest and each.lower() == name.lower()), None)
+                known = next(
+                    (each for each in self.engine.stores if rest and each.lower() == name.lower()),
+                    None,
+                )
                 if known is not None:
-                    project, to, root = known, rest, root_of(self.engine, known)
-                was_note, path = store.is_note(path), path_guard.clean(to, project, hidden=True)
+                    project = known
+                    to = rest
+                    root = root_of(self.engine, known)
+                was_note = store.is_note(path)
+                path = path_guard.clean(to, project, hidden=True)
                 store = store_at(self.engine, project, root)
                 if was_note and not store.is_note(path):
-                    path += ".md"  # else nothing would find it
+                    # Else nothing would find it
+                    path += ".md"
                     if to.endswith("/") or not store.is_note(path):
-                        raise InvalidInput(f'"{project}/{to}" could not hold the note. Name it with .md at its end.')
+                        raise InvalidInput(
+                            f'"{project}/{to}" could not hold the note. Name it with .md at its end.'
+                        )
             here = read_or_none(store, path)
             if to is not None and here is not None:
                 raise Exists(f"{project}/{path}")
             last = None
             if here is not None and not is_named:
-                of_it = (each for each in self.engine.home.history.changes() if concerns(each, place))
+                of_it = (
+                    each for each in self.engine.home.history.changes() if concerns(each, place)
+                )
                 last = next((each for each in of_it if not is_upkeep(each)), None)
                 if last is not None and here.etag not in {each.new for each in last.texts()}:
-                    last = None  # somebody changed it by hand since
+                    # Somebody changed it by hand since
+                    last = None
             if last is not None and last.verb == "restore":
                 name = os.path.join(root or project, path)
                 remedy = f"--change N or --at TIME names an older text (memory log {ref}), memory undo takes it back"
                 raise CannotUndo(f"{name} was restored already (#{last.number}); {remedy}")
             before = scope_of(here.data) if here is not None else GLOBAL
             if not (self.sees(before) and self.sees(scope_of(data))):
-                raise NotFound(f"{project}/{path}", "the history")  # what is there now is not theirs to replace
+                # What is there now is not theirs to replace
+                raise NotFound(f"{project}/{path}", "the history")
             if root == "":
                 self.engine.store(project).check_writable()
                 data = self._with_own_id(project, path, data)
@@ -315,7 +438,11 @@ class HistoryVerbs(NoteVerbs):
                     continue
                 if at is not None:
                     if parse_stamp(change.time) > at:
-                        best = (change, each)  # the earliest change after `at` replaced what stood then
+                        # The earliest change after `at` replaced what stood then
+                        best = (
+                            change,
+                            each,
+                        )
                     continue
                 if number is None and now is not None and each.old == now.etag:
                     continue
@@ -325,13 +452,15 @@ class HistoryVerbs(NoteVerbs):
         return best
 
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
-        """The bytes of a memory to be restored, with a new id if another file has its own: of two memories with one id
-        neither could be named any more."""
+        """The bytes of a memory to be restored, with a new id if another file has its own: of two
+        memories with one id neither could be named any more."""
         if project not in MEMORY_PROJECTS:
             return data
         note = self.engine.parse(project, path, as_file(data))
         self.engine.fresh()
-        if note is None or all(info.path == path for info in self.index.notes.with_ids([note.id], (project,))):
+        if note is None or all(
+            info.path == path for info in self.index.notes.with_ids([note.id], (project,))
+        ):
             return data
         from uuid import uuid4
 
@@ -340,26 +469,34 @@ class HistoryVerbs(NoteVerbs):
         try:
             return SetKeys({"id": str(uuid4())}, MEMORY_KEYS).apply(data.decode()).text.encode()
         except ValueError:
-            return data  # no header that could hold it
+            # No header that could hold it
+            return data
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
-        """What a change of `log` did to the text of each note the caller sees; `limit` 0 = of all. Raises NotFound."""
+        """What a change of `log` did to the text of each note the caller sees; `limit` 0 = of all.
+        Raises NotFound.
+        """
         with self.engine.guard:
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
             done = next((each for each in near if each.number == change), None)
             if done is None:
                 raise NotFound(f"#{change}", "the history")
-            folds: dict[str, str] = {}  # what texts became by counts of reads written into them: that has no history
+            # What texts became by counts of reads written into them: that has no history
+            folds: dict[str, str] = {}
             for each in self.engine.home.history.changes():
                 if each.number <= change:
                     break
                 if each.verb == FOLD:
                     folds |= {file.old: file.new for file in each.files if file.old and file.new}
             return [
-                Revision(done, one, self._text_of(one, one.old, folds),
-                         None if one.do == "remove" else self._text_of(one, one.new or one.old, folds))
+                Revision(
+                    done,
+                    one,
+                    self._text_of(one, one.old, folds),
+                    None if one.do == "remove" else self._text_of(one, one.new or one.old, folds),
+                )
                 for one in islice(done.texts(), limit or None)
-            ]  # fmt: skip
+            ]
 
     def _text_of(self, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
         """The text with this SHA-256: kept, or still the file's."""

@@ -1,7 +1,7 @@
 """Key-value entries in the JSON files of an agent-memory folder, used in place (contract 004, 7).
 
-Recalls are counted in the home's access log and added to the files at the end, so a recall writes none of them.
-What is replaced or removed here is gone: a folder of another program has no history.
+Recalls are counted in the home's access log and added to the files at the end, so a recall writes
+none of them. What is replaced or removed here is gone: a folder of another program has no history.
 """
 
 from __future__ import annotations
@@ -20,7 +20,16 @@ from typing import Any
 
 from memoranda.clock import parse_stamp
 from memoranda.engine.engine import Engine, verb
-from memoranda.engine.entries import PURGED_AT_ONCE, Entries, Entry, NoEntry, Totals, Unreadable, expiry, purging
+from memoranda.engine.entries import (
+    PURGED_AT_ONCE,
+    Entries,
+    Entry,
+    NoEntry,
+    Totals,
+    Unreadable,
+    expiry,
+    purging,
+)
 from memoranda.engine.transaction import HomeSession
 from memoranda.errors import MemorandaError, StorageError
 from memoranda.note.entry import seconds
@@ -46,7 +55,9 @@ class JsonEntryFolder:
         return JsonEntries(session, self)
 
     def fold(self) -> None:
-        """Add the recalls counted so far to the files; one that cannot be written keeps them for the next time."""
+        """Add the recalls counted so far to the files; one that cannot be written keeps them for
+        the next time.
+        """
         engine = self.engine
         if engine is None or not engine.access.counts():
             return
@@ -60,15 +71,22 @@ class JsonEntryFolder:
                         rows = [*content.rows]
                         for n, (name, recalls) in pending.items():
                             row = rows[n]
-                            rows[n] = row | {"access_count": _number(row.get("access_count")) + recalls}
-                            if last := self.recalled.get(name):
+                            rows[n] = row | {
+                                "access_count": _number(row.get("access_count")) + recalls
+                            }
+                            last = self.recalled.get(name)
+                            if last:
                                 is_number = isinstance(row.get("accessed_at"), int | float)
-                                rows[n]["accessed_at"] = last.timestamp() if is_number else seconds(last)
+                                rows[n]["accessed_at"] = (
+                                    last.timestamp() if is_number else seconds(last)
+                                )
                         if pending:
                             replace_rows(rows)
                         engine.access.restart(*(name for name, _ in pending.values()))
 
-    def _pending(self, stem: str, content: Content, access: AccessLog) -> dict[int, tuple[str, int]]:
+    def _pending(
+        self, stem: str, content: Content, access: AccessLog
+    ) -> dict[int, tuple[str, int]]:
         """Entries with recalls to add: position -> (name in the log, number)."""
         counts = access.counts()
         names = ((n, self.name(row, stem)) for n, row in enumerate(content.rows))
@@ -76,7 +94,12 @@ class JsonEntryFolder:
 
     def name(self, row: Row, stem: str) -> str:
         """What the access log calls an entry; another one when it was written anew."""
-        parts = (str(self.files.root), namespace_of(row, stem), row["key"], str(row.get("created_at")))
+        parts = (
+            str(self.files.root),
+            namespace_of(row, stem),
+            row["key"],
+            str(row.get("created_at")),
+        )
         return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -94,9 +117,15 @@ class JsonEntries(Entries):
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
         """The file written anew, the entry at its end; fields of it that are not ours stay."""
         value = self._session.admitted(value, f"{namespace}/{key}")
-        now, stem = self.engine.clock(), stem_of(namespace)
+        now = self.engine.clock()
+        stem = stem_of(namespace)
         expires = expiry(now, ttl)
-        row: Row = {"key": key, "value": value, "created_at": seconds(now), "accessed_at": seconds(now)}
+        row: Row = {
+            "key": key,
+            "value": value,
+            "created_at": seconds(now),
+            "accessed_at": seconds(now),
+        }
         row |= {"expires_at": expires and expires.timestamp(), "access_count": 0}
         if namespace != stem:
             row["namespace"] = namespace
@@ -104,7 +133,9 @@ class JsonEntries(Entries):
             old = [each for each in content.rows if _is(each, stem, namespace, key)]
             for each in old:
                 row |= {name: kept for name, kept in each.items() if name not in _KNOWN}
-            replace_rows([*(each for each in content.rows if not _is(each, stem, namespace, key)), row])
+            replace_rows(
+                [*(each for each in content.rows if not _is(each, stem, namespace, key)), row]
+            )
             self.engine.access.restart(*(self._folder.name(each, stem) for each in (*old, row)))
             return self._entry(row, stem, content)
 
@@ -118,7 +149,9 @@ class JsonEntries(Entries):
 
     def _expire(self, entry: Entry) -> None:
         stem = stem_of(entry.namespace)
-        self._drop(stem, lambda row: _is(row, stem, entry.namespace, entry.key) and self._is_past(row))
+        self._drop(
+            stem, lambda row: _is(row, stem, entry.namespace, entry.key) and self._is_past(row)
+        )
 
     @verb
     def count(self, entry: Entry) -> Entry:
@@ -138,22 +171,40 @@ class JsonEntries(Entries):
             raise NoEntry(key, namespace)
 
     @verb
-    def search(self, text: str, namespace: str | None, limit: int, offset: int) -> tuple[list[Entry], int]:
-        wanted, counts, matches = text.lower(), self.engine.access.counts(), []
+    def search(
+        self, text: str, namespace: str | None, limit: int, offset: int
+    ) -> tuple[list[Entry], int]:
+        wanted = text.lower()
+        counts = self.engine.access.counts()
+        matches = []
         stem = None if namespace is None else stem_of(namespace)
-        found = self._readable() if stem is None or namespace is None else [(stem, self._read(stem, namespace))]
+        found = (
+            self._readable()
+            if stem is None or namespace is None
+            else [(stem, self._read(stem, namespace))]
+        )
         for stem, content in found:
             for row in content.rows:
                 if namespace not in (None, namespace_of(row, stem)) or self._is_past(row):
                     continue
                 if wanted in row["key"].lower() or wanted in _value(row).lower():
                     entry = self._entry(row, stem, content)
-                    matches.append(replace(entry, access_count=entry.access_count + counts.get(entry.id, 0)))
-        matches.sort(key=lambda each: (-each.access_count, -int(each.created.timestamp()), each.namespace, each.key))
+                    matches.append(
+                        replace(entry, access_count=entry.access_count + counts.get(entry.id, 0))
+                    )
+        matches.sort(
+            key=lambda each: (
+                -each.access_count,
+                -int(each.created.timestamp()),
+                each.namespace,
+                each.key,
+            )
+        )
         return matches[offset : offset + limit], len(matches)
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
-        active, expired = Counter[str](), Counter[str]()
+        active = Counter[str]()
+        expired = Counter[str]()
         for stem, content in self._readable():
             for row in content.rows:
                 (expired if self._is_past(row) else active)[namespace_of(row, stem)] += 1
@@ -164,7 +215,8 @@ class JsonEntries(Entries):
         """The rows of the namespace, not those of others in its file."""
         stem = stem_of(namespace)
         count = self._drop(namespace, lambda row: namespace_of(row, stem) == namespace)
-        if count:  # clearing an unknown namespace makes no file
+        # Clearing an unknown namespace makes no file
+        if count:
             with suppress(MemorandaError):
                 self.purge()
         return count
@@ -172,13 +224,18 @@ class JsonEntries(Entries):
     @verb
     def stats(self) -> Totals:
         """The sizes are those of whole files."""
-        totals, names, times = Totals(str(self._files.root)), set[str](), list[datetime]()
+        totals = Totals(str(self._files.root))
+        names = set[str]()
+        times = list[datetime]()
         for stem, content in self._readable():
             active = [row for row in content.rows if not self._is_past(row)]
             totals.entries += len(active)
             totals.size += content.size
             names |= {namespace_of(row, stem) for row in content.rows}
-            times += [_moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC) for row in active]
+            times += [
+                _moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
+                for row in active
+            ]
         totals.namespaces = len(names)
         if times:
             totals.oldest, totals.newest = min(times), max(times)
@@ -186,8 +243,11 @@ class JsonEntries(Entries):
 
     @verb
     def purge(self, most: int = PURGED_AT_ONCE) -> None:
-        """Remove up to `most` expired entries, then record how many remain; unreadable files are left out."""
-        entries, names = 0, set[str]()
+        """Remove up to `most` expired entries, then record how many remain; unreadable files are
+        left out.
+        """
+        entries = 0
+        names = set[str]()
         for stem in self._stems():
             try:
                 rows = self._read(stem, stem).rows
@@ -222,21 +282,28 @@ class JsonEntries(Entries):
             raise Unreadable(namespace) from None
 
     @contextmanager
-    def _changing(self, namespace: str, make: bool = False) -> Iterator[tuple[Content, Callable[[list[Row]], None]]]:
+    def _changing(
+        self, namespace: str, make: bool = False
+    ) -> Iterator[tuple[Content, Callable[[list[Row]], None]]]:
         """As `JsonFiles.changing`. Raises Unreadable when it cannot be used, StorageError when it
         cannot be written."""
         self.engine.guard.keep()
-        stem, opened = stem_of(namespace), False
+        stem = stem_of(namespace)
+        opened = False
         try:
             with self._files.changing(stem, make) as opening:
                 opened = True
                 yield opening
         except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and (opened or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+            if isinstance(error, OSError) and (
+                opened or error.errno in (errno.ENOSPC, errno.EDQUOT)
+            ):
                 raise StorageError(f"{stem}.json", reason(error)) from None
             raise Unreadable(namespace) from None
 
-    def _drop(self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None) -> int:
+    def _drop(
+        self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None
+    ) -> int:
         """Remove the rows meant, at most so many, from the file of the namespace. Returns how many."""
         stem = stem_of(namespace)
         with self._changing(namespace) as (content, replace_rows):
@@ -260,9 +327,16 @@ def entry_of(row: Row, stem: str, content: Content) -> Entry:
     """A row of the file `stem` as an entry without an id."""
     created = _moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
     accessed = _moment(row.get("accessed_at")) or created
-    expires, recalls = _moment(row.get("expires_at")), _number(row.get("access_count"))
+    expires = _moment(row.get("expires_at"))
+    recalls = _number(row.get("access_count"))
     return Entry(
-        namespace_of(row, stem), repair_surrogates(row["key"]), _value(row), created, accessed, expires, recalls
+        namespace_of(row, stem),
+        repair_surrogates(row["key"]),
+        _value(row),
+        created,
+        accessed,
+        expires,
+        recalls,
     )
 
 
@@ -275,9 +349,13 @@ def unknown_of(row: Row, stem: str) -> Row:
 
 
 def namespace_of(row: Row, stem: str) -> str:
-    """The namespace of a row in the file `stem`; a field of that name that means another file is not ours."""
+    """The namespace of a row in the file `stem`; a field of that name that means another file is
+    not ours.
+    """
     said = row.get("namespace")
-    return said if isinstance(said, str) and said and stem_of(said) == stem else stem
+    if isinstance(said, str) and said and stem_of(said) == stem:
+        return said
+    return stem
 
 
 def _is(row: Row, stem: str, namespace: str, key: str) -> bool:
@@ -290,7 +368,9 @@ def _value(row: Row) -> str:
 
 
 def _number(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return 0
 
 
 def _moment(value: Any) -> datetime | None:
@@ -301,5 +381,6 @@ def _moment(value: Any) -> datetime | None:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):
-        pass  # a time beyond all years
+        # A time beyond all years
+        pass
     return None

@@ -1,4 +1,6 @@
-"""The open memory: all verbs of the engine for one caller. Each takes and returns values and prints nothing."""
+"""The open memory: all verbs of the engine for one caller. Each takes and returns values and prints
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -21,31 +23,50 @@ if TYPE_CHECKING:
 
 
 class Memory(ReviewVerbs, ProjectVerbs):
-    """An open memory, bound to one caller. Thread-safe; close it, or use it as a context manager. A `ref` is an id, a
-    unique beginning of one, a permalink, a title, a path or a `memory://` address; a (project, path) pair; or a note
-    already read. The verbs stand in reading.py, notes.py, history.py, review.py and projects.py."""
+    """An open memory, bound to one caller. Thread-safe; close it, or use it as a context manager. A
+    `ref` is an id, a unique beginning of one, a permalink, a title, a path or a `memory://`
+    address; a (project, path) pair; or a note already read. The verbs stand in reading.py,
+    notes.py, history.py, review.py and projects.py."""
 
     def erase(
-        self, *refs: Ref, agent: str | None = None, project: str | None = None, source: str | None = None,
-        observation: str | None = None, dry_run: bool = False,
-    ) -> Erased:  # fmt: skip
-        """Remove notes for good: every version, and what journal, index, lists and vectors have of them.
+        self,
+        *refs: Ref,
+        agent: str | None = None,
+        project: str | None = None,
+        source: str | None = None,
+        observation: str | None = None,
+        dry_run: bool = False,
+    ) -> Erased:
+        """Remove notes for good: every version, and what journal, index, lists and vectors have of
+        them.
 
-        A ref may also be a path of `memory log`, of a file that is no note or a note that is gone, or an entry of
-        JSON files used in place, FOLDER/NAMESPACE.json:KEY. `agent`, `project`, `source`: all notes an agent made or
-        keeps private, of a project, of a source. With `observation` only that goes from the one note `ref`, and the
-        note's older versions. `dry_run` only says what would go. There is no undo. Raises InvalidInput for an agent,
-        Locked, Ambiguous, NotFound, StorageError; after that the next open or `memory doctor --fix` completes it.
+        A ref may also be a path of `memory log`, of a file that is no note or a note that is gone,
+        or an entry of JSON files used in place, FOLDER/NAMESPACE.json:KEY. `agent`, `project`,
+        `source`: all notes an agent made or keeps private, of a project, of a source. With
+        `observation` only that goes from the one note `ref`, and the note's older versions.
+        `dry_run` only says what would go. There is no undo. Raises InvalidInput for an agent,
+        Locked, Ambiguous, NotFound, StorageError; after that the next open or `memory doctor --fix`
+        completes it.
         """
         from memoranda.engine.erase import Erasure
 
-        return Erasure(self).erase(refs, agent=agent, project=project, source=source, observation=observation,
-                                   dry_run=dry_run)  # fmt: skip
+        return Erasure(self).erase(
+            refs,
+            agent=agent,
+            project=project,
+            source=source,
+            observation=observation,
+            dry_run=dry_run,
+        )
 
     def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by memoranda; cheap."""
         if self.engine.settings.url is not None:
-            with suppress(StorageError), self.engine.reading():  # the journal here is a copy: bring it up to date
+            # The journal here is a copy: bring it up to date
+            with (
+                suppress(StorageError),
+                self.engine.reading(),
+            ):
                 pass
         try:
             status = os.stat(self.engine.layout.journal)
@@ -55,11 +76,14 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
     @verb
     def lag(self) -> int | None:
-        """How many acknowledged changes are not shown here yet: 0 but where the index could not follow, or is still
-        compared with the files (then 1), or, of notes in a database, this copy of them; None: it cannot be asked."""
+        """How many acknowledged changes are not shown here yet: 0 but where the index could not
+        follow, or is still compared with the files (then 1), or, of notes in a database, this copy
+        of them; None: it cannot be asked."""
         self.engine.fresh()
         is_behind = self.engine.freshness.behind or self.engine.freshness.late
-        return 1 if is_behind else self.engine.home.lag()
+        if is_behind:
+            return 1
+        return self.engine.home.lag()
 
     def __enter__(self) -> Self:
         return self
@@ -72,24 +96,38 @@ class Memory(ReviewVerbs, ProjectVerbs):
 
     @classmethod
     def open(
-        cls, home: str | os.PathLike[str] | None = None, agent: str | None = None,
-        projects: Mapping[str, str | os.PathLike[str]] | None = None, *, face: str = "python",
-        config: Settings | str | os.PathLike[str] | None = None, clock: Clock = clocks.now, watch: bool = True,
-        only: Collection[str] = (), serving: bool = False,
-    ) -> Self:  # fmt: skip
-        """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.url or storage.root, ~/.memory).
+        cls,
+        home: str | os.PathLike[str] | None = None,
+        agent: str | None = None,
+        projects: Mapping[str, str | os.PathLike[str]] | None = None,
+        *,
+        face: str = "python",
+        config: Settings | str | os.PathLike[str] | None = None,
+        clock: Clock = clocks.now,
+        watch: bool = True,
+        only: Collection[str] = (),
+        serving: bool = False,
+    ) -> Self:
+        """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.url or
+        storage.root, ~/.memory).
 
-        `home` may be the address of a space of a database, `postgresql://HOST/DATABASE?space=NAME` (docs/teams.md).
+        `home` may be the address of a space of a database, `postgresql://HOST/DATABASE?space=NAME`
+        (docs/teams.md).
 
-        `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the owner and sees all.
-        `projects` (name -> folder or graph file) are added for this process only; one named like a built-in project
-        puts that one elsewhere. `config` is a configuration file or `Settings` already loaded. With `watch` a
-        long-lived process learns of changes on disk from the system instead of looking at every file on each call.
-        `serving` is for servers: a project so large that the first look at its files takes long is compared with the
-        disk behind the calls, which are answered from the index and warn of it. With `only`, names of projects, there
-        are no others: nothing of them is read, found, linked or written. Raises ConfigError, StorageError.
+        `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the
+        owner and sees all. `projects` (name -> folder or graph file) are added for this process
+        only; one named like a built-in project puts that one elsewhere. `config` is a configuration
+        file or `Settings` already loaded. With `watch` a long-lived process learns of changes on
+        disk from the system instead of looking at every file on each call. `serving` is for
+        servers: a project so large that the first look at its files takes long is compared with the
+        disk behind the calls, which are answered from the index and warn of it. With `only`, names
+        of projects, there are no others: nothing of them is read, found, linked or written. Raises
+        ConfigError, StorageError.
         """
-        settings = config if isinstance(config, Settings) else load_settings(home, config)
+        if isinstance(config, Settings):
+            settings = config
+        else:
+            settings = load_settings(home, config)
         few = frozenset(each.lower() for each in only)
         memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
         if face == "cli":
@@ -97,14 +135,17 @@ class Memory(ReviewVerbs, ProjectVerbs):
         if memory.engine.layout.erasing.exists():
             from memoranda.engine.erase import finish
 
-            with suppress(MemorandaError):  # a disk that refuses hinders nobody to read; doctor names it
+            # A disk that refuses hinders nobody to read; doctor names it
+            with suppress(MemorandaError):
                 finish(memory)
         return memory
 
 
-def load_settings(home: str | os.PathLike[str] | None = None, config: str | os.PathLike[str] | None = None) -> Settings:
-    """The settings for `home`; where the notes are in a database, with the configuration of their space. Raises
-    ConfigError, DatabaseAway, DatabaseRefused."""
+def load_settings(
+    home: str | os.PathLike[str] | None = None, config: str | os.PathLike[str] | None = None
+) -> Settings:
+    """The settings for `home`; where the notes are in a database, with the configuration of their
+    space. Raises ConfigError, DatabaseAway, DatabaseRefused."""
     settings = load(home, config)
     if settings.url is None:
         return settings

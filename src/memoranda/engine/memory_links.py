@@ -1,6 +1,6 @@
-"""What notes say of each other. Links: by ids in the headers of memories, by relations in other notes; the verbs that
-write and follow them. And facts that change: the header keys that say from when until when a note is valid, and which
-others it supersedes (docs/format.md).
+"""What notes say of each other. Links: by ids in the headers of memories, by relations in other
+notes; the verbs that write and follow them. And facts that change: the header keys that say from
+when until when a note is valid, and which others it supersedes (docs/format.md).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _NO_ENTRY = (
 
 @dataclass(slots=True)
 class NoteContext:
-    """A note with what it says and what it is linked to, nearest first. Of a hub, `edges` has the newest links to it,
-    and `more` is how many more links name it."""
+    """A note with what it says and what it is linked to, nearest first. Of a hub, `edges` has the
+    newest links to it, and `more` is how many more links name it."""
 
     note: NoteInfo
     observations: list[Observation]
@@ -57,7 +57,9 @@ class LinkAction:
 
 @dataclass(slots=True)
 class ResolvedLinks:
-    """What `resolve_links` did or would do: sources that gained a link, links added, targets nobody has."""
+    """What `resolve_links` did or would do: sources that gained a link, links added, targets nobody
+    has.
+    """
 
     actions: list[LinkAction]
     resolved: int
@@ -70,19 +72,29 @@ class LinkVerbs(ReadVerbs):
 
     @verb
     def context(
-        self, ref: Ref, *, depth: int = 1, since: datetime | None = None, limit: int = 10, project: str | None = None
+        self,
+        ref: Ref,
+        *,
+        depth: int = 1,
+        since: datetime | None = None,
+        limit: int = 10,
+        project: str | None = None,
     ) -> NoteContext:
-        """A note, what it says, its relations both ways, and the notes within `depth` steps, nearest first."""
+        """A note, what it says, its relations both ways, and the notes within `depth` steps,
+        nearest first.
+        """
         info = self.find_ref(ref, project)
-        edges, more, reached = self.index.links.around(info, depth=depth, viewer=self.agent, since=since, limit=limit)
+        edges, more, reached = self.index.links.around(
+            info, depth=depth, viewer=self.agent, since=since, limit=limit
+        )
         return NoteContext(info, self.index.notes.observations(info), edges, more, reached)
 
     @verb
     def neighbourhood(
         self, infos: Sequence[NoteInfo], *, depth: int = 1, limit: int = 200
     ) -> tuple[list[NoteInfo], set[tuple[int, int, str]]]:
-        """The notes `infos` and those within `depth` relations of them, `limit` in all, nearest first; and the
-        relations among them, as (row, row it leads to, type)."""
+        """The notes `infos` and those within `depth` relations of them, `limit` in all, nearest
+        first; and the relations among them, as (row, row it leads to, type)."""
         reached = self.index.links.neighbours(
             infos[:limit], depth=depth, viewer=self.agent, limit=max(0, limit - len(infos))
         )
@@ -91,7 +103,9 @@ class LinkVerbs(ReadVerbs):
 
     @verb
     def relations(self, rows: Collection[int] | None = None) -> set[tuple[int, int, str]]:
-        """All relations between notes the caller sees, or between these alone, as (row, row it leads to, type)."""
+        """All relations between notes the caller sees, or between these alone, as (row, row it
+        leads to, type).
+        """
         self.engine.fresh()
         return self.index.links.pairs(rows, self.agent)
 
@@ -108,74 +122,105 @@ class LinkVerbs(ReadVerbs):
     def backlinks(self, ref: Ref) -> list[NoteInfo]:
         """The notes that link to a note, newest first, each once, the note itself excepted."""
         info = self.find_ref(ref)
-        found = {edge.note.row: edge.note for edge in self.incoming(info) if edge.note and edge.note.row != info.row}
+        found = {
+            edge.note.row: edge.note
+            for edge in self.incoming(info)
+            if edge.note and edge.note.row != info.row
+        }
         return sorted(found.values(), key=lambda each: (each.created, each.id), reverse=True)
 
     @verb
     def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
-        """Link two notes: memories get each other's id, other notes a relation line. Returns whether it was new."""
+        """Link two notes: memories get each other's id, other notes a relation line. Returns
+        whether it was new.
+        """
         with self.change("link") as change:
             first, second = self._pair(a, b)
             if {first.project, second.project} <= {*MEMORY_PROJECTS}:
                 for info, other in ((first, second), (second, first)):
                     if other.id not in info.links:
                         set_keys(self, change, info, linked_keys(info, other))
-            else:  # `- type [[Target]]` in the source's Relations, unless it is there
+            # `- type [[Target]]` in the source's Relations, unless it is there
+            else:
                 edges = self.index.links.outgoing(first, self.agent)
-                if not any(edge.type == type and edge.note and edge.note.row == second.row for edge in edges):
+                if not any(
+                    edge.type == type and edge.note and edge.note.row == second.row
+                    for edge in edges
+                ):
                     from memoranda.note.edit import AddItem
 
-                    project = None if first.project == second.project else second.project
+                    if first.project == second.project:
+                        project = None
+                    else:
+                        project = second.project
                     found = self.index.links.resolve(
-                        second.title, project=first.project, folder="", viewer=self.agent, target_project=project
+                        second.title,
+                        project=first.project,
+                        folder="",
+                        viewer=self.agent,
+                        target_project=project,
                     )
                     name = second.permalink
                     if found is not None and found.row == second.row:
-                        name = second.title if project is None else f"{project}::{second.title}"
+                        if project is None:
+                            name = second.title
+                        else:
+                            name = f"{project}::{second.title}"
                     file, text = editable(self, first)
                     kind = type if " " not in type else f'"{type}"'
                     edited = AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
-                    change.put(first.project, first.path, edited.encode(), old=file, scope=first.scope)
+                    change.put(
+                        first.project, first.path, edited.encode(), old=file, scope=first.scope
+                    )
             change.about = (first.project, first.path)
         return change.done is not None
 
     def _pair(self, a: Ref, b: Ref) -> tuple[NoteInfo, NoteInfo]:
-        first, second = self.find_ref(a), self.find_ref(b)
+        first = self.find_ref(a)
+        second = self.find_ref(b)
         if (first.project, first.path) == (second.project, second.path):
             raise InvalidInput("cannot link a memory to itself")
         return first, second
 
     @verb
     def unlink(self, a: Ref, b: Ref) -> bool:
-        """Remove each other's id from two memories, and remember that the pair is not wanted. Returns whether there
-        was a link."""
+        """Remove each other's id from two memories, and remember that the pair is not wanted.
+        Returns whether there was a link."""
         with self.change("unlink") as change:
             first, second = self._pair(a, b)
             if not {first.project, second.project} <= {*MEMORY_PROJECTS}:
-                raise InvalidInput("Only links between memories can be removed here; edit the note's text instead.")
+                raise InvalidInput(
+                    "Only links between memories can be removed here; edit the note's text instead."
+                )
             if second.id not in first.links and first.id not in second.links:
                 return False
             for info, other in ((first, second), (second, first)):
                 unlinked = id_list(info.header.get("unlinked"))
-                unwanted = unlinked if other.id in unlinked else [*unlinked, other.id]
+                if other.id in unlinked:
+                    unwanted = unlinked
+                else:
+                    unwanted = [*unlinked, other.id]
                 set_keys(self, change, info, links_without(info, other.id) | {"unlinked": unwanted})
         return True
 
     @verb
     def resolve_links(self, dry_run: bool = False) -> ResolvedLinks:
-        """Turn the wikilinks of memories into ids in both directions (contract 001, 4). Locked memories are left out:
-        nothing is written to them, and a link stands on both sides or not at all."""
+        """Turn the wikilinks of memories into ids in both directions (contract 001, 4). Locked
+        memories are left out: nothing is written to them, and a link stands on both sides or not at
+        all."""
         with self.change("link", (CATEGORY_PROJECT, "")) as change:
             infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
             by_row = {info.row: info for info in infos}
             wanted = {info.row: list(info.links) for info in infos}
-            plan, gained = ResolvedLinks([], 0, 0, []), set[int]()
+            plan = ResolvedLinks([], 0, 0, [])
+            gained = set[int]()
             place = {info.row: number for number, info in enumerate(infos)}
             leading = self.index.links.resolved_links_of(sorted(by_row), self.agent)
             for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):
                 info = by_row[row]
                 if reached is None:
-                    if name not in info.links:  # an id in the header is no wikilink, and may be another agent's
+                    # An id in the header is no wikilink, and may be another agent's
+                    if name not in info.links:
                         plan.unresolved.append((info.id, name))
                     continue
                 target = by_row.get(reached)
@@ -196,47 +241,68 @@ class LinkVerbs(ReadVerbs):
 
 
 def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> Draft:
-    """The draft with the header keys of its validity, and of the notes it supersedes. Raises TimeframeError,
-    InvalidInput when it ends before it begins."""
+    """The draft with the header keys of its validity, and of the notes it supersedes. Raises
+    TimeframeError, InvalidInput when it ends before it begins."""
     if draft.project == KV_PROJECT:
         raise InvalidInput(_NO_ENTRY)
-    keys = {key: header_time(session, text) for key in ("valid_from", "valid_until") if (text := getattr(draft, key))}
-    first, last = keys.get("valid_from", ""), keys.get("valid_until")
+    keys = {
+        key: header_time(session, text)
+        for key in ("valid_from", "valid_until")
+        if (text := getattr(draft, key))
+    }
+    first = keys.get("valid_from", "")
+    last = keys.get("valid_until")
     if last and parse_stamp(last) <= parse_stamp(first or "0001-01-01"):
         raise InvalidInput(f"`valid_until` must be after `valid_from`; got {last}, {first}.")
     ids = [info.id for info in old]
-    supersedes = {"supersedes": ids if len(ids) > 1 else ids[0]} if ids else {}
+    if ids:
+        supersedes = {"supersedes": ids if len(ids) > 1 else ids[0]}
+    else:
+        supersedes = {}
     return replace(draft, metadata={**draft.metadata, **keys, **supersedes})
 
 
 def header_time(session: ReadVerbs, text: str) -> str:
-    """A day or moment as the header has it, from `2025-03-01`, `yesterday`, `2 weeks ago`, `next friday`. Raises
-    TimeframeError."""
-    now, zone = session.clock(), session.settings.zone
+    """A day or moment as the header has it, from `2025-03-01`, `yesterday`, `2 weeks ago`, `next
+    friday`. Raises TimeframeError."""
+    now = session.clock()
+    zone = session.settings.zone
     try:
         local = clock.since(text, now, zone).astimezone(zone)
         is_day = f"{local:%H%M%S%f}" == "000000000000"
     except TimeframeError:
-        from memoranda.note import timephrase  # 10 ms, for the words of a time to come
+        # 10 ms, for the words of a time to come
+        from memoranda.note import timephrase
 
         try:
-            found = timephrase.read(text, now, session.settings.reading_zone, session.settings.day_hour)
+            found = timephrase.read(
+                text, now, session.settings.reading_zone, session.settings.day_hour
+            )
         except InvalidInput:
             raise TimeframeError(text) from None
         if found.phrase.strip() != text.strip() or found.repeat:
             raise TimeframeError(text) from None
-        local, is_day = found.due.astimezone(zone), found.all_day
-    return f"{local:%Y-%m-%d}" if is_day else stamp(local.replace(microsecond=0))
+        local = found.due.astimezone(zone)
+        is_day = found.all_day
+    if is_day:
+        return f"{local:%Y-%m-%d}"
+    return stamp(local.replace(microsecond=0))
 
 
 def supersedable(session: ReadVerbs, named: Iterable[Ref]) -> list[NoteInfo]:
-    """The notes to be superseded. Raises NotFound, Ambiguous, InvalidInput for one that is superseded already."""
+    """The notes to be superseded. Raises NotFound, Ambiguous, InvalidInput for one that is
+    superseded already.
+    """
     found = {(info.project, info.path): info for info in map(session.find_ref, named)}
     for info in found.values():
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)
         for other in session.index.notes.successors(info.id):
-            if session.sees(other.scope) and other.scope in (GLOBAL, info.scope) and other.row != info.row:
+            if (
+                session.sees(other.scope)
+                and other.scope in (GLOBAL, info.scope)
+                and other.row != info.row
+            ):
                 raise InvalidInput(
                     f"{info.permalink} is superseded by {other.permalink} already. Supersede that one, or take the "
                     "change back with `memory undo`."
@@ -245,7 +311,11 @@ def supersedable(session: ReadVerbs, named: Iterable[Ref]) -> list[NoteInfo]:
 
 
 def supersede(
-    session: ReadVerbs, change: Transaction, before: NoteInfo, after: NoteInfo, valid_from: str | None
+    session: ReadVerbs,
+    change: Transaction,
+    before: NoteInfo,
+    after: NoteInfo,
+    valid_from: str | None,
 ) -> Step:
     """End `before` and note in `after` that it supersedes it. Raises InvalidInput for a circle."""
     supersedable(session, [(before.project, before.path)])
@@ -255,20 +325,31 @@ def supersede(
     keys: dict[str, Any] = {"valid_from": header_time(session, valid_from)} if valid_from else {}
     start = valid_span(note)[0]
     moment = clock.EPOCH + timedelta(microseconds=start)
-    begins = keys.get("valid_from") or (stamp(moment) if start % 86_400_000_000 else moment.date().isoformat())
+    begins = keys.get("valid_from") or (
+        stamp(moment) if start % 86_400_000_000 else moment.date().isoformat()
+    )
     ids = [*note.supersedes, before.id]
     keys["supersedes"] = ids if len(ids) > 1 else ids[0]
-    end_validity(session, change, [before], begins, after.scope, explicit=bool(valid_from or note.valid_from))
+    end_validity(
+        session, change, [before], begins, after.scope, explicit=bool(valid_from or note.valid_from)
+    )
     change.about = (after.project, after.path)
     return set_keys(session, change, after, keys, file, text)
 
 
 def end_validity(
-    session: ReadVerbs, change: Transaction, old: Iterable[NoteInfo], begins: str, scope: str, *, explicit: bool = True
+    session: ReadVerbs,
+    change: Transaction,
+    old: Iterable[NoteInfo],
+    begins: str,
+    scope: str,
+    *,
+    explicit: bool = True,
 ) -> None:
-    """Write `valid_until: begins` into notes that are superseded by one of `scope`; what ended before stays so. Unless
-    it is `explicit`, a beginning that lies before an old one's becomes the present. Raises Locked, InvalidInput where
-    some who see the old note would not see the new one."""
+    """Write `valid_until: begins` into notes that are superseded by one of `scope`; what ended
+    before stays so. Unless it is `explicit`, a beginning that lies before an old one's becomes the
+    present. Raises Locked, InvalidInput where some who see the old note would not see the new
+    one."""
     for info in old:
         if scope not in (GLOBAL, info.scope):
             raise InvalidInput(
@@ -278,40 +359,60 @@ def end_validity(
         file, text = editable(session, info)
         note = session.parse(info.project, info.path, file)
         until = begins
-        if not explicit and microseconds(parse_stamp(begins)) <= valid_span(replace(note, valid_until=None))[0]:
+        if (
+            not explicit
+            and microseconds(parse_stamp(begins)) <= valid_span(replace(note, valid_until=None))[0]
+        ):
             until = stamp(session.clock())
         keys = {"valid_until": until} | ({} if note.own_id else {"id": note.id})
         if note.valid_until is None or note.valid_until > parse_stamp(until):
             set_keys(session, change, info, keys, file, text)
 
 
-def end_superseded(session: ReadVerbs, change: Transaction, old: Sequence[NoteInfo], draft: Draft, step: Step) -> None:
+def end_superseded(
+    session: ReadVerbs, change: Transaction, old: Sequence[NoteInfo], draft: Draft, step: Step
+) -> None:
     """The same for the note that `step` writes for `draft`."""
-    if (replaced := session.index.notes.get(step.project, step.path)) is not None:
+    replaced = session.index.notes.get(step.project, step.path)
+    if replaced is not None:
         for info in old:
             _check_circle(session, info, replaced)
-    given, now = draft.metadata.get("valid_from"), stamp(session.clock())
+    given = draft.metadata.get("valid_from")
+    now = stamp(session.clock())
     begins = given or (draft.date[:10] if draft.date and draft.date < now else now)
     end_validity(session, change, old, begins, step.scope, explicit=bool(given))
 
 
 def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:
-    """Raises InvalidInput when `after` is `before`, which nothing supersedes yet, or superseded by it."""
+    """Raises InvalidInput when `after` is `before`, which nothing supersedes yet, or superseded by
+    it.
+    """
     if after.row in chain(session, before):
-        which = "itself" if after.row == before.row else f"{before.permalink}, which supersedes it"
+        if after.row == before.row:
+            which = "itself"
+        else:
+            which = f"{before.permalink}, which supersedes it"
         raise InvalidInput(f"{after.permalink} cannot supersede {which}. Write a new note instead.")
 
 
 def chain(session: ReadVerbs, info: NoteInfo) -> dict[int, NoteInfo]:
-    """The note, and by row all that the caller sees of what it supersedes and is superseded by, in however many
-    steps."""
-    notes, projects = session.index.notes, list(session.engine.stores)
-    found, left = {info.row: info}, [info]
+    """The note, and by row all that the caller sees of what it supersedes and is superseded by, in
+    however many steps."""
+    notes = session.index.notes
+    projects = list(session.engine.stores)
+    found = {info.row: info}
+    left = [info]
     while left:
         one = left.pop()
-        ids = id_list(one.header.get("supersedes"), single=True) if one.may_say(("supersedes",)) else ()
+        ids = (
+            id_list(one.header.get("supersedes"), single=True)
+            if one.may_say(("supersedes",))
+            else ()
+        )
         near = [*notes.successors(one.id), *(notes.with_ids(ids, projects) if ids else ())]
-        new = {each.row: each for each in near if each.row not in found and session.sees(each.scope)}
+        new = {
+            each.row: each for each in near if each.row not in found and session.sees(each.scope)
+        }
         found |= new
         left += new.values()
     return found

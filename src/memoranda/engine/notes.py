@@ -1,4 +1,5 @@
-"""Verbs that store, edit, tag and supersede notes, and bring archived ones back. Each is one change, all or nothing.
+"""Verbs that store, edit, tag and supersede notes, and bring archived ones back. Each is one
+change, all or nothing.
 
 Here, too: in which file a new note lies (its name: note/links.py), and when a memory expires.
 """
@@ -85,9 +86,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
-        """As `ReadVerbs.read`; an archived memory that is read is one of its category again (contract 001, 18.1).
+        """As `ReadVerbs.read`; an archived memory that is read is one of its category again
+        (contract 001, 18.1).
 
-        Where it is not moved (a caller who only reads, a read-only home, a lock held too long) it is read all the same.
+        Where it is not moved (a caller who only reads, a read-only home, a lock held too long) it
+        is read all the same.
         """
         note = super().read(ref, project=project, count=count)
         if count and note.project == ARCHIVE_PROJECT and not self.only_reads:
@@ -107,8 +110,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             info = self.find_ref(ref)
             file, text = editable(self, info)
             category = category or info.category or INBOX
-            keys = pinned_down(info) | {"phase": ORGANIZED, "category": category, "expires_at": None}
-            keys |= {"last_used_at": stamp(self.clock()), "archived_at": REMOVE, "archived_by": REMOVE}
+            keys = pinned_down(info) | {
+                "phase": ORGANIZED,
+                "category": category,
+                "expires_at": None,
+            }
+            keys |= {
+                "last_used_at": stamp(self.clock()),
+                "archived_at": REMOVE,
+                "archived_by": REMOVE,
+            }
             data = with_keys(info, text, keys)
             place_memory(self, change, info, file, data, CATEGORY_PROJECT, category, info.scope)
         return change.written(change.steps[0])
@@ -123,7 +134,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return [each.note for each in self._store(list(drafts), False, None)]
 
     @verb
-    def store(self, draft: Draft, *, overwrite: bool = False, checksum: str | None = None) -> Stored:
+    def store(
+        self, draft: Draft, *, overwrite: bool = False, checksum: str | None = None
+    ) -> Stored:
         """Store a note; with `overwrite` an existing one keeps its id, permalink, created_at and
         every frontmatter key the draft does not set.
 
@@ -131,14 +144,17 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """
         return self._store([draft], overwrite, checksum)[0]
 
-    def _store(self, drafts: Sequence[Draft], overwrite: bool, checksum: str | None) -> list[Stored]:
+    def _store(
+        self, drafts: Sequence[Draft], overwrite: bool, checksum: str | None
+    ) -> list[Stored]:
         """Write the drafts as one change. Every one is checked before the first byte is written."""
         needs_index = any(draft.project != CATEGORY_PROJECT for draft in drafts)
         with self.change("write", fresh=needs_index) as change:
             taken: set[tuple[str, str]] = set()
             steps: list[Step] = []
             for draft in drafts:
-                if (scope := self.check_scope(draft.scope)) != draft.scope:
+                scope = self.check_scope(draft.scope)
+                if scope != draft.scope:
                     draft = replace(draft, scope=scope)
                 old = memory_links.supersedable(self, draft.supersedes)
                 if old or draft.valid_from or draft.valid_until:
@@ -159,29 +175,38 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return [Stored(change.written(step), step.old is None) for step in steps]
 
     @verb
-    def supersede(self, old: Ref, new: Ref | Draft, *, valid_from: str | None = None) -> tuple[NoteInfo, Note]:
-        """Say that `new`, a note or the draft of one, is what holds now in place of `old`: `old` gets `valid_until` and
-        stays, `new` gets `supersedes`. One change. Returns both.
+    def supersede(
+        self, old: Ref, new: Ref | Draft, *, valid_from: str | None = None
+    ) -> tuple[NoteInfo, Note]:
+        """Say that `new`, a note or the draft of one, is what holds now in place of `old`: `old`
+        gets `valid_until` and stays, `new` gets `supersedes`. One change. Returns both.
 
-        `valid_from`: since when it is so, as `as_of` reads it [the `valid_from` of `new`, else when it began or was
-        written]. Raises NotFound, InvalidInput for a circle, what is superseded already or what fewer may see, Locked.
+        `valid_from`: since when it is so, as `as_of` reads it [the `valid_from` of `new`, else when
+        it began or was
+        written]. Raises NotFound, InvalidInput for a circle, what is superseded already or what
+        fewer may see, Locked.
         """
         if isinstance(new, Draft):
             before = self.find_ref(old)
             place = (before.project, before.path)
             note = self.write(
-                replace(new, supersedes=[*new.supersedes, place], valid_from=valid_from or new.valid_from)
+                replace(
+                    new,
+                    supersedes=[*new.supersedes, place],
+                    valid_from=valid_from or new.valid_from,
+                )
             )
             return self.find_ref(place), note
         with self.change("supersede") as change:
-            before, after = self.find_ref(old), self.find_ref(new)
+            before = self.find_ref(old)
+            after = self.find_ref(new)
             step = memory_links.supersede(self, change, before, after, valid_from)
         return self.find_ref((before.project, before.path)), change.written(step)
 
     @verb
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
-        """Of a note, those it supersedes and those that supersede it, in however many steps, the one that was valid at
-        `moment` (`as_of`). Raises InvalidInput when none was."""
+        """Of a note, those it supersedes and those that supersede it, in however many steps, the
+        one that was valid at `moment` (`as_of`). Raises InvalidInput when none was."""
         info = self.find_ref(ref)
         chain = memory_links.chain(self, info)
         projects = tuple({each.project for each in chain.values()})
@@ -195,40 +220,60 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     def _put_memory(self, change: Transaction, draft: Draft) -> Step:
         """A new memory of contract 001, 2: `categories/<category>/<slug>-<id8>.md`."""
-        moment, category = self.clock(), draft.category or INBOX
+        moment = self.clock()
+        category = draft.category or INBOX
         if category not in CATEGORIES:
             raise InvalidInput(f'invalid category "{category}"')
         if not draft.text.strip():
             raise InvalidInput("content must not be empty")
-        from uuid import uuid4  # 5 ms, for new memories only
+        # 5 ms, for new memories only
+        from uuid import uuid4
 
         from memoranda.note import markdown
 
-        identity, expires = str(uuid4()), draft.expires
+        identity = str(uuid4())
+        expires = draft.expires
         if category == INBOX and expires is None:
-            with suppress(OverflowError):  # an end no calendar has is none
+            # An end no calendar has is none
+            with suppress(OverflowError):
                 expires = moment + self.settings.short_term_ttl
         extra: dict[str, object] = {"title": draft.title} if draft.title else {}
         if draft.date:
             extra["date"] = draft.date
         extra |= draft.metadata
-        if category == REMINDERS and not draft.metadata.get("due_at"):  # the time its text names (contract 001, 3)
-            from memoranda.note import reminder, timephrase  # 10 ms, for reminders only
+        # The time its text names (contract 001, 3)
+        if category == REMINDERS and not draft.metadata.get("due_at"):
+            # 10 ms, for reminders only
+            from memoranda.note import reminder, timephrase
 
-            with suppress(InvalidInput):  # none, or unclear
-                zone, hour = self.settings.reading_zone, self.settings.day_hour
+            # none, or unclear
+            with suppress(InvalidInput):
+                zone = self.settings.reading_zone
+                hour = self.settings.day_hour
                 extra |= reminder.keys_of(timephrase.read(draft.text, moment, zone, hour))
         record = markdown.Record(
-            identity, draft.text, category, moment, moment, draft.scope, tags=tuple(draft.tags),
-            source=draft.source or self.agent, expires=expires, further=extra,
-        )  # fmt: skip
+            identity,
+            draft.text,
+            category,
+            moment,
+            moment,
+            draft.scope,
+            tags=tuple(draft.tags),
+            source=draft.source or self.agent,
+            expires=expires,
+            further=extra,
+        )
         path = f"{category}/{links.memory_file_name(draft.text, identity)}"
         if os.path.lexists(os.path.join(self.engine.store(CATEGORY_PROJECT).root, path)):
             path = f"{category}/{identity}.md"
         data = encoded(record.text())
-        return change.put(CATEGORY_PROJECT, path, data, scope=new_scope(self, data, identity=identity))
+        return change.put(
+            CATEGORY_PROJECT, path, data, scope=new_scope(self, data, identity=identity)
+        )
 
-    def _put_note(self, change: Transaction, draft: Draft, overwrite: bool, checksum: str | None) -> Step:
+    def _put_note(
+        self, change: Transaction, draft: Draft, overwrite: bool, checksum: str | None
+    ) -> Step:
         """A note of contract 000b, 7 (write_note), new or in place of an existing one."""
         from memoranda.note import markdown
 
@@ -245,34 +290,61 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             if info.locked:
                 raise Locked(info.permalink)
             path, note = info.path, self.parse(info.project, info.path, file)
-            keep = {"id": note.id} if note.own_id else {}  # whatever the draft says
+            # Whatever the draft says
+            keep = {"id": note.id} if note.own_id else {}
             keep["permalink"] = info.permalink
-            keep["created_at"] = note.header.get("created_at") or note.header.get("created") or note.created
+            keep["created_at"] = (
+                note.header.get("created_at") or note.header.get("created") or note.created
+            )
         metadata = dict(draft.metadata)
         scope = draft.scope if draft.scope != GLOBAL else None
-        given = {"scope": scope, "source": draft.source, "date": draft.date, "expires_at": draft.expires}
+        given = {
+            "scope": scope,
+            "source": draft.source,
+            "date": draft.date,
+            "expires_at": draft.expires,
+        }
         for key, value in given.items():
             if value is not None:
                 metadata.setdefault(key, value)
         old = file.data.decode("utf-8", "replace") if file else ""
         text = markdown.compose_note(
-            draft.text, title=title, type=draft.type, tags=draft.tags, metadata=metadata, created=self.clock(),
-            permalink=links.permalink_for(project, path), keep=keep, old=old,
-        )  # fmt: skip
+            draft.text,
+            title=title,
+            type=draft.type,
+            tags=draft.tags,
+            metadata=metadata,
+            created=self.clock(),
+            permalink=links.permalink_for(project, path),
+            keep=keep,
+            old=old,
+        )
         data = encoded(text)
         if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
-            permalink = markdown.own_permalink(text)  # else it is the one `_existing` looked for
-            other = self.index.notes.by_permalink(project, permalink) if permalink else None
+            # Else it is the one `_existing` looked for
+            permalink = markdown.own_permalink(text)
+            if permalink:
+                other = self.index.notes.by_permalink(project, permalink)
+            else:
+                other = None
             if other is not None and permalink and other.path != path and self.sees(other.scope):
                 raise Exists(other.path, permalink)
-        return change.put(project, path, data, old=file, scope=new_scope(self, data, file.data if file else None))
+        return change.put(
+            project, path, data, old=file, scope=new_scope(self, data, file.data if file else None)
+        )
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
-        """Project, path and title of the note a draft makes. Raises InvalidInput, OutsideError, ProjectNotFound."""
+        """Project, path and title of the note a draft makes. Raises InvalidInput, OutsideError,
+        ProjectNotFound.
+        """
         store = self.engine.store(draft.project)
         if store.name == ARCHIVE_PROJECT:
-            raise InvalidInput("Notes cannot be written into the archive; archive a memory instead.")
-        title = draft.title or next((line.strip("# \t") for line in draft.text.splitlines() if line.strip("# \t")), "")
+            raise InvalidInput(
+                "Notes cannot be written into the archive; archive a memory instead."
+            )
+        title = draft.title or next(
+            (line.strip("# \t") for line in draft.text.splitlines() if line.strip("# \t")), ""
+        )
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")
         folder = path_guard.clean("" if draft.folder == "/" else draft.folder, store.name)
@@ -283,10 +355,14 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         self._check_place(store.name, path)
         return store.name, path, title
 
-    def _existing(self, project: str, path: str, *, names_itself: bool) -> tuple[str, NoteInfo | None, File | None]:
-        """The path, with a number where a note lies that is not the caller's to know of; the note already there (in any
-        case), or with its permalink unless the draft `names_itself` otherwise; and its bytes."""
-        notes, store = self.index.notes, self.engine.store(project)
+    def _existing(
+        self, project: str, path: str, *, names_itself: bool
+    ) -> tuple[str, NoteInfo | None, File | None]:
+        """The path, with a number where a note lies that is not the caller's to know of; the note
+        already there (in any case), or with its permalink unless the draft `names_itself`
+        otherwise; and its bytes."""
+        notes = self.index.notes
+        store = self.engine.store(project)
         at, (stem, dot, suffix) = path, path.rpartition(".")
         for number in count(2):
             self.engine.freshness.look_at(project, at)
@@ -296,18 +372,29 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             at = f"{stem} {number}{dot}{suffix}"
         if info is None and not names_itself:
             info = notes.by_permalink(project, links.permalink_for(project, at))
-            info = info if info is not None and self.sees(info.scope) else None
+            if info is not None and self.sees(info.scope):
+                info = info
+            else:
+                info = None
         if info is None and store.place(at).kind != "missing":
             raise Exists(at, f"{project}/{at}")
         return at, info, store.read(info.path) if info is not None else None
 
     @verb
     def edit(
-        self, ref: Ref, edit: Any, *, checksum: str | None = None, create: bool = False, project: str | None = None
+        self,
+        ref: Ref,
+        edit: Any,
+        *,
+        checksum: str | None = None,
+        create: bool = False,
+        project: str | None = None,
     ) -> Changed:
-        """Apply an edit value of note/edit.py; every other byte stays. With `create` a missing note is made.
+        """Apply an edit value of note/edit.py; every other byte stays. With `create` a missing note
+        is made.
 
-        Raises NotFound, Ambiguous, Locked, Conflict, NotText and the edit's own errors; then nothing changed.
+        Raises NotFound, Ambiguous, Locked, Conflict, NotText and the edit's own errors; then
+        nothing changed.
         """
         with self.change("edit") as change:
             try:
@@ -321,12 +408,19 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 check_etag(info, file, checksum)
             try:
                 edited = edit.apply(text)
-            except CountMismatch as error:  # the edit's own errors name the note by its permalink
-                raise CountMismatch(error.found, error.expected, error.lines, info.permalink) from None
+            # The edit's own errors name the note by its permalink
+            except CountMismatch as error:
+                raise CountMismatch(
+                    error.found, error.expected, error.lines, info.permalink
+                ) from None
             except SectionError as error:
-                raise SectionError(error.section, error.headings, error.lines, info.permalink) from None
+                raise SectionError(
+                    error.section, error.headings, error.lines, info.permalink
+                ) from None
             data = follow_content(self, info, text, edited.text).encode()
-            step = change.put(info.project, info.path, data, old=file, scope=new_scope(self, data, file.data))
+            step = change.put(
+                info.project, info.path, data, old=file, scope=new_scope(self, data, file.data)
+            )
         return Changed(change.written(step), edited)
 
     def _create(self, identifier: str, edit: Any, project: str | None) -> Changed:
@@ -335,19 +429,34 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         if not isinstance(edit, (edits.Append, edits.Prepend)):
             raise NotFound(identifier, project or self.default_project)
-        name = self.engine.store(project).name if project else self.default_project
+        if project:
+            name = self.engine.store(project).name
+        else:
+            name = self.default_project
         path = links.parse_address(identifier)
         first, slash, rest = path.partition("/")
         known = {each.lower(): each for each in self.engine.stores}
         if slash and first.lower() in known and (project is None or known[first.lower()] == name):
-            name, path = known[first.lower()], rest
-        elif slash and identifier.startswith(links.SCHEME) and self.engine.store(name).place(first).kind != "folder":
-            store = self.engine.store(first)  # an address, so no new folder is meant
+            name = known[first.lower()]
+            path = rest
+        elif (
+            slash
+            and identifier.startswith(links.SCHEME)
+            and self.engine.store(name).place(first).kind != "folder"
+        ):
+            # An address, so no new folder is meant
+            store = self.engine.store(first)
             if project is not None:
-                raise InvalidInput(f"{identifier} names project {store.name}, the call {name}. Name one of them.")
-            name, path = store.name, rest
+                raise InvalidInput(
+                    f"{identifier} names project {store.name}, the call {name}. Name one of them."
+                )
+            name = store.name
+            path = rest
         folder, _, title = path.rpartition("/")
-        title = title.removesuffix(".md") if title.lower().endswith(".md") else title
+        if title.lower().endswith(".md"):
+            title = title.removesuffix(".md")
+        else:
+            title = title
         if title.startswith("."):
             raise OutsideError(identifier, name)
         note = self.store(Draft(edit.text, project=name, folder=folder, title=title)).note
@@ -359,8 +468,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return self.tag_many([ref], add, remove)[0]
 
     @verb
-    def tag_many(self, refs: Iterable[Ref], add: Sequence[str] = (), remove: Sequence[str] = ()) -> list[Note]:
-        """The same for several notes, each once, as one change: all, or none when one cannot be changed."""
+    def tag_many(
+        self, refs: Iterable[Ref], add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> list[Note]:
+        """The same for several notes, each once, as one change: all, or none when one cannot be
+        changed.
+        """
         from memoranda.note.frontmatter import REMOVE
 
         gone = {each.lower() for each in remove}
@@ -372,8 +485,18 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 note = self.parse(info.project, info.path, file)
                 tags = [each for each in note.tags if each.lower() not in gone]
                 for each in add:
-                    if each.lower() not in {known.lower() for known in tags} and each.lower() not in gone:
+                    if (
+                        each.lower() not in {known.lower() for known in tags}
+                        and each.lower() not in gone
+                    ):
                         tags.append(each)
                 is_same = tags == list(note.tags)
-                done.append(note if is_same else set_keys(self, change, info, {"tags": tags or REMOVE}, file, text))
-        return [self.as_indexed(each) if isinstance(each, Note) else change.written(each) for each in done]
+                done.append(
+                    note
+                    if is_same
+                    else set_keys(self, change, info, {"tags": tags or REMOVE}, file, text)
+                )
+        return [
+            self.as_indexed(each) if isinstance(each, Note) else change.written(each)
+            for each in done
+        ]

@@ -1,10 +1,10 @@
-"""How memories are shown: as JSON, by the command and the agent tools (contract 001, 3 and 14); in the files derived
-from them, `memory.md`, the index an agent reads at start (contract 001, 10), and the lists of pending reminders
-(contract 001, 8), which are never read back (equal memories give equal bytes); and in numbers for people: how large a
-home is, how it grew, and who wrote what.
+"""How memories are shown: as JSON, by the command and the agent tools (contract 001, 3 and 14); in
+the files derived from them, `memory.md`, the index an agent reads at start (contract 001, 10), and
+the lists of pending reminders (contract 001, 8), which are never read back (equal memories give
+equal bytes); and in numbers for people: how large a home is, how it grew, and who wrote what.
 
-`pending.md` holds the reminders of scope `global` that fired and nobody has acknowledged, which every agent may read;
-those of `agent:X` are in `pending.X.md`.
+`pending.md` holds the reminders of scope `global` that fired and nobody has acknowledged, which
+every agent may read; those of `agent:X` are in `pending.X.md`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 MOST_LINES = 200
 _LENGTH = 80
-_HEAD, _NONE = "# Pending Reminders\n\n", "None.\n"
+_HEAD = "# Pending Reminders\n\n"
+_NONE = "None.\n"
 _AGENT = "agent:"
 _NEVER = datetime.max.replace(tzinfo=UTC)
 WEEKS = 12
@@ -48,9 +49,22 @@ Firing = Mapping[int, Mapping[str, Any]]
 """By row, the header keys a reminder is about to get."""
 
 KEYS = (
-    "id", "content", "content_hash", "phase", "category", "scope", "tags", "source",
-    "created_at", "updated_at", "expires_at", "access_count", "links", "version", "path",
-)  # fmt: skip
+    "id",
+    "content",
+    "content_hash",
+    "phase",
+    "category",
+    "scope",
+    "tags",
+    "source",
+    "created_at",
+    "updated_at",
+    "expires_at",
+    "access_count",
+    "links",
+    "version",
+    "path",
+)
 """The keys of the `memory` object, in order; those of FURTHER that are set follow."""
 
 _LISTS = ("aliases", "merged", "unlinked", "kept_from", "supersedes")
@@ -70,7 +84,9 @@ def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
 
 
 def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, Any]:
-    """The `memory` object of JSON answers: fixed keys in their order, then the further ones that are set."""
+    """The `memory` object of JSON answers: fixed keys in their order, then the further ones that
+    are set.
+    """
     row = {
         "id": each.id,
         "content": content,
@@ -93,7 +109,10 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
         if value in (None, "", []):
             continue
         if key in _LISTS:
-            value = [str(item) for item in value] if isinstance(value, list) else [str(value)]
+            if isinstance(value, list):
+                value = [str(item) for item in value]
+            else:
+                value = [str(value)]
         elif key in _TIMES:
             value = str(value)
             with suppress(ValueError, OverflowError):
@@ -123,8 +142,11 @@ def records(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[dict[str, Any]
 
 
 def read_record(memory: ReadVerbs, info: NoteInfo) -> dict[str, Any]:
-    """The object of one memory as it is on disk now, counted as read, and what is to be said of its validity."""
-    note, marks = memory.read(info), memory.validity_marks([info])
+    """The object of one memory as it is on disk now, counted as read, and what is to be said of its
+    validity.
+    """
+    note = memory.read(info)
+    marks = memory.validity_marks([info])
     return record(memory, note, note.content) | ({"validity": marks[info.row]} if marks else {})
 
 
@@ -147,11 +169,15 @@ def complaint(error: NotFound | Ambiguous) -> str:
 
 
 def _stamped(value: datetime | str) -> str:
-    return value if isinstance(value, str) else stamp(value)
+    if isinstance(value, str):
+        return value
+    return stamp(value)
 
 
 class Overview:
-    """The overview of the memories of scope `global` in the home of `memory`, whoever the caller is."""
+    """The overview of the memories of scope `global` in the home of `memory`, whoever the caller
+    is.
+    """
 
     def __init__(self, memory: ReadVerbs):
         self.memory = memory.as_caller(None)
@@ -162,45 +188,66 @@ class Overview:
         """The whole file, at most 200 lines."""
         engine = self.engine
         engine.fresh()
-        most, zone = engine.settings.per_category, engine.settings.zone
-        every = engine.index.notes.sections(most, engine.access.counts(), engine.clock().astimezone(zone))
+        most = engine.settings.per_category
+        zone = engine.settings.zone
+        every = engine.index.notes.sections(
+            most, engine.access.counts(), engine.clock().astimezone(zone)
+        )
         found = {each.category: each for each in every}
-        total, inbox = sum(each.total for each in found.values()), sum(each.inbox for each in found.values())
+        total = sum(each.total for each in found.values())
+        inbox = sum(each.inbox for each in found.values())
         lines = [
-            "# Memory Index", "",
+            "# Memory Index",
+            "",
             f"{total} memories, {inbox} in the inbox. Read one: `memory read ID`. Search: `memory search WORDS`.",
-        ]  # fmt: skip
+        ]
         for category in CATEGORIES:
             if category not in found:
                 continue
             section = found[category]
             lines += ["", f"## {category} ({section.total})", ""]
             shown = [(info, "") for info in section.first]
-            left, more = section.total - most, f"memory list --category {category}"
-            if category == REMINDERS:  # those still to fire with their time, the next one first, undated ones last
-                from memoranda.note.reminder import Reminder  # most commands show no reminder
+            left = section.total - most
+            more = f"memory list --category {category}"
+            # Those still to fire with their time, the next one first, undated ones last
+            if category == REMINDERS:
+                # Most commands show no reminder
+                from memoranda.note.reminder import Reminder
 
-                reminders = [(info, Reminder.of(info.header)) for info in engine.index.notes.reminders()]
+                reminders = [
+                    (info, Reminder.of(info.header)) for info in engine.index.notes.reminders()
+                ]
                 waiting = [
-                    (each.due, info) for info, each in reminders if each.is_waiting and each.due and not each.is_undated
+                    (each.due, info)
+                    for info, each in reminders
+                    if each.is_waiting and each.due and not each.is_undated
                 ]
                 waiting.sort(key=lambda each: (each[0], each[1].id))
                 shown = [(info, f"{due.astimezone(zone):%Y-%m-%d %H:%M} ") for due, info in waiting]
                 shown += [(info, "no date ") for info, each in reminders if each.is_undated]
-                left, more = len(shown) - most, "memory remind --list"
+                left = len(shown) - most
+                more = "memory remind --list"
                 shown = shown[:most]
-            for (info, lead), content in zip(shown, contents(self.memory, [info for info, _ in shown]), strict=True):
+            for (info, lead), content in zip(
+                shown, contents(self.memory, [info for info, _ in shown]), strict=True
+            ):
                 text = first_line(content).lstrip("#").strip()
-                text = text if len(text) <= _LENGTH else text[:_LENGTH] + "..."
-                lines.append(" ".join([f"- {info.id[:8]} {lead}{text}", *(f"#{tag}" for tag in info.tags)]))
+                if len(text) <= _LENGTH:
+                    text = text
+                else:
+                    text = text[:_LENGTH] + "..."
+                lines.append(
+                    " ".join([f"- {info.id[:8]} {lead}{text}", *(f"#{tag}" for tag in info.tags)])
+                )
             lines += [f"- … {left} more: `{more}`"] if left > 0 else []
         if len(lines) > MOST_LINES:
             lines[MOST_LINES - 2 :] = ["", "… more: `memory list --limit 0`"]
         return "\n".join(lines) + "\n"
 
     def refresh(self, *, create: bool = True) -> bool:
-        """Write the file if it is not as it should be, and with it the lists of pending reminders there are. Without
-        `create` a home that has no overview gets none. Returns whether something was written. Raises StorageError."""
+        """Write the file if it is not as it should be, and with it the lists of pending reminders
+        there are. Without `create` a home that has no overview gets none. Returns whether something
+        was written. Raises StorageError."""
         engine = self.engine
         if not create and not engine.layout.overview.exists():
             return False
@@ -224,46 +271,68 @@ class Pending:
     @verb
     def reminders(self) -> list[NoteInfo]:
         """All memories of category `reminders`, of every scope."""
-        return self.memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0, order="created")[0]
+        return self.memory.list(
+            Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0, order="created"
+        )[0]
 
     def listed(
         self, now: datetime, infos: Sequence[NoteInfo], firing: Firing | None = None
     ) -> list[tuple[NoteInfo, Reminder]]:
-        """Those of `infos` that are pending at `now`, oldest due first; `firing` as if it were done."""
+        """Those of `infos` that are pending at `now`, oldest due first; `firing` as if it were
+        done.
+        """
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.reminder import Reminder
 
         days = self.engine.settings.pending_days
         headers = [(info, {**info.header, **(firing or {}).get(info.row, {})}) for info in infos]
-        found = [(info, Reminder.of({key: value for key, value in header.items() if value is not REMOVE}))
-                 for info, header in headers]  # fmt: skip
+        found = [
+            (
+                info,
+                Reminder.of({key: value for key, value in header.items() if value is not REMOVE}),
+            )
+            for info, header in headers
+        ]
         pending = [each for each in found if each[1].is_pending(now, days)]
         return sorted(pending, key=lambda each: (each[1].shown_due or _NEVER, each[0].id))
 
-    def refresh(self, now: datetime | None = None, firing: Firing | None = None, *, create: bool = True) -> bool:
-        """Make the files as they should be at `now`. Returns whether one was written. Raises StorageError. Without
-        `create` a home that has no such file gets none."""
+    def refresh(
+        self, now: datetime | None = None, firing: Firing | None = None, *, create: bool = True
+    ) -> bool:
+        """Make the files as they should be at `now`. Returns whether one was written. Raises
+        StorageError. Without `create` a home that has no such file gets none."""
         engine = self.engine
         with engine.writing():
             known = []
-            for path in engine.layout.pending_lists():  # those we made, not some file of the user's with such a name
+            # Those we made, not some file of the user's with such a name
+            for path in engine.layout.pending_lists():
                 with suppress(OSError), open(open_own(path, os.O_RDONLY), "rb") as file:
                     known += [path] if file.read(len(_HEAD)) == _HEAD.encode() else []
             if not known and not create:
                 return False
-            parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {path: [] for path in (engine.layout.pending, *known)}
+            parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {
+                path: [] for path in (engine.layout.pending, *known)
+            }
             for each in self.listed(now or self.memory.clock(), self.reminders(), firing):
                 agent = (scope := each[0].scope).removeprefix(_AGENT)
                 if scope == GLOBAL:
                     parts[engine.layout.pending].append(each)
-                elif agent != scope and is_agent(agent):  # else nobody can have it: it was written by hand
+                # Else nobody can have it: it was written by hand
+                elif agent != scope and is_agent(agent):
                     parts.setdefault(engine.layout.pending_of(agent), []).append(each)
-            written, zone = False, engine.settings.reading_zone
+            written = False
+            zone = engine.settings.reading_zone
             for path, part in sorted(parts.items()):
-                rows, said = [], contents(self.memory, [info for info, _ in part])
-                for number, ((info, reminder), content) in enumerate(zip(part, said, strict=True), 1):
+                rows = []
+                said = contents(self.memory, [info for info, _ in part])
+                for number, ((info, reminder), content) in enumerate(
+                    zip(part, said, strict=True), 1
+                ):
                     due = reminder.shown_due
-                    when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"
+                    if due:
+                        when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}"
+                    else:
+                        when = "no date"
                     text = reminder.caveat + one_line(content).strip()
                     rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
                 written |= put_derived(path, (_HEAD + ("".join(rows) or _NONE)).encode())
@@ -272,8 +341,8 @@ class Pending:
 
 @dataclass(slots=True)
 class Figures:
-    """`bytes` of the notes the caller sees, `index_bytes` and `history_bytes` on disk; `weeks`: (its Monday, new notes)
-    of the last WEEKS weeks, the oldest first."""
+    """`bytes` of the notes the caller sees, `index_bytes` and `history_bytes` on disk; `weeks`:
+    (its Monday, new notes) of the last WEEKS weeks, the oldest first."""
 
     counts: HomeCounts
     bytes: int
@@ -284,7 +353,9 @@ class Figures:
 
 @dataclass(slots=True)
 class Writer:
-    """Who wrote (`agent`; None: the owner), through which client: its changes by verb, its sessions, the last time."""
+    """Who wrote (`agent`; None: the owner), through which client: its changes by verb, its
+    sessions, the last time.
+    """
 
     agent: str | None
     client: str
@@ -296,18 +367,27 @@ class Writer:
 @verb
 def figures(memory: HistoryVerbs) -> Figures:
     """The size and growth of the home, as the caller of `memory` sees it."""
-    layout, zone = memory.engine.layout, memory.settings.zone
+    layout = memory.engine.layout
+    zone = memory.settings.zone
     today = memory.clock().astimezone(zone).date()
     monday = today - timedelta(days=today.weekday())
-    written, total = {monday - timedelta(weeks=each): 0 for each in reversed(range(WEEKS))}, 0
+    written = {monday - timedelta(weeks=each): 0 for each in reversed(range(WEEKS))}
+    total = 0
     counts = memory.stats()
     for created, size in memory.index.notes.written(memory.agent):
         total += size
         day = (EPOCH + timedelta(microseconds=created)).astimezone(zone).date()
-        if (week := day - timedelta(days=day.weekday())) in written:
+        week = day - timedelta(days=day.weekday())
+        if week in written:
             written[week] += 1
     index = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
-    return Figures(counts, total, index, _size([layout.journal, *layout.objects.rglob("*")]), [*written.items()])
+    return Figures(
+        counts,
+        total,
+        index,
+        _size([layout.journal, *layout.objects.rglob("*")]),
+        [*written.items()],
+    )
 
 
 def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:

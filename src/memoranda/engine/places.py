@@ -1,4 +1,6 @@
-"""Verbs that move and delete notes and folders: changes of their places. Each is one change, all or nothing."""
+"""Verbs that move and delete notes and folders: changes of their places. Each is one change, all or
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from memoranda.store.base import File
 
 @dataclass(slots=True)
 class Moved:
-    """`notes` is how many moved; `broken` names the notes whose links by path no longer lead anywhere."""
+    """`notes` is how many moved; `broken` names the notes whose links by path no longer lead
+    anywhere.
+    """
 
     project: str
     old_path: str
@@ -32,8 +36,8 @@ class Moved:
 
 @dataclass(slots=True)
 class Deleted:
-    """`paths` are project-relative; `change` is the number `memory undo` takes, and does not bring back `lost`
-    of them: entries with a time to live, whose text is not kept (contract 004, 4)."""
+    """`paths` are project-relative; `change` is the number `memory undo` takes, and does not bring
+    back `lost` of them: entries with a time to live, whose text is not kept (contract 004, 4)."""
 
     project: str
     paths: list[str]
@@ -46,9 +50,12 @@ class PlaceVerbs(ReadVerbs):
     """The verbs that change where notes are."""
 
     @verb
-    def move(self, ref: Ref, destination: str, *, project: str | None = None, follow: bool = False) -> Moved:
-        """Move a note inside its project; a final `/` keeps its name, no extension means `.md`. Other notes are
-        never rewritten. With `follow` a permalink in its frontmatter becomes that of the new path."""
+    def move(
+        self, ref: Ref, destination: str, *, project: str | None = None, follow: bool = False
+    ) -> Moved:
+        """Move a note inside its project; a final `/` keeps its name, no extension means `.md`.
+        Other notes are never rewritten. With `follow` a permalink in its frontmatter becomes that
+        of the new path."""
         with self.change("move") as change:
             info = self.find_ref(ref, project)
             target = path_guard.clean("" if destination == "/" else destination, info.project)
@@ -72,10 +79,18 @@ class PlaceVerbs(ReadVerbs):
             change.about = (info.project, info.path)
             self._move_file(change, info.project, info.path, target, file, follow, scope=info.scope)
         moved = self.index.notes.get(info.project, target)
-        return Moved(info.project, info.path, target, 1, self._broken(linking, {moved.row} if moved else set()))
+        return Moved(
+            info.project,
+            info.path,
+            target,
+            1,
+            self._broken(linking, {moved.row} if moved else set()),
+        )
 
     @verb
-    def move_folder(self, project: str, folder: str, destination: str, *, follow: bool = False) -> Moved:
+    def move_folder(
+        self, project: str, folder: str, destination: str, *, follow: bool = False
+    ) -> Moved:
         """Move a folder with all it holds inside its project; `follow` as for `move`."""
         self.engine.fresh(whole=True)
         with self.change("move") as change:
@@ -83,7 +98,10 @@ class PlaceVerbs(ReadVerbs):
             source = path_guard.clean(folder.strip("/"), store.name)
             target = path_guard.clean(destination.strip("/"), store.name)
             if destination.endswith("/") and self._kind(store.name, target) == "folder":
-                target = f"{target}/{source.rpartition('/')[2]}" if target else source.rpartition("/")[2]
+                if target:
+                    target = f"{target}/{source.rpartition('/')[2]}"
+                else:
+                    target = source.rpartition("/")[2]
             if not source or self._kind(store.name, source) != "folder":
                 raise FolderNotFound(folder, store.name)
             if not target or f"{target}/".startswith(f"{source}/"):
@@ -95,11 +113,14 @@ class PlaceVerbs(ReadVerbs):
             self._check_target(store.name, f"{target}/x.md")
             infos, foreign = self._notes_below(store.name, source)
             paths = {info.path for info in infos}
-            linking = {path: info for path, info in self._linking(infos).items() if path not in paths}
+            linking = {
+                path: info for path, info in self._linking(infos).items() if path not in paths
+            }
             change.about = (store.name, f"{source}/")
             if self._kind(store.name, target) == "missing" and not follow and not foreign:
                 change.move(store.name, source, target)
-            else:  # file by file: what the caller does not see stays
+            # File by file: what the caller does not see stays
+            else:
                 for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
                     here = os.path.relpath(place, store.root)
                     for path in (f"{here}/{name}" for name in sorted(files)):
@@ -110,16 +131,20 @@ class PlaceVerbs(ReadVerbs):
                             self._move_file(change, store.name, path, to, store.read(path), follow)
                 for each in _emptied(store.root, source, {step.path for step in change.steps}):
                     change.add("rmdir", store.name, each)
-        moved = {info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)}
+        moved = {
+            info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)
+        }
         return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
 
     def _check_target(self, project: str, target: str) -> None:
-        """A note may only go where it would be one, and a destination that begins with another project's name is meant
-        for that one, unless such a folder is here."""
+        """A note may only go where it would be one, and a destination that begins with another
+        project's name is meant for that one, unless such a folder is here."""
         self._check_place(project, target)
         first, slash, _ = target.partition("/")
         for name in self.engine.stores if slash else ():
-            is_other = name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS
+            is_other = (
+                name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS
+            )
             if is_other and self.engine.store(project).place(first).kind != "folder":
                 raise InvalidInput(
                     f"A move stays inside its project {project}; {name} is another one. Write the note there with "
@@ -132,24 +157,33 @@ class PlaceVerbs(ReadVerbs):
         return {edge.note.path: edge.note for edge in edges if edge.note}
 
     def _broken(self, linking: dict[str, NoteInfo], moved: set[int]) -> list[str]:
-        """Of the notes that linked to what moved, those that no longer lead to it and that the caller sees."""
+        """Of the notes that linked to what moved, those that no longer lead to it and that the
+        caller sees.
+        """
         found = []
         for path, before in linking.items():
             source = self.index.notes.get(before.project, path)
             if source is None or not self.sees(source.scope) or source.row in moved:
                 continue
-            leads = {edge.note.row for edge in self.index.links.outgoing(source, self.agent) if edge.note}
+            leads = {
+                edge.note.row for edge in self.index.links.outgoing(source, self.agent) if edge.note
+            }
             if not leads & moved:
                 found.append(source.path if source.project == before.project else source.permalink)
         return sorted(set(found))
 
     @verb
     def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
-        """Delete a note, or several as one change; the history keeps their texts. Links other memories hold to their
-        ids go with them. Of notes of several projects, `project` and `paths` are those of the first one's."""
+        """Delete a note, or several as one change; the history keeps their texts. Links other
+        memories hold to their ids go with them. Of notes of several projects, `project` and `paths`
+        are those of the first one's."""
         with self.change("delete") as change:
-            infos = {each.row: each for each in (self.find_ref(one, project) for one in (ref, *more))}
-            remove_note(self, change, *((info, read_unlocked(self, info)) for info in infos.values()))
+            infos = {
+                each.row: each for each in (self.find_ref(one, project) for one in (ref, *more))
+            }
+            remove_note(
+                self, change, *((info, read_unlocked(self, info)) for info in infos.values())
+            )
         assert change.done is not None
         first = next(iter(infos.values())).project
         paths = [info.path for info in infos.values() if info.project == first]
@@ -172,14 +206,18 @@ class PlaceVerbs(ReadVerbs):
             for each in _emptied(store.root, source, set(paths)):
                 change.add("rmdir", store.name, each)
             if not change.steps:
-                raise InvalidInput(f'Folder "{source}" holds no notes; files that are no notes are not deleted.')
+                raise InvalidInput(
+                    f'Folder "{source}" holds no notes; files that are no notes are not deleted.'
+                )
             change.about = (store.name, f"{source}/")
         assert change.done is not None
         lost = sum(not each.kept for each in change.done.files)
         return Deleted(store.name, paths, len(paths), change.done.number, lost)
 
     def _notes_below(self, project: str, folder: str) -> tuple[list[NoteInfo], set[str]]:
-        """The notes of a folder the caller sees, and the paths of those they do not see. Raises Locked."""
+        """The notes of a folder the caller sees, and the paths of those they do not see. Raises
+        Locked.
+        """
         infos: list[NoteInfo] = []
         foreign: set[str] = set()
         for info in self.index.notes.below(project, folder):
@@ -191,10 +229,21 @@ class PlaceVerbs(ReadVerbs):
                 infos.append(info)
         return infos, foreign
 
-    def _move_file(self, change: Transaction, project: str, path: str, to: str, file: File, follow: bool,
-                   **more: Any) -> None:  # fmt: skip
+    def _move_file(
+        self,
+        change: Transaction,
+        project: str,
+        path: str,
+        to: str,
+        file: File,
+        follow: bool,
+        **more: Any,
+    ) -> None:
         """Move a file; one with a permalink that is to follow is written anew in the same change."""
-        note = self.engine.parse(project, path, file) if follow and path.endswith((".md", ".markdown")) else None
+        if follow and path.endswith((".md", ".markdown")):
+            note = self.engine.parse(project, path, file)
+        else:
+            note = None
         if note is None or not note.own_permalink:
             change.move(project, path, to, old=file, **more)
             return
@@ -208,7 +257,9 @@ class PlaceVerbs(ReadVerbs):
     def _check_place(self, project: str, path: str) -> None:
         """A note may only go where it would be one."""
         if not self.engine.store(project).is_note(path):
-            raise InvalidInput(f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.')
+            raise InvalidInput(
+                f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.'
+            )
 
 
 def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:

@@ -1,8 +1,8 @@
-"""A project's plain files, every path, every byte: as the `memory` tool sees them (contract 000a), and for memory
-banks (contract 003), which read and write their files as wholes (`notes`, `put`).
+"""A project's plain files, every path, every byte: as the `memory` tool sees them (contract 000a),
+and for memory banks (contract 003), which read and write their files as wholes (`notes`, `put`).
 
-Paths are relative to the folder of `Files` and already passed `path_guard`; symlinks inside are followed as contract
-000a, 3 says.
+Paths are relative to the folder of `Files` and already passed `path_guard`; symlinks inside are
+followed as contract 000a, 3 says.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Plan = Callable[[], Mapping[str, tuple[str, File | None]]]
 
 
 class Files:
-    """The files of one project, below `folder` ("" = the whole project), for one caller and call. Raises
-    ProjectNotFound."""
+    """The files of one project, below `folder` ("" = the whole project), for one caller and call.
+    Raises ProjectNotFound."""
 
     def __init__(self, session: HomeSession, project: str, folder: str = ""):
         self._session = session
@@ -50,9 +50,10 @@ class Files:
         return self._engine.reading()
 
     def _place(self, path: str) -> PathInfo:
-        """What lies at `path`, a final symlink not followed. Of what is missing, where a new file will lie, the folder
-        links on the way there resolved, and as `link` what stands there in place of a folder. Raises OutsideError for
-        a way that leads out, also where nothing lies at its end."""
+        """What lies at `path`, a final symlink not followed. Of what is missing, where a new file
+        will lie, the folder links on the way there resolved, and as `link` what stands there in
+        place of a folder. Raises OutsideError for a way that leads out, also where nothing lies at
+        its end."""
         whole = f"{self._base}/{path}".strip("/")
         place = self._inside(self._store.place(whole))
         if place.kind != "missing" or not path:
@@ -68,7 +69,10 @@ class Files:
             # Where a link leads to nothing, a file will lie below its target.
             parent, _, name = (above.path if raw.kind == "link" else parent).rpartition("/")
             rest = f"{name}/{rest}"
-        in_the_way = "" if nearest.kind == "folder" else nearest.path
+        if nearest.kind == "folder":
+            in_the_way = ""
+        else:
+            in_the_way = nearest.path
         return PathInfo("missing", f"{nearest.path}/{rest}".lstrip("/"), link=in_the_way)
 
     def _inside(self, place: PathInfo) -> PathInfo:
@@ -77,8 +81,8 @@ class Files:
         return place
 
     def at(self, path: str) -> PathInfo:
-        """What lies at `path`, a final symlink followed; files of a foreign scope are `missing`. Raises OutsideError
-        for a way that leads out."""
+        """What lies at `path`, a final symlink followed; files of a foreign scope are `missing`.
+        Raises OutsideError for a way that leads out."""
         place = self._follow(self._place(path))
         if not self._shows(place):
             return PathInfo("missing", place.path)
@@ -89,14 +93,16 @@ class Files:
     def itself(self, path: str) -> PathInfo:
         """What lies at `path`, a symlink not followed."""
         place = self._place(path)
-        return place if self._shows(place) else PathInfo("missing", place.path)
+        if self._shows(place):
+            return place
+        return PathInfo("missing", place.path)
 
     def _follow(self, place: PathInfo) -> PathInfo:
         return self._inside(self._store.follow(place))
 
     def entries(self, path: str) -> list[tuple[str, PathInfo]]:
-        """What a listing of a folder shows: (name, place it leads to), hidden names and `node_modules` left out,
-        links that lead nowhere or outside too; sorted by code point."""
+        """What a listing of a folder shows: (name, place it leads to), hidden names and
+        `node_modules` left out, links that lead nowhere or outside too; sorted by code point."""
         found = []
         for each in self._store.entries(f"{self._base}/{path}".strip("/")):
             name = each.path.rpartition("/")[2]
@@ -119,8 +125,9 @@ class Files:
         return self._store.read(place.path)
 
     def notes(self) -> dict[str, Stamp]:
-        """Every note below that the caller may see, in the order of paths, with its stamp. No folder, no notes. Raises
-        OutsideError when a link leads there, StorageError for a folder that cannot be read."""
+        """Every note below that the caller may see, in the order of paths, with its stamp. No
+        folder, no notes. Raises OutsideError when a link leads there, StorageError for a folder
+        that cannot be read."""
         place = self._store.place(self._base)
         if place.kind == "missing":
             return {}
@@ -130,10 +137,16 @@ class Files:
         if listing.unreadable:
             raise StorageError(listing.unreadable[0], "a folder cannot be read")
         start = len(self._base) + 1 if self._base else 0
-        return {path[start:]: bounded(listing.stamps[path]) for path in sorted(listing.stamps) if self._seen(path)}
+        return {
+            path[start:]: bounded(listing.stamps[path])
+            for path in sorted(listing.stamps)
+            if self._seen(path)
+        }
 
     def count_access(self, place: PathInfo) -> None:
-        """Count a read of the note at `place`; a file that cannot be read, or is no note, counts nothing."""
+        """Count a read of the note at `place`; a file that cannot be read, or is no note, counts
+        nothing.
+        """
         if not self._store.is_note(place.path):
             return
         try:
@@ -153,7 +166,9 @@ class Files:
             return True
 
     def _shows(self, place: PathInfo) -> bool:
-        """Whether the caller sees that something lies there: not a file of another agent, nor a folder of such."""
+        """Whether the caller sees that something lies there: not a file of another agent, nor a
+        folder of such.
+        """
         if place.kind == "file":
             return self._seen(place.path)
         if place.kind != "folder" or self._session.agent is None or place.path == self._base:
@@ -163,8 +178,9 @@ class Files:
 
     @retry_conflicts
     def write(self, path: str, text: str, *, overwrite: bool) -> None:
-        """Write exactly `text`. Raises Exists for a folder, a dangling link, a file when not `overwrite`;
-        Unusable for what the caller does not see; NotADirectory when a parent is a file."""
+        """Write exactly `text`. Raises Exists for a folder, a dangling link, a file when not
+        `overwrite`; Unusable for what the caller does not see; NotADirectory when a parent is a
+        file."""
         with self._session.change("create", fresh=False) as change:
             raw = self._place(path)
             place = self._follow(raw) if raw.kind == "link" else raw
@@ -180,8 +196,8 @@ class Files:
                 self._put(change, place, text, self._store.read(place.path))
 
     def _put(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
-        """Write a file; the change is listed under its scope. Raises NotADirectory, InvalidInput for a scope the caller
-        does not see."""
+        """Write a file; the change is listed under its scope. Raises NotADirectory, InvalidInput
+        for a scope the caller does not see."""
         if place.link:
             raise NotADirectory(place.link)
         data = text.encode()
@@ -190,9 +206,9 @@ class Files:
 
     @retry_conflicts
     def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
-        """Write whole files as one change, the first being what it is about; None when there are none. `plan` runs
-        again if a file changed meanwhile. `details`: as in `Change`. Raises Exists for a place that is taken,
-        OutsideError, NotADirectory, and what `plan` raises."""
+        """Write whole files as one change, the first being what it is about; None when there are
+        none. `plan` runs again if a file changed meanwhile. `details`: as in `Change`. Raises
+        Exists for a place that is taken, OutsideError, NotADirectory, and what `plan` raises."""
         with self._session.change(verb, fresh=False) as change:
             change.details = details
             for path, (text, old) in plan().items():
@@ -206,7 +222,9 @@ class Files:
 
     @retry_conflicts
     def edit(self, path: str, edit: Any) -> Any:
-        """Apply an edit value to the file's text and return its `Edited`. Raises NotFound, NotText, its errors."""
+        """Apply an edit value to the file's text and return its `Edited`. Raises NotFound, NotText,
+        its errors.
+        """
         with self._session.change("edit", fresh=False) as change:
             place = self.at(path)
             if place.kind != "file":
@@ -274,14 +292,22 @@ class Files:
                 self._move(change, each, to)
 
     def _move(self, change: Transaction, place: PathInfo, to: str) -> None:
-        old = self._store.read(place.path) if place.kind == "file" else None
-        change.move(self._project, place.path, to, old=old, scope=scope_of(old.data) if old else GLOBAL)
+        if place.kind == "file":
+            old = self._store.read(place.path)
+        else:
+            old = None
+        change.move(
+            self._project, place.path, to, old=old, scope=scope_of(old.data) if old else GLOBAL
+        )
 
     @retry_conflicts
     def rename(self, path: str, to: str) -> None:
-        """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into itself)."""
+        """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into
+        itself).
+        """
         with self._session.change("move", fresh=False) as change:
-            source, target = self._place(path), self._place(to)
+            source = self._place(path)
+            target = self._place(to)
             is_hidden = target.kind != "missing" and not self._shows(target)
             if not to:
                 raise Exists(to)
@@ -289,7 +315,9 @@ class Files:
                 # Perhaps the source in another case, on a file system that takes both for one.
                 is_alike = target.path.lower() == source.path.lower() and target.path != source.path
                 parent = target.path.rpartition("/")[0]
-                if not is_alike or any(each.path == target.path for each in self._store.entries(parent)):
+                if not is_alike or any(
+                    each.path == target.path for each in self._store.entries(parent)
+                ):
                     raise Exists(to)
             if source.kind == "missing" or not self._shows(source):
                 raise NotFound(path, self._project)

@@ -1,5 +1,5 @@
-"""Projects: which there are, and the rules for adding a folder or a graph file (contract 000b, 1; 002, 8). They stand
-in config.yaml, so its other keys are set here, too.
+"""Projects: which there are, and the rules for adding a folder or a graph file (contract 000b, 1;
+002, 8). They stand in config.yaml, so its other keys are set here, too.
 """
 
 from __future__ import annotations
@@ -23,9 +23,28 @@ from memoranda.store.files import make_private, reason, sync_folder, write_file
 from memoranda.store.layout import changing_shared
 
 _SYSTEM = frozenset(
-    ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "private", "proc", "run", "sbin", "snap", "sys",
-     "usr", "var", "Applications", "Library", "System")
-)  # fmt: skip
+    (
+        "bin",
+        "boot",
+        "dev",
+        "etc",
+        "lib",
+        "lib32",
+        "lib64",
+        "libx32",
+        "private",
+        "proc",
+        "run",
+        "sbin",
+        "snap",
+        "sys",
+        "usr",
+        "var",
+        "Applications",
+        "Library",
+        "System",
+    )
+)
 _SETTINGS = ("Library", "AppData", "snap")
 
 
@@ -46,8 +65,11 @@ class ProjectVerbs(ReadVerbs):
     def projects(self) -> list[Project]:
         """All projects, built-in ones first, then as configured."""
         self.engine.reload_config()
-        return [self._project(store) for name, store in self.engine.stores.items()
-                if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())]  # fmt: skip
+        return [
+            self._project(store)
+            for name, store in self.engine.stores.items()
+            if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())
+        ]
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""
@@ -55,26 +77,39 @@ class ProjectVerbs(ReadVerbs):
 
     def _project(self, store: Store) -> Project:
         name = store.name
-        return Project(name, Path(store.root), name in self.engine.layout.built_in, name == self.default_project)
+        return Project(
+            name,
+            Path(store.root),
+            name in self.engine.layout.built_in,
+            name == self.default_project,
+        )
 
     @verb
-    def add_project(self, name: str, folder: str, default: bool = False, make: bool = True,
-                    hidden: bool = False) -> tuple[Project, str]:  # fmt: skip
-        """Add `folder` (absolute or from `~`; made if missing), or a graph file, as a project, used in place.
+    def add_project(
+        self, name: str, folder: str, default: bool = False, make: bool = True, hidden: bool = False
+    ) -> tuple[Project, str]:
+        """Add `folder` (absolute or from `~`; made if missing), or a graph file, as a project, used
+        in place.
 
-        Returns it with "created" or "unchanged". What an agent names outside `notes.roots` and `projects/` of the home
-        is "asked": the owner decides (`review`), and nothing is done before. With `hidden` the owner may name a folder
-        inside a hidden one of their home folder. Raises InvalidInput, Exists, ProjectRefused.
+        Returns it with "created" or "unchanged". What an agent names outside `notes.roots` and
+        `projects/` of the home is "asked": the owner decides (`review`), and nothing is done
+        before. With `hidden` the owner may name a folder inside a hidden one of their home folder.
+        Raises InvalidInput, Exists, ProjectRefused.
         """
         with self.engine.home.lock:
-            self.engine.reload_config()  # another process may have added one meanwhile
+            # Another process may have added one meanwhile
+            self.engine.reload_config()
             name = name.strip()
             if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
-            known = next((each for each in self.engine.stores if each.lower() == name.lower()), None)
+            known = next(
+                (each for each in self.engine.stores if each.lower() == name.lower()), None
+            )
             root = self._root(known or name, folder)
             if known is not None:
-                if known in BUILT_IN_PROJECTS or _real(self.engine.stores[known].root) != _real(root):
+                if known in BUILT_IN_PROJECTS or _real(self.engine.stores[known].root) != _real(
+                    root
+                ):
                     error = Exists(known)
                     error.args = (f"project exists: {known}",)
                     raise error
@@ -82,7 +117,8 @@ class ProjectVerbs(ReadVerbs):
                     self.set_default(known)
                 return self.project(known), "unchanged"
             if self.agent is not None and self.settings.url is None:
-                root = _real(root)  # as it is now: a link could be set anew
+                # As it is now: a link could be set anew
+                root = _real(root)
                 if not self._may_add(root, folder):
                     ask(self, name, root, default)
                     return Project(name, root, False), "asked"
@@ -95,7 +131,10 @@ class ProjectVerbs(ReadVerbs):
                         make_private(root)
                     except OSError as error:
                         raise ProjectRefused(folder, reason(error)) from None
-            place = str(root) if self.settings.url is None else f"{OWN_FOLDER}/{name}"
+            if self.settings.url is None:
+                place = str(root)
+            else:
+                place = f"{OWN_FOLDER}/{name}"
             changes: dict[str, Any] = {f"projects.{name}": place}
             if default:
                 changes["notes.default_project"] = name
@@ -103,11 +142,15 @@ class ProjectVerbs(ReadVerbs):
             return self.project(name), "created"
 
     def _root(self, name: str, folder: str) -> Path:
-        """The folder as an absolute path. Raises ProjectRefused, of notes in a database for all but the one folder."""
+        """The folder as an absolute path. Raises ProjectRefused, of notes in a database for all but
+        the one folder.
+        """
         if self.settings.url is not None:
             own = self.home / OWN_FOLDER / name
             if folder.lower() not in (str(own).lower(), f"{OWN_FOLDER}/{name}".lower()):
-                raise ProjectRefused(folder, f"{ONLY_SHARED}, or name {OWN_FOLDER}/{name}, which all machines share")
+                raise ProjectRefused(
+                    folder, f"{ONLY_SHARED}, or name {OWN_FOLDER}/{name}, which all machines share"
+                )
             return own
         if not folder.startswith(("/", "~")):
             raise ProjectRefused(folder, "it must be absolute or begin with ~")
@@ -135,13 +178,18 @@ class ProjectVerbs(ReadVerbs):
 
     @verb
     def remove_project(self, name: str) -> Project:
-        """Take a project off the list; its files stay. Raises ProjectNotFound, InvalidInput for a built-in one."""
-        project, settings = self.project(name), self.settings
+        """Take a project off the list; its files stay. Raises ProjectNotFound, InvalidInput for a
+        built-in one.
+        """
+        project = self.project(name)
+        settings = self.settings
         if project.built_in:
             raise InvalidInput(f"cannot remove a built-in project: {project.name}")
         if project.name not in settings.projects:
             file = settings.file.name
-            raise InvalidInput(f"Project {project.name} was given to this process only; it is not in {file}.")
+            raise InvalidInput(
+                f"Project {project.name} was given to this process only; it is not in {file}."
+            )
         changes: dict[str, Any] = {f"projects.{project.name}": None}
         if project.default:
             changes["notes.default_project"] = None
@@ -163,31 +211,42 @@ class ProjectVerbs(ReadVerbs):
         if _real(self.engine.layout.private) in _real(file).parents:
             raise ProjectRefused(shown, "it lies in the memory home")
         if is_default:
-            raise ProjectRefused(shown, "notes cannot be written to a graph file, so it cannot be the default")
+            raise ProjectRefused(
+                shown, "notes cannot be written to a graph file, so it cannot be the default"
+            )
         for name, store in self.engine.stores.items():
             if _real(store.root) == _real(file):
                 raise ProjectRefused(shown, f"it overlaps project {name}")
         GraphStore(file.stem, file).list()
 
     def _check_folder(self, root: Path, shown: str, make: bool, hidden: bool = False) -> None:
-        real, user, home = _real(root), _real(Path.home()), _real(self.engine.layout.root)
+        real = _real(root)
+        user = _real(Path.home())
+        home = _real(self.engine.layout.root)
         is_inside = home in (real, *real.parents)
-        below_user = real.relative_to(user).parts if user in real.parents else ()
+        if user in real.parents:
+            below_user = real.relative_to(user).parts
+        else:
+            below_user = ()
         for is_refused, why in (
             (real == Path("/"), "it is the whole file system"),
             (real == user, "it is your home folder"),
             (is_inside and home / OWN_FOLDER not in real.parents, "it lies in the memory home"),
             (real in home.parents, "the memory home lies in it"),
-            (not hidden and not is_inside and any(part.startswith(".") for part in below_user),
-             "it is hidden below your home folder"),
-        ):  # fmt: skip
+            (
+                not hidden and not is_inside and any(part.startswith(".") for part in below_user),
+                "it is hidden below your home folder",
+            ),
+        ):
             if is_refused:
                 raise ProjectRefused(shown, why)
         if not real.is_dir() and (real.exists() or not make):
             raise ProjectRefused(shown, "not a folder")
         for name, store in self.engine.stores.items():
             other = _real(store.root)
-            if not store.holds_entities and (other == real or other in real.parents or real in other.parents):
+            if not store.holds_entities and (
+                other == real or other in real.parents or real in other.parents
+            ):
                 raise ProjectRefused(shown, f"it overlaps project {name}")
 
     def _write_config(self, changes: dict[str, Any]) -> None:
@@ -213,12 +272,15 @@ class ProjectVerbs(ReadVerbs):
         path = self.engine.settings.file
         with self.engine.home.lock, changing_shared(self.engine.layout.root, path):
             data = new().encode()
-            real = _real(path)  # a link stays one
+            # A link stays one
+            real = _real(path)
             temp = real.with_name(f".{real.name}-{os.getpid()}")
             try:
                 make_private(path.parent)
                 temp.unlink(missing_ok=True)
-                write_file(str(temp), data, mode=path.stat().st_mode & 0o777 if path.exists() else 0o600)
+                write_file(
+                    str(temp), data, mode=path.stat().st_mode & 0o777 if path.exists() else 0o600
+                )
                 os.replace(temp, real)
                 sync_folder(real.parent)
             except OSError as error:

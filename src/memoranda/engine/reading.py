@@ -42,7 +42,9 @@ _ID_LENGTH = 36
 
 @dataclass(slots=True)
 class DirectoryEntry:
-    """A folder (`notes` = how many it holds, subfolders included) or a note of a listing; `path` project-relative."""
+    """A folder (`notes` = how many it holds, subfolders included) or a note of a listing; `path`
+    project-relative.
+    """
 
     kind: str
     path: str
@@ -70,8 +72,8 @@ class ReadVerbs(HomeSession):
 
     @property
     def warnings(self) -> builtins.list[str]:
-        """What the last look at the disk could not see, e.g. a missing project folder, and whether the configuration
-        cannot be read."""
+        """What the last look at the disk could not see, e.g. a missing project folder, and whether
+        the configuration cannot be read."""
         with self.engine.guard:
             trouble = self.engine.config_trouble
             return [*([trouble] if trouble else []), *self.engine.freshness.warnings]
@@ -83,36 +85,50 @@ class ReadVerbs(HomeSession):
 
     @property
     def default_project(self) -> str:
-        """Where notes go and identifiers are looked up when no project is named; `notes` when it is not there, and
-        where there is none either, the first there is."""
+        """Where notes go and identifiers are looked up when no project is named; `notes` when it is
+        not there, and where there is none either, the first there is."""
         self.engine.reload_config()
-        name, stores = self.settings.default_project, self.engine.stores
+        name = self.settings.default_project
+        stores = self.engine.stores
         found = next((each for each in stores if each.lower() == name.lower()), "notes")
-        return found if found in stores else next(iter(stores), found)
+        if found in stores:
+            return found
+        return next(iter(stores), found)
 
     @property
     def has_changed_memories(self) -> bool:
-        """Whether this process changed something in `categories` that `memory.md` does not show yet."""
+        """Whether this process changed something in `categories` that `memory.md` does not show
+        yet.
+        """
         return CATEGORY_PROJECT in self.engine.changed_projects
 
     @verb
     def freshen(self) -> dict[str, Any]:
-        """Make the index show what is on disk, for another process of this home. Returns which `index` file that is, as
-        (st_dev, st_ino), and the folder of each of `projects` that is watched, which need not be looked at again."""
+        """Make the index show what is on disk, for another process of this home. Returns which
+        `index` file that is, as (st_dev, st_ino), and the folder of each of `projects` that is
+        watched, which need not be looked at again."""
         self.engine.fresh()
         index, is_shared = self.engine.index, not self.engine.index.is_copy
-        return {"index": index.identity[:2], "projects": self.engine.freshness.shown() if is_shared else {}}
+        return {
+            "index": index.identity[:2],
+            "projects": self.engine.freshness.shown() if is_shared else {},
+        }
 
     @verb
     def runs_jobs(self) -> bool:
-        """Whether the upkeep of this memory is done by this process, and not on another machine that shares it."""
+        """Whether the upkeep of this memory is done by this process, and not on another machine
+        that shares it.
+        """
         return self.engine.home.runs_jobs()
 
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
-        """The whole note as it is on disk now. Counts one access unless told otherwise. Raises as `find`, NotText."""
+        """The whole note as it is on disk now. Counts one access unless told otherwise. Raises as
+        `find`, NotText.
+        """
         if isinstance(ref, NoteInfo) and self.sees(ref.scope) and self._is_unchanged(ref):
-            info = ref  # no other file need be looked at
+            # No other file need be looked at
+            info = ref
         else:
             info = self.find_ref(ref, project)
         note = self.parse(info.project, info.path, self.engine.file_of(info))
@@ -122,11 +138,17 @@ class ReadVerbs(HomeSession):
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
         """Whether the file is still as the index says."""
-        return self.engine.store(info.project).stamp(info.path) == (info.size, info.mtime_ns, info.inode)
+        return self.engine.store(info.project).stamp(info.path) == (
+            info.size,
+            info.mtime_ns,
+            info.inode,
+        )
 
     @verb
     def at_once(self, work: Callable[[], T]) -> T:
-        """The result of `work`, all of whose reads see one state of the memory: the disk is looked at once for them."""
+        """The result of `work`, all of whose reads see one state of the memory: the disk is looked
+        at once for them.
+        """
         return work()
 
     @verb
@@ -142,17 +164,23 @@ class ReadVerbs(HomeSession):
 
     @verb
     def find(self, identifier: str, project: str | None = None) -> NoteInfo:
-        """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous, ProjectNotFound,
-        OutsideError."""
+        """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous,
+        ProjectNotFound, OutsideError."""
         if project is not None:
             project = self.engine.store(project).name
         self.engine.fresh()
         freshness = self.engine.freshness
-        look = partial(self.index.notes.find, identifier, project=project, default_project=self.default_project,
-                       viewer=self.agent)  # fmt: skip
+        look = partial(
+            self.index.notes.find,
+            identifier,
+            project=project,
+            default_project=self.default_project,
+            viewer=self.agent,
+        )
         try:
             info = look()
-        except OutsideError as error:  # an address alone does not know whose it is
+        # An address alone does not know whose it is
+        except OutsideError as error:
             raise OutsideError(error.path, project or self.default_project) from None
         except NotFound:
             if not freshness.late:
@@ -173,12 +201,16 @@ class ReadVerbs(HomeSession):
         """What the index knows of the note `ref` names. Raises as `find`."""
         if isinstance(ref, str):
             return self.find(ref, project)
-        place = ref if isinstance(ref, tuple) else (ref.project, ref.path)
+        if isinstance(ref, tuple):
+            place = ref
+        else:
+            place = (ref.project, ref.path)
         self.engine.fresh()
         self.engine.freshness.look_at(self.engine.store(place[0]).name, place[1])
         info = self.index.notes.get(self.engine.store(place[0]).name, place[1])
         if info is None and place[0] in MEMORY_PROJECTS and not isinstance(ref, tuple):
-            return self.memory_id(ref.id)  # moved to its category, or merged, since the caller found it
+            # Moved to its category, or merged, since the caller found it
+            return self.memory_id(ref.id)
         if info is None or not self.sees(info.scope):
             raise NotFound(place[1], place[0])
         self.engine.count_pending_reads([info])
@@ -186,11 +218,13 @@ class ReadVerbs(HomeSession):
 
     @verb
     def memory_id(self, text: str) -> NoteInfo:
-        """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises NotFound, Ambiguous. The
-        index alone answers for a whole id when the file is as it says."""
-        given, text = text, text.strip().lower()
+        """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises
+        NotFound, Ambiguous. The index alone answers for a whole id when the file is as it says."""
+        given = text
+        text = text.strip().lower()
         if not text.isascii():
-            raise NotFound(given, CATEGORY_PROJECT)  # an id has no such characters
+            # An id has no such characters
+            raise NotFound(given, CATEGORY_PROJECT)
         found: NoteInfo | None = None
         if len(text) == _ID_LENGTH and not self.engine.freshness.is_swept:
             with suppress(NotFound):
@@ -206,24 +240,37 @@ class ReadVerbs(HomeSession):
 
     @verb
     def search(
-        self, query: str | Query, *, limit: int = 10, offset: int = 0, explain: bool = False,
-        max_tokens: int | None = None, vetted: bool = False,
-    ) -> Hits:  # fmt: skip
-        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4 characters a token). What is
-        over or superseded is left out unless nothing else matches; `Query.as_of` asks for another day. With `vetted`,
-        for text that goes into a context unasked, the page is without the notes held back. Beyond 10,000, and beyond
-        the page, matches are not counted (`Hits.is_lower_bound`)."""
+        self,
+        query: str | Query,
+        *,
+        limit: int = 10,
+        offset: int = 0,
+        explain: bool = False,
+        max_tokens: int | None = None,
+        vetted: bool = False,
+    ) -> Hits:
+        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4
+        characters a token). What is over or superseded is left out unless nothing else matches;
+        `Query.as_of` asks for another day. With `vetted`, for text that goes into a context
+        unasked, the page is without the notes held back. Beyond 10,000, and beyond the page,
+        matches are not counted (`Hits.is_lower_bound`)."""
         self.engine.fresh()
         hits = self.index.search(
-            self._query(query, valid=True), viewer=self.agent, limit=limit, offset=offset, explain=explain,
-            today=self._today(), near=self._nearness(),
-        )  # fmt: skip
+            self._query(query, valid=True),
+            viewer=self.agent,
+            limit=limit,
+            offset=offset,
+            explain=explain,
+            today=self._today(),
+            near=self._nearness(),
+        )
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
         self.engine.count_pending_reads(hit.note for hit in hits)
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
-        if any(hit.score for hit in hits):  # else a list of what passes filters
+        # Else a list of what passes filters
+        if any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
 
@@ -234,19 +281,23 @@ class ReadVerbs(HomeSession):
 
     @verb
     def suspicion(self, info: NoteInfo) -> str:
-        """The key of the question of `review` about a suspicious note: another one once its title, tags or text are
-        others."""
+        """The key of the question of `review` about a suspicious note: another one once its title,
+        tags or text are others."""
         said = "\0".join([info.title, *info.tags, self.index.notes.text_of(info.row)[1]])
         return f"suspicious:{info.id}:{sha256(said.encode('utf-8', 'replace'))[:12]}"
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected instructions, and the
-        owner has not reviewed it, nor written all of it."""
+        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected
+        instructions, and the owner has not reviewed it, nor written all of it."""
         return bool(info.suspicious) and info.provenance.trust != "owner"
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
-        """Note that these memories were shown with their text: used, though not read (contract 001, 18.3)."""
-        self.engine.access.note_use([info.id for info in infos if info.project in MEMORY_PROJECTS], self.clock())
+        """Note that these memories were shown with their text: used, though not read (contract 001,
+        18.3).
+        """
+        self.engine.access.note_use(
+            [info.id for info in infos if info.project in MEMORY_PROJECTS], self.clock()
+        )
 
     def _nearness(self) -> Nearness | None:
         from memoranda.engine.embedding import Embedding
@@ -257,8 +308,9 @@ class ReadVerbs(HomeSession):
     def smart_search(
         self, query: str, top: int = 10, wanted: Query = memory_query(), *, use: bool = True
     ) -> SmartResult:
-        """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14); `top` 0 = all. They
-        are used, unless told otherwise. Raises InvalidInput when `query` holds no word."""
+        """Memories `wanted` lets through that hold words of `query`, best first (contract 001, 14);
+        `top` 0 = all. They are used, unless told otherwise. Raises InvalidInput when `query` holds
+        no word."""
         self.engine.fresh()
         found = self.index.smart(query, self._query(wanted, valid=True), viewer=self.agent, top=top)
         self.engine.count_pending_reads(each.note for each in found.best)
@@ -268,45 +320,71 @@ class ReadVerbs(HomeSession):
 
     @verb
     def context_for(
-        self, question: str, *, max_tokens: int | None = None, projects: tuple[str, ...] | None = None,
-        as_of: datetime | None = None, vetted: bool = True,
-    ) -> str:  # fmt: skip
-        """The best evidence for a question as text, each piece with its date and address, in at most `max_tokens`
-        [2000] of 4 characters, as of the present or another time; unless `vetted` is False without what is held back.
-        Raises InvalidInput for less than one token."""
+        self,
+        question: str,
+        *,
+        max_tokens: int | None = None,
+        projects: tuple[str, ...] | None = None,
+        as_of: datetime | None = None,
+        vetted: bool = True,
+    ) -> str:
+        """The best evidence for a question as text, each piece with its date and address, in at
+        most `max_tokens` [2000] of 4 characters, as of the present or another time; unless `vetted`
+        is False without what is held back. Raises InvalidInput for less than one token."""
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
         self.engine.fresh()
         room = (EVIDENCE_TOKENS if max_tokens is None else max_tokens) * CHARACTERS_PER_TOKEN
         hits = self.index.evidence(
-            question, viewer=self.agent, max_chars=room, projects=projects, today=self._today(),
-            near=self._nearness(), filters=self._query(Query(as_of=as_of), valid=True),
+            question,
+            viewer=self.agent,
+            max_chars=room,
+            projects=projects,
+            today=self._today(),
+            near=self._nearness(),
+            filters=self._query(Query(as_of=as_of), valid=True),
             skip=self.is_held_back if vetted else None,
-        )  # fmt: skip
+        )
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
         return self.index.evidence_text(hits)[:room]
 
     @verb
     def recall(
-        self, text: str, *, least: float, max_tokens: int, known: Container[str] = (), limit: int = 5
+        self,
+        text: str,
+        *,
+        least: float,
+        max_tokens: int,
+        known: Container[str] = (),
+        limit: int = 5,
     ) -> tuple[builtins.list[Hit], str]:
-        """What memory has about a text with which nobody asked for anything: the passages of a relevance of at least
-        `least` (docs/hooks.md), and the same as text, as `context_for` writes it. By words alone; of notes that hold
-        now and are not archived, held back or among the ids `known`."""
+        """What memory has about a text with which nobody asked for anything: the passages of a
+        relevance of at least `least` (docs/hooks.md), and the same as text, as `context_for` writes
+        it. By words alone; of notes that hold now and are not archived, held back or among the ids
+        `known`."""
         self.engine.fresh()
         hits = self.index.evidence(
-            text, viewer=self.agent, max_chars=max_tokens * CHARACTERS_PER_TOKEN, today=self._today(), least=least,
+            text,
+            viewer=self.agent,
+            max_chars=max_tokens * CHARACTERS_PER_TOKEN,
+            today=self._today(),
+            least=least,
             filters=self._query(Query(as_of=self.clock(), archived=False)),
             skip=lambda note: note.id in known or self.is_held_back(note),
-        )[:limit]  # fmt: skip
+        )[:limit]
         return hits, self.index.evidence_text(hits)
 
     @verb
     def list(
-        self, query: str | Query = Query(), *, limit: int = 50, offset: int = 0, order: str = "changed"
+        self,
+        query: str | Query = Query(),
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        order: str = "changed",
     ) -> tuple[builtins.list[NoteInfo], int]:
-        """Notes that pass the query's filters, and how many there are in all; `limit` 0 = all of them. `order`:
-        `changed` or `created` (newest first), or `path`."""
+        """Notes that pass the query's filters, and how many there are in all; `limit` 0 = all of
+        them. `order`: `changed` or `created` (newest first), or `path`."""
         self.engine.fresh()
         infos, total = self.index.notes.listing(
             self._query(query), viewer=self.agent, order=order, limit=limit or None, offset=offset
@@ -315,9 +393,16 @@ class ReadVerbs(HomeSession):
         return infos, total
 
     def recent(
-        self, timeframe: str = "7d", *, projects: tuple[str, ...] | None = None, limit: int = 10, offset: int = 0
+        self,
+        timeframe: str = "7d",
+        *,
+        projects: tuple[str, ...] | None = None,
+        limit: int = 10,
+        offset: int = 0,
     ) -> tuple[builtins.list[NoteInfo], int, datetime]:
-        """Notes changed within a time frame, newest first; also how many, and since when. Raises TimeframeError."""
+        """Notes changed within a time frame, newest first; also how many, and since when. Raises
+        TimeframeError.
+        """
         since = self.since(timeframe)
         return *self.list(Query(projects=projects, after=since), limit=limit, offset=offset), since
 
@@ -326,23 +411,24 @@ class ReadVerbs(HomeSession):
         return clock.since(text, self.clock(), self.settings.zone)
 
     def as_of(self, text: str) -> datetime:
-        """The moment that a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025` asks about: of a day, month or
-        year its end. For `Query.as_of`. Raises TimeframeError."""
+        """The moment that a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025` asks
+        about: of a day, month or year its end. For `Query.as_of`. Raises TimeframeError."""
         return clock.as_of(text, self.clock(), self.settings.zone)
 
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
-        """By row, what is to be said of those notes that are not valid all the time: `superseded by PERMALINK`,
-        `valid until DAY`, `valid from DAY`."""
+        """By row, what is to be said of those notes that are not valid all the time: `superseded by
+        PERMALINK`, `valid until DAY`, `valid from DAY`."""
         return self.index.notes.validity_marks(infos, self.agent)
 
     def _today(self) -> date:
         return self.clock().astimezone(self.settings.zone).date()
 
     def _query(self, query: str | Query, *, valid: bool = False) -> Query:
-        """The query as the index takes it; with `valid` for what holds at the present, unless it is about another
-        time."""
-        now, zone = self.clock(), self.settings.zone
+        """The query as the index takes it; with `valid` for what holds at the present, unless it is
+        about another time."""
+        now = self.clock()
+        zone = self.settings.zone
         if isinstance(query, str):
             query = parse(query, now=now, zone=zone)
         if query.as_of is not None:
@@ -350,7 +436,9 @@ class ReadVerbs(HomeSession):
         elif valid:
             query = query.replace(valid_at=now.astimezone(zone))
         if query.projects is not None:
-            return query.replace(projects=tuple(self.engine.store(name).name for name in query.projects))
+            return query.replace(
+                projects=tuple(self.engine.store(name).name for name in query.projects)
+            )
         return query
 
     @verb
@@ -359,17 +447,28 @@ class ReadVerbs(HomeSession):
     ) -> tuple[builtins.list[NoteInfo], int]:
         """Notes whose address matches a pattern with `*`, and how many."""
         self.engine.fresh()
-        wanted = None if project is None else [self.engine.store(project).name]
+        if project is None:
+            wanted = None
+        else:
+            wanted = [self.engine.store(project).name]
         pattern = links.parse_address(address)
-        return self.index.notes.matching(pattern, viewer=self.agent, projects=wanted, limit=limit, offset=offset)
+        return self.index.notes.matching(
+            pattern, viewer=self.agent, projects=wanted, limit=limit, offset=offset
+        )
 
     @verb
     def directory(
-        self, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None,
-        limit: int = 50, offset: int = 0,
-    ) -> Directory:  # fmt: skip
-        """One page of the folders and notes below a folder: folders first, then names, by code point. Raises NotFound,
-        OutsideError, ProjectNotFound."""
+        self,
+        project: str,
+        folder: str = "",
+        *,
+        depth: int = 1,
+        glob: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Directory:
+        """One page of the folders and notes below a folder: folders first, then names, by code
+        point. Raises NotFound, OutsideError, ProjectNotFound."""
         self.engine.fresh()
         store = self.engine.store(project)
         links.check_length(glob or "", "A pattern of names")
@@ -377,10 +476,18 @@ class ReadVerbs(HomeSession):
         if folder and self._kind(store.name, folder) != "folder":
             raise NotFound(folder, store.name)
         entries, total = self.index.notes.directory(
-            store.name, folder, depth=depth, viewer=self.agent, glob=glob, limit=limit or None, offset=offset
+            store.name,
+            folder,
+            depth=depth,
+            viewer=self.agent,
+            glob=glob,
+            limit=limit or None,
+            offset=offset,
         )
         found = [
-            DirectoryEntry("note", each.path, each.note.title, each.note.permalink, each.note.changed)
+            DirectoryEntry(
+                "note", each.path, each.note.title, each.note.permalink, each.note.changed
+            )
             if each.note
             else DirectoryEntry("folder", each.path, notes=each.notes)
             for each in entries
@@ -388,16 +495,20 @@ class ReadVerbs(HomeSession):
         return Directory(found, total)
 
     def _kind(self, project: str, path: str) -> str:
-        """What lies at `path` of a project for this caller; a note of another agent, or a folder that holds nothing
-        else, is `hidden`."""
+        """What lies at `path` of a project for this caller; a note of another agent, or a folder
+        that holds nothing else, is `hidden`."""
         kind = self.engine.store(project).place(path).kind
         if self.agent is None or kind not in ("file", "folder"):
             return kind
         if kind == "file":
             info = self.index.notes.get(project, path)
-            return kind if info is None or self.sees(info.scope) else "hidden"
+            if info is None or self.sees(info.scope):
+                return kind
+            return "hidden"
         below = self.index.notes.below(project, path)
-        return "hidden" if below and not any(self.sees(info.scope) for info in below) else kind
+        if below and not any(self.sees(info.scope) for info in below):
+            return "hidden"
+        return kind
 
     @verb
     def complete(self, prefix: str, limit: int = 100) -> builtins.list[str]:
@@ -407,8 +518,9 @@ class ReadVerbs(HomeSession):
 
     @verb
     def on_days(self, first: date, until: date) -> dict[str, builtins.list[int]]:
-        """The rows of the notes of each day (YYYY-MM-DD) from `first` until before `until`: the day a note is about,
-        where it says so, else the one it was written on. Archived ones are left out."""
+        """The rows of the notes of each day (YYYY-MM-DD) from `first` until before `until`: the day
+        a note is about, where it says so, else the one it was written on. Archived ones are left
+        out."""
         self.engine.fresh()
         return self.index.notes.on_days(first, until, self.settings.zone, self.agent)
 
@@ -435,11 +547,14 @@ class ReadVerbs(HomeSession):
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """Throw the index away and make it anew. Returns (notes, projects) as far as this caller sees them."""
+        """Throw the index away and make it anew. Returns (notes, projects) as far as this caller
+        sees them.
+        """
         engine = self.engine
         engine.rebuild_index()
         engine.purge_history()
-        engine.changed_projects.add(CATEGORY_PROJECT)  # by hand, perhaps: memory.md is made anew
+        # By hand, perhaps: memory.md is made anew
+        engine.changed_projects.add(CATEGORY_PROJECT)
         engine.fresh(progress)
         counts = self.index.notes.counts(self.agent)
         return sum(counts.projects.values()), len(counts.projects)

@@ -1,9 +1,11 @@
-"""What upkeep is unsure of and asks the owner (contract 001, 18): the open questions, and what became of them.
+"""What upkeep is unsure of and asks the owner (contract 001, 18): the open questions, and what
+became of them.
 
-Each source of questions is an entry of SOURCES. An answer that changes something is a change like any other, which
-`undo` takes back. One that changes nothing ("keep them apart") is written down in `.memoranda/review.json`, so that
-it is not asked again; that, too, is a change `undo` takes back. The folders that agents ask for as projects wait in
-`.memoranda/requests.json`; nothing is done before the owner has answered.
+Each source of questions is an entry of SOURCES. An answer that changes something is a change like
+any other, which `undo` takes back. One that changes nothing ("keep them apart") is written down in
+`.memoranda/review.json`, so that it is not asked again; that, too, is a change `undo` takes back.
+The folders that agents ask for as projects wait in `.memoranda/requests.json`; nothing is done
+before the owner has answered.
 """
 
 from __future__ import annotations
@@ -31,11 +33,16 @@ from memoranda.text.unicode import flat
 VERB = "review"
 KEEP = "k"
 """The answer that a suspicious note is fine."""
-_DELETE, _TITLE = "d", 60
+_DELETE = "d"
+_TITLE = 60
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
-_FEW, _MANY, _ALL = 3, 25, ":all:"
-"""So many questions of a kind are asked one by one; more as one, about so many at most, with this in its key."""
+_FEW = 3
+_MANY = 25
+_ALL = ":all:"
+"""So many questions of a kind are asked one by one; more as one, about so many at most, with this
+in its key.
+"""
 _ASK = "ask"
 """The verb of an agent's request and of the answer to it."""
 _MOST_REQUESTS = 100
@@ -44,10 +51,11 @@ _MOST_REQUESTS = 100
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A question to the owner of the kind `kind`. `key` begins with `kind:` and is the same as long as nothing it is
-    about changes. `text` is the question in one line; `refs` are the ids, or other references, of what it is about;
-    `choices` are (letter to press, what it does), the letters neither `s` nor `q` nor `u`. `lines` say what it is
-    about where several are asked about as one, a line each."""
+    """A question to the owner of the kind `kind`. `key` begins with `kind:` and is the same as long
+    as nothing it is about changes. `text` is the question in one line; `refs` are the ids, or other
+    references, of what it is about; `choices` are (letter to press, what it does), the letters
+    neither `s` nor `q` nor `u`. `lines` say what it is about where several are asked about as one,
+    a line each."""
 
     key: str
     kind: str
@@ -59,8 +67,9 @@ class ReviewItem:
 
 @dataclass(frozen=True, slots=True)
 class ReviewBatch:
-    """How many questions of one kind are asked as one: the question (`{}`: how many), what the answers `y` and `n` do,
-    and the function of the open Memory that does for all what `y` says, as one change. `n` is each one's own `n`."""
+    """How many questions of one kind are asked as one: the question (`{}`: how many), what the
+    answers `y` and `n` do, and the function of the open Memory that does for all what `y` says, as
+    one change. `n` is each one's own `n`."""
 
     text: str
     yes: str
@@ -72,9 +81,10 @@ class ReviewBatch:
 class ReviewSource:
     """Where questions of one kind come from: two functions of the open Memory.
 
-    `find` yields those there are now, the most pressing first, answered ones included. `apply` does what a choice
-    says, and returns whether that changed something, so that the question is gone by itself (and is asked again
-    when the change is undone); on False the answer is written down instead. With a `batch` many are asked as one.
+    `find` yields those there are now, the most pressing first, answered ones included. `apply` does
+    what a choice says, and returns whether that changed something, so that the question is gone by
+    itself (and is asked again when the change is undone); on False the answer is written down
+    instead. With a `batch` many are asked as one.
     """
 
     find: Callable[[Any], Iterable[ReviewItem]]
@@ -91,7 +101,9 @@ SOURCES = {
     "category": "memoranda.jobs.questions:CATEGORIES",
     "archive": "memoranda.jobs.questions:ARCHIVES",
 }
-"""By kind, in the order of asking, `module:name` of its Source. Named, not imported: jobs stand above the engine."""
+"""By kind, in the order of asking, `module:name` of its Source. Named, not imported: jobs stand
+above the engine.
+"""
 
 
 def source(kind: str) -> ReviewSource:
@@ -103,9 +115,12 @@ def source(kind: str) -> ReviewSource:
 class ReviewVerbs(HistoryVerbs):
     """`review` and `decide`, for the owner only: an agent is asked nothing and decides nothing."""
 
-    def review(self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None) -> list[ReviewItem]:
-        """The open questions by the order of SOURCES, many of a kind as one; of one `kind`, each by itself. `limit`
-        0 = all. Nothing for an agent. Raises InvalidInput for a kind there is not."""
+    def review(
+        self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None
+    ) -> list[ReviewItem]:
+        """The open questions by the order of SOURCES, many of a kind as one; of one `kind`, each by
+        itself. `limit` 0 = all. Nothing for an agent. Raises InvalidInput for a kind there is
+        not."""
         first = max(offset, 0)
         return list(islice(self._open_items(kind), first, first + limit if limit > 0 else None))
 
@@ -115,7 +130,9 @@ class ReviewVerbs(HistoryVerbs):
         if self.agent is None:
             for each in SOURCES if kind is None else (kind,):
                 items = self._open_of(each)
-                yield from items if kind or source(each).batch is None else _together(each, list(items))
+                yield from (
+                    items if kind or source(each).batch is None else _together(each, list(items))
+                )
 
     def _open_of(self, kind: str) -> Iterator[ReviewItem]:
         decided = self._decisions()[1]
@@ -128,23 +145,33 @@ class ReviewVerbs(HistoryVerbs):
         return self.decision(self.suspicion(info)) != KEEP
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
-        """Answer an open question, given by its key or as `review` returned it, with the letter of one of its choices:
-        done at once, or written down. Returns the question. Raises NotFound when it is not open, or no longer;
-        InvalidInput for another letter, an agent, or a list that is another by now; what the change raises."""
+        """Answer an open question, given by its key or as `review` returned it, with the letter of
+        one of its choices: done at once, or written down. Returns the question. Raises NotFound
+        when it is not open, or no longer; InvalidInput for another letter, an agent, or a list that
+        is another by now; what the change raises."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
-        key = question if isinstance(question, str) else question.key
+        if isinstance(question, str):
+            key = question
+        else:
+            key = question.key
         kind = key.partition(":")[0]
         if isinstance(question, ReviewItem) and len(question.lines) < 2:
-            item, items = question, [question]
+            item = question
+            items = [question]
         else:
             items = list(self._open_of(kind)) if kind in SOURCES else []
-            found = next((each for each in (*items, *_together(kind, items)) if each.key == key), None)
+            found = next(
+                (each for each in (*items, *_together(kind, items)) if each.key == key), None
+            )
             if found is None and key.startswith(f"{kind}{_ALL}"):
-                raise InvalidInput("the list of this question changed meanwhile", "Ask for the questions anew.")
+                raise InvalidInput(
+                    "the list of this question changed meanwhile", "Ask for the questions anew."
+                )
             if found is None:
                 raise NotFound(key, "the open questions")
-            item, items = found, [found] if found in items else items[:_MANY]
+            item = found
+            items = [found] if found in items else items[:_MANY]
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
@@ -156,9 +183,13 @@ class ReviewVerbs(HistoryVerbs):
         return item
 
     def decision(self, key: str) -> str | None:
-        """The letter written down for a question; None when it is open, or its answer changed something."""
+        """The letter written down for a question; None when it is open, or its answer changed
+        something.
+        """
         found = self._decisions()[1].get(key)
-        return None if found is None else str(found.get("choice"))
+        if found is None:
+            return None
+        return str(found.get("choice"))
 
     @verb
     def _write_down(self, keys: Iterable[str], choice: str) -> None:
@@ -168,16 +199,22 @@ class ReviewVerbs(HistoryVerbs):
             change.steps.append(_rows_step(self.engine.layout.review, file, known))
 
     def _decisions(self) -> tuple[File | None, dict[str, dict[str, str]]]:
-        """The file of answers and what it holds, by key. Raises StorageError for one that is damaged."""
+        """The file of answers and what it holds, by key. Raises StorageError for one that is
+        damaged.
+        """
         path = self.engine.layout.review
         file, known = _rows(path, "the answers of review")
         if known is None or not all(isinstance(each, dict) for each in known.values()):
-            raise StorageError("the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away")
+            raise StorageError(
+                "the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away"
+            )
         return file, known
 
 
 def _rows(path: Path, what: str) -> tuple[File | None, dict[str, dict[str, Any]] | None]:
-    """A file of questions or answers and what it holds, by key; None for one that is damaged. Raises StorageError."""
+    """A file of questions or answers and what it holds, by key; None for one that is damaged.
+    Raises StorageError.
+    """
     try:
         file = read_file(str(path))
         found = json.loads(file.data)
@@ -198,8 +235,13 @@ def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
     many = items[:_MANY]
     key = f"{kind}{_ALL}{sha256(json.dumps([each.key for each in many]).encode())[:12]}"
     count = f"{len(many)} of {len(items)}" if len(many) < len(items) else len(many)
-    refs, lines = tuple(ref for each in many for ref in each.refs), tuple(line for each in many for line in each.lines)
-    return [ReviewItem(key, kind, batch.text.format(count), refs, (("y", batch.yes), ("n", batch.no)), lines)]
+    refs = tuple(ref for each in many for ref in each.refs)
+    lines = tuple(line for each in many for line in each.lines)
+    return [
+        ReviewItem(
+            key, kind, batch.text.format(count), refs, (("y", batch.yes), ("n", batch.no)), lines
+        )
+    ]
 
 
 def _rows_step(path: Path, old: File | None, rows: Mapping[str, Any], *, kept: bool = True) -> Step:
@@ -235,8 +277,8 @@ SUSPICIOUS = ReviewSource(_ask_suspicious, _answer_suspicious)
 
 
 def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
-    """Note that the caller asks for this project. Raises ProjectRefused when the owner has refused it, or too much
-    waits."""
+    """Note that the caller asks for this project. Raises ProjectRefused when the owner has refused
+    it, or too much waits."""
     asked = sha256(json.dumps([name, str(root)]).encode())
     key = f"project:{asked[:12]}"
     with session.change(_ASK, (PRIVATE, ""), fresh=False) as change:
@@ -244,7 +286,9 @@ def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
         if key in known:
             return
         if len(known) >= _MOST_REQUESTS:
-            raise ProjectRefused(str(root), f"{_MOST_REQUESTS} folders wait for the owner's answer (memory review)")
+            raise ProjectRefused(
+                str(root), f"{_MOST_REQUESTS} folders wait for the owner's answer (memory review)"
+            )
         row = {"name": name, "folder": str(root), "default": default, "agent": session.agent}
         known[key] = row | {"time": stamp(session.engine.clock())}
         change.steps.append(_rows_step(session.engine.layout.requests, file, known, kept=False))
@@ -264,7 +308,9 @@ def _requests(session: HomeSession) -> tuple[File | None, dict[str, dict[str, An
 def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
     for key, row in _requests(memory)[1].items():
         text = f'Agent {row.get("agent")} asks for the folder {row.get("folder")} as project "{row.get("name")}".'
-        yield ReviewItem(key, "project", text, (str(row.get("folder")),), (("y", "add it"), ("n", "refuse")))
+        yield ReviewItem(
+            key, "project", text, (str(row.get("folder")),), (("y", "add it"), ("n", "refuse"))
+        )
 
 
 def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:

@@ -1,5 +1,6 @@
-"""What is left of some notes: what the journal and the history hold of them, followed back through moves, categories
-and merges; and what stands in any file of the home, searched for words and lines of what was erased."""
+"""What is left of some notes: what the journal and the history hold of them, followed back through
+moves, categories and merges; and what stands in any file of the home, searched for words and lines
+of what was erased."""
 
 from __future__ import annotations
 
@@ -23,19 +24,27 @@ from memoranda.store.journal import ERASE, LINES, ORIGINS, Change, Touched
 from memoranda.store.layout import PRIVATE, TEMP_PREFIX
 
 OUR_REMOVAL = ("delete", "", "")
-"""Verb, project and path of the change that takes away what is being erased: no other change is about no place."""
+"""Verb, project and path of the change that takes away what is being erased: no other change is
+about no place.
+"""
 _FILES = ("put", "remove", "unlink", "symlink")
 
 
 class Trail:
-    """The trail of the notes at `places` now, or last; `ids` are theirs, `entities` those of graph files by the file.
+    """The trail of the notes at `places` now, or last; `ids` are theirs, `entities` those of graph
+    files by the file.
 
-    After `follow`: `files` has, for each change that touched one of them, its steps as they are to be, None for one
-    that goes; `texts` are the kept versions, `met` the places the journal knows, `ids` all that the versions had.
+    After `follow`: `files` has, for each change that touched one of them, its steps as they are to
+    be, None for one that goes; `texts` are the kept versions, `met` the places the journal knows,
+    `ids` all that the versions had.
     """
 
     def __init__(
-        self, engine: Engine, places: Sequence[Location], ids: Sequence[str], entities: Mapping[str, Sequence[str]]
+        self,
+        engine: Engine,
+        places: Sequence[Location],
+        ids: Sequence[str],
+        entities: Mapping[str, Sequence[str]],
     ):
         self._engine = engine
         self._history = engine.home.history
@@ -52,34 +61,61 @@ class Trail:
         """Walk back through the journal, from the latest change to the first."""
         for change in self._history.changes():
             is_removal = (change.verb, change.project, change.path) == OUR_REMOVAL
-            gone = {at for at in reversed(range(len(change.files))) if is_removal or self._is_hit(change.files[at])}
+            gone = {
+                at
+                for at in reversed(range(len(change.files)))
+                if is_removal or self._is_hit(change.files[at])
+            }
             for at, each in enumerate(change.files):
-                # A step of a change to the note removed it in its category before, or one merged into it.
-                is_partner = bool(gone) and each.do == "remove" and at not in gone and self._has_id(each)
+                # A step of a change to the note removed it in its category before, or one merged
+                # into it.
+                is_partner = (
+                    bool(gone) and each.do == "remove" and at not in gone and self._has_id(each)
+                )
                 # Or a memory's file has the id in its name, wherever somebody moved it by hand.
-                is_named = each.project == CATEGORY_PROJECT and each.do in _FILES and each.path[-11:-3] in self._heads
-                if at not in gone and (is_partner or (is_named and (each.old is None or self._has_id(each)))):
+                is_named = (
+                    each.project == CATEGORY_PROJECT
+                    and each.do in _FILES
+                    and each.path[-11:-3] in self._heads
+                )
+                if at not in gone and (
+                    is_partner or (is_named and (each.old is None or self._has_id(each)))
+                ):
                     gone.add(at)
                     self._enter((each.project, each.path, each.root))
-            for at in gone:  # remember the version's text, and by which ids it is named
+            # Remember the version's text, and by which ids it is named
+            for at in gone:
                 each = change.files[at]
-                if (data := self._kept(each.old)) is not None:
+                data = self._kept(each.old)
+                if data is not None:
                     self.texts.append(data)
                     note = self._engine.parse(each.project, each.path, as_file(data))
-                    found = {note.id, *id_list(note.header.get("merged"))} if note is not None and note.own_id else ()
+                    found = (
+                        {note.id, *id_list(note.header.get("merged"))}
+                        if note is not None and note.own_id
+                        else ()
+                    )
                     self.ids.update(found)
                     self._heads.update(id[:8] for id in found)
-            left = [None if at in gone else self._without_entities(each) for at, each in enumerate(change.files)]
+            left = [
+                None if at in gone else self._without_entities(each)
+                for at, each in enumerate(change.files)
+            ]
             if left != change.files:
                 self.files[change.number] = left
         self._drop_folders()
 
     def _is_hit(self, each: Touched) -> bool:
         """Whether a step is about one of the notes; where it lay before is where the walk goes on."""
-        here, there = (each.project, each.path, each.root), (each.project, each.to, each.root)
-        if each.project == PRIVATE:  # answers to questions: their keys name what they are about
+        here = (each.project, each.path, each.root)
+        there = (each.project, each.to, each.root)
+        # Answers to questions: their keys name what they are about
+        if each.project == PRIVATE:
             data = self._kept(each.old) or b""
-            return any(name.encode() in data for name in (*self.ids, *(os.path.join(*at[:2]) for at in self._every)))
+            return any(
+                name.encode() in data
+                for name in (*self.ids, *(os.path.join(*at[:2]) for at in self._every))
+            )
         if each.do != "move":
             is_hit = each.do in _FILES and here in self._now
             self.met |= {here} if is_hit else set()
@@ -89,9 +125,14 @@ class Trail:
             self._now.remove(there)
             self._enter(here)
             return True
-        self._now.discard(here)  # before, another note lay there
-        below = [place for place in self._now if _is_below(place, there)] if each.old is None else []
-        for place in below:  # a folder that moved: the line is about the folder
+        # before, another note lay there
+        self._now.discard(here)
+        if each.old is None:
+            below = [place for place in self._now if _is_below(place, there)]
+        else:
+            below = []
+        # A folder that moved: the line is about the folder
+        for place in below:
             self._now.remove(place)
             self._enter((each.project, each.path + place[1][len(each.to) :], each.root))
         return False
@@ -102,66 +143,101 @@ class Trail:
 
     def _has_id(self, each: Touched) -> bool:
         data = self._kept(each.old)
-        note = self._engine.parse(each.project, each.path, as_file(data)) if data is not None else None
+        if data is not None:
+            note = self._engine.parse(each.project, each.path, as_file(data))
+        else:
+            note = None
         return note is not None and note.own_id and note.id in self.ids
 
     def _kept(self, digest: str | None) -> bytes | None:
         try:
-            return self._history.text(digest, "") if digest else None
+            if digest:
+                return self._history.text(digest, "")
+            return None
         except (NotFound, StorageError):
             return None
 
     def _without_entities(self, each: Touched) -> Touched | None:
-        """A change to a graph file without the lines of the entities; what is left of it can still be undone."""
-        names = self._entities.get(os.path.realpath(each.file)) if each.do == LINES else None
+        """A change to a graph file without the lines of the entities; what is left of it can still
+        be undone.
+        """
+        if each.do == LINES:
+            names = self._entities.get(os.path.realpath(each.file))
+        else:
+            names = None
         if not names:
             return each
-        if each.new is None:  # the whole file, kept because it was written in place
+        # The whole file, kept because it was written in place
+        if each.new is None:
             return None
         try:
             kept = self._engine.home.lines.kept(each)
         except (NotFound, StorageError, ValueError):
-            return None  # nothing could undo it, and nobody can tell what the rest holds
+            # Nothing could undo it, and nobody can tell what the rest holds
+            return None
         lines = [*(line for _, old, new in kept.replaced for line in (old, new)), *kept.added]
         self.texts += (gone := [line for line in lines if _names(line, names)])
         if not gone:
             return each
         self.met |= {place for place in self._every if place[0] == each.project}
-        replaced = [row for row in kept.replaced if not (_names(row[1], names) or _names(row[2], names))]
+        replaced = [
+            row for row in kept.replaced if not (_names(row[1], names) or _names(row[2], names))
+        ]
         added = [line for line in kept.added if not _names(line, names)]
-        return self._engine.home.lines.keep(each, replaced, added) if replaced or added else None
+        if replaced or added:
+            return self._engine.home.lines.keep(each, replaced, added)
+        return None
 
     def _drop_folders(self) -> None:
         """The names of folders that went with the notes go, too."""
-        above = {(project, path[:at], root) for project, path, root in self._every if project != CATEGORY_PROJECT
-                 for at, sign in enumerate(path) if sign == "/"}  # fmt: skip
+        above = {
+            (project, path[:at], root)
+            for project, path, root in self._every
+            if project != CATEGORY_PROJECT
+            for at, sign in enumerate(path)
+            if sign == "/"
+        }
         roots = {each: each[2] or own_root(self._engine, each[0]) or "" for each in above}
-        lost = {each for each, root in roots.items() if not os.path.isdir(os.path.join(root, each[1]))}
+        lost = {
+            each for each, root in roots.items() if not os.path.isdir(os.path.join(root, each[1]))
+        }
         for change in self._history.changes() if lost else ():
             left = self.files.get(change.number, [*change.files])
             for at, each in enumerate(change.files):
                 path = each.to if each.do == "move" else each.path
                 if _is_folder(each) and (each.project, path, each.root) in lost:
-                    held = any(one and not _is_folder(one) and f"{one.path}/".startswith(f"{path}/") for one in left)
+                    held = any(
+                        one and not _is_folder(one) and f"{one.path}/".startswith(f"{path}/")
+                        for one in left
+                    )
                     left[at] = each if held else None
             if left != change.files:
                 self.files[change.number] = left
 
     def rewritten(self, moment: str) -> list[Change]:
-        """All changes, the oldest first, without the notes: one that was about nothing else leaves its number, and
-        `moment`."""
+        """All changes, the oldest first, without the notes: one that was about nothing else leaves
+        its number, and `moment`."""
         found = []
         for change in self._history.changes(origins=True):
             steps = self.files.get(change.number)
             left = [each for each in steps or () if each is not None]
             if change.verb == ORIGINS:
-                files = [each for each in change.files if (each.project, each.path, each.root) not in self._every]
+                files = [
+                    each
+                    for each in change.files
+                    if (each.project, each.path, each.root) not in self._every
+                ]
                 change = replace(change, files=files)
             elif steps is not None and all(each.do in ("mkdir", "rmdir") for each in left):
                 change = Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
             elif steps is not None:
                 pairs = [*zip(change.files, steps, strict=True)]
-                gone = {(each.project, path) for each, now in pairs if now is None for path in (each.path, each.to)}
+                gone = {
+                    (each.project, path)
+                    for each, now in pairs
+                    if now is None
+                    for path in (each.path, each.to)
+                }
                 if (change.project, change.path) in gone:
                     about = next(each for each in left if each.do not in ("mkdir", "rmdir"))
                     change = replace(change, project=about.project, path=about.to or about.path)
@@ -175,16 +251,24 @@ def written_by(engine: Engine, agent: str) -> Collection[Location]:
     """Where the files an agent made lie now, or lay last."""
     made: dict[Location, bool] = {}
     for change in reversed(list(engine.home.history.changes())):
-        names = {posixpath.basename(each.path): at for each in change.files if each.do == "remove"
-                 if (at := (each.project, each.path, each.root)) in made}  # fmt: skip
+        names = {
+            posixpath.basename(each.path): at
+            for each in change.files
+            if each.do == "remove"
+            if (at := (each.project, each.path, each.root)) in made
+        }
         for each in change.files:
-            here, there = (each.project, each.path, each.root), (each.project, each.to, each.root)
+            here = (each.project, each.path, each.root)
+            there = (each.project, each.to, each.root)
             if each.do == "put" and each.old is None and each.project in engine.stores:
-                before = names.get(posixpath.basename(each.path))  # into another category
+                # Into another category
+                before = names.get(posixpath.basename(each.path))
                 made[here] = made.pop(before) if before is not None else change.agent == agent
             elif each.do == "move":
                 for place in [place for place in made if place == here or _is_below(place, here)]:
-                    made[each.project, there[1] + place[1][len(here[1]) :], each.root] = made.pop(place)
+                    made[each.project, there[1] + place[1][len(here[1]) :], each.root] = made.pop(
+                        place
+                    )
     return [place for place, is_theirs in made.items() if is_theirs]
 
 
@@ -206,11 +290,17 @@ def _names(line: bytes, names: Collection[str]) -> bool:
 
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
-"""What a word must be that no other text holds by chance: one with a digit or of another alphabet, or a long one."""
-_OUR_KEYS = re.compile(rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*")
+"""What a word must be that no other text holds by chance: one with a digit or of another alphabet,
+or a long one.
+"""
+_OUR_KEYS = re.compile(
+    rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*"
+)
 _SHARED = b"source: ", b"namespace: ", b"content_hash: "
 """Header lines that other notes may have alike; their words count."""
-_LEAST_LINE, _MOST_LINES, _MOST_MENTIONS = 16, 100, 20
+_LEAST_LINE = 16
+_MOST_LINES = 100
+_MOST_MENTIONS = 20
 
 
 @dataclass(slots=True)
@@ -223,12 +313,19 @@ class Needles:
     @classmethod
     def of(cls, texts: Iterable[bytes], names: Sequence[str]) -> Needles:
         """The long words and lines of `texts`, and all of `names`."""
-        words, lines = set[bytes](), dict.fromkeys(name.encode() for name in names)
+        words = set[bytes]()
+        lines = dict.fromkeys(name.encode() for name in names)
         for text in texts:
-            own = [line for each in text.splitlines() if not _OUR_KEYS.fullmatch(line := each.strip())]
-            lines |= dict.fromkeys(line for line in own if len(line) >= _LEAST_LINE and not line.startswith(_SHARED))
+            own = [
+                line for each in text.splitlines() if not _OUR_KEYS.fullmatch(line := each.strip())
+            ]
+            lines |= dict.fromkeys(
+                line for line in own if len(line) >= _LEAST_LINE and not line.startswith(_SHARED)
+            )
             words |= {each for line in own for each in _WORD.findall(line) if _TELLING.match(each)}
-        words |= {each for name in names for each in _WORD.findall(name.encode()) if _TELLING.match(each)}
+        words |= {
+            each for name in names for each in _WORD.findall(name.encode()) if _TELLING.match(each)
+        }
         words |= {each.lower() for each in words}
         step = len(lines) // _MOST_LINES + 1
         return cls(words, list(lines)[::step])
@@ -241,7 +338,9 @@ class Needles:
 
 @dataclass(slots=True)
 class Found:
-    """`files` and `bytes` searched; `remains` are our own files that hold something, `mentions` the texts of others."""
+    """`files` and `bytes` searched; `remains` are our own files that hold something, `mentions` the
+    texts of others.
+    """
 
     files: int = 0
     bytes: int = 0
@@ -250,26 +349,32 @@ class Found:
 
 
 def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Found:
-    """Look for the needles in all files of the home, in the notes and temporary files of projects elsewhere, and in
-    the JSON files of `folders`. What the text of another note, or a kept one, holds is its author's: looked for nowhere
-    else."""
-    found, theirs, ours = Found(), dict[str, set[bytes]](), dict[str, set[bytes]]()
+    """Look for the needles in all files of the home, in the notes and temporary files of projects
+    elsewhere, and in the JSON files of `folders`. What the text of another note, or a kept one,
+    holds is its author's: looked for nowhere else."""
+    found = Found()
+    theirs = dict[str, set[bytes]]()
+    ours = dict[str, set[bytes]]()
     places = "\n".join([*(store.root for store in engine.stores.values()), *folders])
-    known = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))  # where a project lies is no trace of a note
+    # Where a project lies is no trace of a note
+    known = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
-            continue  # gone meanwhile
+            # Gone meanwhile
+            continue
         try:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
                 continue
-            found.files, found.bytes = found.files + 1, found.bytes + status.st_size
+            found.files = found.files + 1
+            found.bytes = found.bytes + status.st_size
             if not status.st_size:
                 continue
             with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as data:
-                if held := needles.found_in(data) - known:
+                held = needles.found_in(data) - known
+                if held:
                     (ours if is_ours else theirs)[name] = held
         finally:
             os.close(fd)
@@ -281,17 +386,27 @@ def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Fou
 
 
 def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, bool]]:
-    """(name for people, path, whether it is ours and not the text of an author) of every file to be searched."""
+    """(name for people, path, whether it is ours and not the text of an author) of every file to be
+    searched.
+    """
     layout = engine.layout
-    home, objects = str(layout.root), str(layout.objects)
+    home = str(layout.root)
+    objects = str(layout.objects)
     roots = {store.root: name for name, store in engine.stores.items()}
     for folder, _, names in os.walk(home):
         is_kept = folder.startswith(objects)
         project = any(f"{folder}/".startswith(f"{root}/") for root in roots)
         for each in sorted(names):
             path = os.path.join(folder, each)
-            shown = f"the kept text {each[:8]} of another note" if is_kept else os.path.relpath(path, home)
-            is_theirs = is_kept or path == str(engine.settings.file) or (project and not each.startswith(TEMP_PREFIX))
+            if is_kept:
+                shown = f"the kept text {each[:8]} of another note"
+            else:
+                shown = os.path.relpath(path, home)
+            is_theirs = (
+                is_kept
+                or path == str(engine.settings.file)
+                or (project and not each.startswith(TEMP_PREFIX))
+            )
             yield shown, path, not is_theirs
     for root, name in roots.items():
         if root.startswith(f"{home}/"):
@@ -301,8 +416,14 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, b
         for folder, _, names in os.walk(root):
             for each in sorted(names):
                 path = os.path.join(folder, each)
-                if each.startswith(TEMP_PREFIX) or engine.stores[name].is_note(os.path.relpath(path, root)):
-                    yield f"{name}/{os.path.relpath(path, root)}", path, each.startswith(TEMP_PREFIX)
+                if each.startswith(TEMP_PREFIX) or engine.stores[name].is_note(
+                    os.path.relpath(path, root)
+                ):
+                    yield (
+                        f"{name}/{os.path.relpath(path, root)}",
+                        path,
+                        each.startswith(TEMP_PREFIX),
+                    )
     for folder in folders:
         for each in sorted(os.listdir(folder)):
             yield f"{folder}/{each}", os.path.join(folder, each), False

@@ -1,8 +1,10 @@
-"""Writing: a transaction is the only way to change files, and it belongs to one caller of the open home.
+"""Writing: a transaction is the only way to change files, and it belongs to one caller of the open
+home.
 
-Where the files of a change lie is known also of a project that only the process that made the change knew (a preset's
-vault, a bank root of the environment): it is in no configuration, so the journal names its folder in each step. A step
-that names none lies where this home keeps the project.
+Where the files of a change lie is known also of a project that only the process that made the
+change knew (a preset's vault, a bank root of the environment): it is in no configuration, so the
+journal names its folder in each step. A step that names none lies where this home keeps the
+project.
 """
 
 from __future__ import annotations
@@ -30,13 +32,16 @@ T = TypeVar("T")
 
 
 class HomeSession:
-    """An open home as one caller uses it. `agent` sees notes of scope `global` and its own; None sees all.
+    """An open home as one caller uses it. `agent` sees notes of scope `global` and its own; None
+    sees all.
 
-    `face` is the interface the caller came through, as the journal names it; `by` says more of it: `client`,
-    `session`, `tool` (see `Provenance`).
+    `face` is the interface the caller came through, as the journal names it; `by` says more of it:
+    `client`, `session`, `tool` (see `Provenance`).
     """
 
-    def __init__(self, engine: Engine, agent: str | None, face: str, by: dict[str, str] | None = None):
+    def __init__(
+        self, engine: Engine, agent: str | None, face: str, by: dict[str, str] | None = None
+    ):
         self.engine = engine
         self.index = engine.index
         self.clock = engine.clock
@@ -52,27 +57,34 @@ class HomeSession:
         self.changed = 0
         """The number of the last change made so."""
         self.only_reads = False
-        """Whether the caller may change nothing, so that reading an archived memory does not bring it back."""
+        """Whether the caller may change nothing, so that reading an archived memory does not bring
+        it back.
+        """
 
     def sees(self, scope: str) -> bool:
         """Whether this caller may see notes of `scope`."""
         return self.agent is None or scope.lower() in (GLOBAL, f"agent:{self.agent}")
 
     def check_scope(self, scope: str) -> str:
-        """The scope as it is written. Raises InvalidInput for one nobody can read, or another agent's (contract
-        001, 1)."""
+        """The scope as it is written. Raises InvalidInput for one nobody can read, or another
+        agent's (contract 001, 1)."""
         if not SCOPE.fullmatch(plain := scope.lower()) or not self.sees(plain):
             raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
         return plain
 
     @property
     def is_owner(self) -> bool:
-        """Whether the owner acts by their own hand: not an agent, nor a program that calls tools for one."""
+        """Whether the owner acts by their own hand: not an agent, nor a program that calls tools
+        for one.
+        """
         return self.agent is None and self.face not in ("mcp", "anthropic", "socket")
 
-    def admitted(self, text: str, place: str, old: Iterable[bytes] = (), *, whole: bool = False) -> str:
-        """`text` as it may be written into another program's file at `place`: secrets redacted if that is the owner's
-        will, or refused, also where only the `whole` text will do. `old` is what it replaces. Raises SecretRefused."""
+    def admitted(
+        self, text: str, place: str, old: Iterable[bytes] = (), *, whole: bool = False
+    ) -> str:
+        """`text` as it may be written into another program's file at `place`: secrets redacted if
+        that is the owner's will, or refused, also where only the `whole` text will do. `old` is
+        what it replaces. Raises SecretRefused."""
         found = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
         if not found:
             return text
@@ -89,12 +101,15 @@ class HomeSession:
     def using(self, tool: str) -> Self:
         """The same caller while it uses this tool."""
         session = type(self)(self.engine, self.agent, self.face, self.by | {"tool": tool})
-        session.notices, session.run, session.only_reads = self.notices, self.run, self.only_reads
+        session.notices = self.notices
+        session.run = self.run
+        session.only_reads = self.only_reads
         return session
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """The result of `work`, whose one change may wait for the disk together with those of other threads. It is
-        repeated as a whole should that fail, and what is done to files must be a change."""
+        """The result of `work`, whose one change may wait for the disk together with those of other
+        threads. It is repeated as a whole should that fail, and what is done to files must be a
+        change."""
         with waits_at_most(self.engine.call_waits):
             return self.engine.guard.run(work)
 
@@ -104,11 +119,15 @@ class HomeSession:
         return self.engine.writing()
 
     @contextmanager
-    def change(self, verb: str, about: tuple[str, str] | None = None, *, fresh: bool = True) -> Iterator[Transaction]:
-        """One change of files, all or nothing: a critical section, at whose end the collected steps are committed.
+    def change(
+        self, verb: str, about: tuple[str, str] | None = None, *, fresh: bool = True
+    ) -> Iterator[Transaction]:
+        """One change of files, all or nothing: a critical section, at whose end the collected steps
+        are committed.
 
-        `about` is the (project, path) the journal lists it under [that of the first step]. With `fresh` the index
-        shows the disk before. Raises Conflict, Exists, StorageError; then nothing changed.
+        `about` is the (project, path) the journal lists it under [that of the first step]. With
+        `fresh` the index shows the disk before. Raises Conflict, Exists, StorageError; then nothing
+        changed.
         """
         with self.exclusive() if fresh else self.engine.writing():
             if fresh:
@@ -126,19 +145,24 @@ class HomeSession:
 
     def as_indexed(self, note: Note) -> Note:
         """`note` with the permalink, marks, provenance and access count the index knows."""
-        if info := self.index.notes.get(note.project, note.path):
+        info = self.index.notes.get(note.project, note.path)
+        if info:
             note.permalink = info.permalink
             if info.etag == note.etag:
-                note.suspicious, note.provenance = info.suspicious, info.provenance
+                note.suspicious = info.suspicious
+                note.provenance = info.provenance
         note.access_count += self.engine.access.counts().get(note.id, 0)
         return note
 
 
 class Transaction:
-    """Collects steps and carries them out as one change. For the holder of the home's lock: `HomeSession.change`.
+    """Collects steps and carries them out as one change. For the holder of the home's lock:
+    `HomeSession.change`.
 
-    `made_from`: where the notes come from that the new ones were made from, if any; a new note is trusted as the least
-    of them. `undoes`, `details`, `run` [the session's]: what else the journal is to say (`Change`). `done` is the
+    `made_from`: where the notes come from that the new ones were made from, if any; a new note is
+    trusted as the least
+    of them. `undoes`, `details`, `run` [the session's]: what else the journal is to say (`Change`).
+    `done` is the
     journal's Change after the commit, None when there was nothing to do.
     """
 
@@ -155,24 +179,37 @@ class Transaction:
         self._engine = session.engine
         self._notes: dict[tuple[str, str], Note] = {}
 
-    def put(self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any) -> Step:
-        """Write `data` to a file; `old` is what was read there, None for a new file. `more`: see `add`."""
+    def put(
+        self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any
+    ) -> Step:
+        """Write `data` to a file; `old` is what was read there, None for a new file. `more`: see
+        `add`.
+        """
         return self.add("put", project, path, data=data, old=old, **more)
 
     def remove(self, project: str, path: str, old: File | None, **more: Any) -> Step:
         """Remove the file that was read as `old`."""
         return self.add("remove", project, path, old=old, **more)
 
-    def move(self, project: str, path: str, to: str, *, old: File | None = None, **more: Any) -> Step:
+    def move(
+        self, project: str, path: str, to: str, *, old: File | None = None, **more: Any
+    ) -> Step:
         """Move a file, read as `old`, or a folder to a free path of the project."""
         return self.add("move", project, path, to=to, old=old, **more)
 
-    def add(self, do: str, project: str, path: str, *, store: FolderStore | None = None, **more: Any) -> Step:
-        """Add a step (`do` and `more`: see `Step`) on a file of `project`, or of a `store` of it that is elsewhere.
+    def add(
+        self, do: str, project: str, path: str, *, store: FolderStore | None = None, **more: Any
+    ) -> Step:
+        """Add a step (`do` and `more`: see `Step`) on a file of `project`, or of a `store` of it
+        that is elsewhere.
 
-        Of an entry with a time to live no text is kept (contract 004, 4). Raises ReadOnlyProject, ProjectNotFound.
+        Of an entry with a time to live no text is kept (contract 004, 4). Raises ReadOnlyProject,
+        ProjectNotFound.
         """
-        store = self._engine.folder(project) if store is None else store
+        if store is None:
+            store = self._engine.folder(project)
+        else:
+            store = store
         away = own_root(self._engine, project) != store.root
         if project == "kv" and isinstance(old := more.get("old"), File):
             from memoranda.note.entry import is_passing
@@ -186,11 +223,13 @@ class Transaction:
         """Carry out the steps and show them in the index. Raises Conflict, Exists, StorageError."""
         if not self.steps:
             return
-        engine, session = self._engine, self._session
+        engine = self._engine
+        session = self._session
         for step in {each.root: each for each in reversed(self.steps)}.values():
             if os.path.isdir(step.root):
                 continue
-            # The folder of a built-in project is made at its first use; that of an added one is not ours to make.
+            # The folder of a built-in project is made at its first use; that of an added one is not
+            # ours to make.
             if step.project not in engine.layout.built_in and engine.settings.url is None:
                 raise StorageError(step.path, f"the folder of project {step.project} is missing")
             with storing(step.path):
@@ -200,12 +239,21 @@ class Transaction:
         session.notices += engine.gate.admit(self.steps, self.verb, session.is_owner)
         about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
         check_limits(self.steps, engine.settings, session.agent, engine.day_use, engine.clock())
-        sign(self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history)
+        sign(
+            self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history
+        )
         self.done = engine.home.commit(
-            self.verb, self.steps, about=about, agent=session.agent, face=session.face,
-            undoes=self.undoes, details=self.details, run=session.run if self.run is None else self.run,
-            by=session.by or None, may_stage=engine.guard.may_stage,
-        )  # fmt: skip
+            self.verb,
+            self.steps,
+            about=about,
+            agent=session.agent,
+            face=session.face,
+            undoes=self.undoes,
+            details=self.details,
+            run=session.run if self.run is None else self.run,
+            by=session.by or None,
+            may_stage=engine.guard.may_stage,
+        )
         engine.day_use.count(self.done)
         session.changed = self.done.number
         if session.run == 0:
@@ -214,7 +262,8 @@ class Transaction:
         engine.changed_projects |= {step.project for step in self.steps}
         try:
             if engine.home.staged:
-                # What this change and those after it put into the index is one transaction, until all are on disk.
+                # What this change and those after it put into the index is one transaction, until
+                # all are on disk.
                 is_first = engine.guard.batch is None
                 engine.guard.stage()
                 if is_first:
@@ -229,7 +278,8 @@ class Transaction:
 
     def _show(self, change: Change) -> None:
         """Index what the change wrote, removed or moved."""
-        engine, index = self._engine, self._engine.index
+        engine = self._engine
+        index = self._engine.index
         removed: list[tuple[str, str]] = []
         known: dict[tuple[str, str], Provenance] = {}
         written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
@@ -239,17 +289,22 @@ class Transaction:
             if each.do == "remove":
                 removed.append((each.project, each.path))
             elif each.do == "put":
-                file, note = _file_of(step), None
+                file = _file_of(step)
+                note = None
                 if engine.store(each.project).is_note(each.path):
                     note = engine.indexable(each.project, each.path, file)
                 written[each.project, each.path] = (note, file.stamp) if note is not None else None
                 known[each.project, each.path] = change.provenance(each)
             elif each.do == "move":
                 store = engine.store(each.project)
-                below = {info.path: info.provenance for info in index.notes.below(each.project, each.path)}
+                below = {
+                    info.path: info.provenance
+                    for info in index.notes.below(each.project, each.path)
+                }
                 for path in dict.fromkeys([*below, each.path]):
                     to = each.to + path[len(each.path) :]
-                    is_note = store.is_note(to) and store.stamp(to) is not None  # no link, folder or other file
+                    # No link, folder or other file
+                    is_note = store.is_note(to) and store.stamp(to) is not None
                     removed.append((each.project, path))
                     written[each.project, to] = engine.load(store, to) if is_note else None
                     if path in below:
@@ -257,8 +312,9 @@ class Transaction:
         self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
         self._session.notices += [
             f"{each.project}/{each.path}: marked suspicious ({', '.join(each.suspicious)}); see memory review"
-            for each in self._notes.values() if each.suspicious
-        ]  # fmt: skip
+            for each in self._notes.values()
+            if each.suspicious
+        ]
         with index.transaction():
             for key in removed:
                 index.remove(*key)
@@ -271,17 +327,24 @@ class Transaction:
 
     def written(self, step: Step) -> Note:
         """The note a `put` or `move` step made, after the commit."""
-        session, path = self._session, step.to or step.path
+        session = self._session
+        path = step.to or step.path
         note = self._notes.get((step.project, path))
-        if note is None:  # it is in no index
-            file = _file_of(step) if step.do == "put" else self._engine.store(step.project).read(path)
+        # It is in no index
+        if note is None:
+            if step.do == "put":
+                file = _file_of(step)
+            else:
+                file = self._engine.store(step.project).read(path)
             note = session.parse(step.project, path, file)
-        elif len(self._notes) == 1:  # no other of the change can have given it another permalink
+        # No other of the change can have given it another permalink
+        elif len(self._notes) == 1:
             note.access_count += self._engine.access.counts().get(note.id, 0)
             return note
         try:
             return session.as_indexed(note)
-        except sqlite3.Error:  # the note is written; its index is made anew
+        # The note is written; its index is made anew
+        except sqlite3.Error:
             self._engine.rebuild_index()
             return session.as_indexed(note)
 
@@ -305,17 +368,24 @@ class LocationGone(MemorandaError):
 
 
 def own_root(engine: Engine, project: str) -> str | None:
-    """The folder this home keeps the project in, whatever this process was told; None when it has no such project."""
-    if project == PRIVATE:  # the answers of review, which undo takes back
+    """The folder this home keeps the project in, whatever this process was told; None when it has
+    no such project.
+    """
+    # The answers of review, which undo takes back
+    if project == PRIVATE:
         return str(engine.layout.private)
     place = engine.layout.built_in.get(project) or engine.settings.projects.get(project)
-    return None if place is None else os.path.abspath(os.path.expanduser(place))
+    if place is None:
+        return None
+    return os.path.abspath(os.path.expanduser(place))
 
 
 def root_of(engine: Engine, project: str) -> str:
     """What the journal says of where this process has the project: `Location`."""
     root = engine.store(project).root
-    return os.path.realpath(root) if own_root(engine, project) != root else ""
+    if own_root(engine, project) != root:
+        return os.path.realpath(root)
+    return ""
 
 
 def is_here(engine: Engine, project: str, root: str) -> bool:
@@ -325,21 +395,27 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
     store = engine.stores.get(project)
     if store is None:
         return False
-    return os.path.realpath(store.root) == root if root else own_root(engine, project) == store.root
+    if root:
+        return os.path.realpath(store.root) == root
+    return own_root(engine, project) == store.root
 
 
 def store_at(engine: Engine, project: str, root: str) -> FolderStore:
-    """The store of the project there. Raises LocationGone. A folder the journal names must still be that very folder:
-    one that was moved away, or is reached through a symlink by now, may be anything."""
+    """The store of the project there. Raises LocationGone. A folder the journal names must still be
+    that very folder: one that was moved away, or is reached through a symlink by now, may be
+    anything."""
     if project in engine.stores and is_here(engine, project, root):
-        return cast(FolderStore, engine.stores[project])  # a graph file is refused once something would be written
+        # A graph file is refused once something would be written
+        return cast(FolderStore, engine.stores[project])
     folder = root or own_root(engine, project)
     if folder is None:
         raise LocationGone(f"there is no project {project} here")
     if root and not os.path.isdir(root):
         raise LocationGone(f"{root}, the folder of project {project}, is gone")
     if root and os.path.realpath(root) != root:
-        raise LocationGone(f"{root}, the folder of project {project}, is reached through a symlink now")
+        raise LocationGone(
+            f"{root}, the folder of project {project}, is reached through a symlink now"
+        )
     is_text = project == "memories"
     return FolderStore(project, Path(folder), every_text=is_text, links=is_text)
 

@@ -1,5 +1,6 @@
-"""How a change is taken back: the inverse of each of its steps, what stands in its way, and the mark by which a memory
-remembers that a job's action was taken back. Lines of a graph file: `undo_lines` in graph.py.
+"""How a change is taken back: the inverse of each of its steps, what stands in its way, and the
+mark by which a memory remembers that a job's action was taken back. Lines of a graph file:
+`undo_lines` in graph.py.
 """
 
 from __future__ import annotations
@@ -10,7 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from memoranda.engine.notes import NoteVerbs
-from memoranda.engine.transaction import Location, LocationGone, Transaction, is_here, read_or_none, store_at
+from memoranda.engine.transaction import (
+    Location,
+    LocationGone,
+    Transaction,
+    is_here,
+    read_or_none,
+    store_at,
+)
 from memoranda.engine.writing import as_file, id_list, scope_of
 from memoranda.errors import CannotUndo, NotFound
 from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
@@ -28,7 +36,9 @@ PASSING = "the text of an entry with a time to live is not kept"
 
 
 class Undo:
-    """The steps that take changes back, the latest first; CannotUndo when a file is not as a change left it."""
+    """The steps that take changes back, the latest first; CannotUndo when a file is not as a change
+    left it.
+    """
 
     _done: Change
     _later: list[Change]
@@ -43,13 +53,22 @@ class Undo:
         self._carried: dict[str, list[str]] = {}
 
     def take_back(self, done: Change, later: list[Change]) -> None:
-        """Add the inverse of each step of `done`, last first; `later` are the changes after it. The memories of a job's
-        action remember that it was taken back: of a pair, one names the other."""
-        self._done, self._later, self._folds = done, later, {}
-        for each in (one for change in reversed(later) if change.verb == FOLD for one in change.files):
+        """Add the inverse of each step of `done`, last first; `later` are the changes after it. The
+        memories of a job's action remember that it was taken back: of a pair, one names the
+        other."""
+        self._done = done
+        self._later = later
+        self._folds = {}
+        for each in (
+            one for change in reversed(later) if change.verb == FOLD for one in change.files
+        ):
             self._folds.setdefault((each.project, each.path), []).append(each)
         is_of_job = done.undoes is None and (done.run is not None or done.verb in _OF_JOBS)
-        back = [each for each in done.files if is_of_job and each.project in MEMORY_PROJECTS and each.old is not None]
+        back = [
+            each
+            for each in done.files
+            if is_of_job and each.project in MEMORY_PROJECTS and each.old is not None
+        ]
         if done.verb == "merge":
             back = [each for each in back if each.do == "remove" and each.path != done.path][-1:]
         elif done.verb == "link":
@@ -59,7 +78,10 @@ class Undo:
             if mark in ("merge", "link"):
                 other = next(one for one in done.files if one.do == "put" and one.path != each.path)
                 file = self._file(self._store(other), other.project, other.path)
-                note = self._engine.parse(other.project, other.path, file) if file else None
+                if file:
+                    note = self._engine.parse(other.project, other.path, file)
+                else:
+                    note = None
                 mark += f":{note.id}" if note else ""
             self._kept_from.setdefault((each.project, each.path), []).append(mark)
         for each in reversed(done.files):
@@ -68,23 +90,34 @@ class Undo:
     def finish(self) -> None:
         """Write what memories remember into their headers."""
         for place, step in self._steps.items():
-            marks = [*self._carried.get(os.path.basename(place[1]), ()), *self._kept_from.get(place, ())]
+            marks = [
+                *self._carried.get(os.path.basename(place[1]), ()),
+                *self._kept_from.get(place, ()),
+            ]
             if marks and step.do == "put" and step.data is not None and place[0] in MEMORY_PROJECTS:
                 known = self._marks(*place, as_file(step.data))
-                with suppress(ValueError):  # no header that could hold it
+                # No header that could hold it
+                with suppress(ValueError):
                     step.data = _marked(step.data, list(dict.fromkeys([*known, *marks])))
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
         """What a memory remembers of actions that were taken back."""
-        note = self._engine.parse(project, path, file) if project in MEMORY_PROJECTS else None
-        return id_list(note.header.get("kept_from")) if note else []
+        if project in MEMORY_PROJECTS:
+            note = self._engine.parse(project, path, file)
+        else:
+            note = None
+        if note:
+            return id_list(note.header.get("kept_from"))
+        return []
 
     def _file(self, store: FolderStore, project: str, path: str) -> File | None:
         """The file as the steps so far leave it."""
         step = self._steps.get((project, path))
         if step is None:
             return read_or_none(store, path)
-        return replace(as_file(step.data), etag=sha256(step.data)) if step.do == "put" and step.data else None
+        if step.do == "put" and step.data:
+            return replace(as_file(step.data), etag=sha256(step.data))
+        return None
 
     def _refusal(self, why: str) -> CannotUndo:
         return CannotUndo(f"cannot undo #{self._done.number}: {why}")
@@ -99,38 +132,65 @@ class Undo:
     def _add(self, do: str, each: Touched, store: FolderStore, path: str, **more: Any) -> None:
         before = self._steps.get((each.project, path))
         if before is None or do not in ("put", "remove"):
-            step = self._transaction.add(do, each.project, path, store=store, scope=each.scope, **more)
+            step = self._transaction.add(
+                do, each.project, path, store=store, scope=each.scope, **more
+            )
             if do in ("put", "remove"):
                 self._steps[each.project, path] = step
-        elif do == "remove" and before.old is None:  # made and removed again within what is taken back
+        # Made and removed again within what is taken back
+        elif do == "remove" and before.old is None:
             self._transaction.steps.remove(before)
             del self._steps[each.project, path]
         else:
-            before.do, before.data = do, more.get("data")  # an earlier change of the same file: its older text counts
+            # An earlier change of the same file: its older text counts
+            before.do, before.data = (
+                do,
+                more.get("data"),
+            )
 
     def _add_inverse(self, each: Touched) -> None:
         store = self._store(each)
         if each.do == "move":
-            if each.old is None:  # a folder that holds notes the caller may not see is not theirs to move back
+            # A folder that holds notes the caller may not see is not theirs to move back
+            if each.old is None:
                 if is_here(self._engine, each.project, each.root):
                     self._engine.fresh(whole=True)
-                    scopes = [info.scope for info in self._engine.index.notes.below(each.project, each.to)]
+                    scopes = [
+                        info.scope for info in self._engine.index.notes.below(each.project, each.to)
+                    ]
                 else:
-                    scopes = [scope_of(store.read(path).data) for path in store.list(each.to).stamps]
+                    scopes = [
+                        scope_of(store.read(path).data) for path in store.list(each.to).stamps
+                    ]
                 if not all(map(self._session.sees, scopes)):
                     raise self._refusal(f"{each.project}/{each.to} holds notes of another agent")
             self._expect_there(store, each, each.to, each.new or each.old)
             self._expect_free(store, each)
-            self._add("move", each, store, each.to, to=each.path,
-                      old=read_or_none(store, each.to) if each.old else None)  # fmt: skip
+            self._add(
+                "move",
+                each,
+                store,
+                each.to,
+                to=each.path,
+                old=read_or_none(store, each.to) if each.old else None,
+            )
         elif each.do == "put":
             file = self._expect_there(store, each, each.path, each.new)
             if each.old is None:
                 self._add("remove", each, store, each.path, old=file)
             else:
-                self._add("put", each, store, each.path, data=self._kept_text(each), old=file, mode=each.mode)
+                self._add(
+                    "put",
+                    each,
+                    store,
+                    each.path,
+                    data=self._kept_text(each),
+                    old=file,
+                    mode=each.mode,
+                )
         elif each.do == "remove":
-            if each.kept:  # else one of several that were cleared; the others come back
+            # Else one of several that were cleared; the others come back
+            if each.kept:
                 self._expect_free(store, each)
                 self._add("put", each, store, each.path, data=self._kept_text(each), mode=each.mode)
         elif each.do == "mkdir":
@@ -151,20 +211,27 @@ class Undo:
                 raise self._blocked(each, each.path)
             self._add("unlink", each, store, each.path, link=each.link)
 
-    def _expect_there(self, store: FolderStore, each: Touched, path: str, etag: str | None) -> File | None:
+    def _expect_there(
+        self, store: FolderStore, each: Touched, path: str, etag: str | None
+    ) -> File | None:
         """The file as the change left it at `path`; a moved folder (no etag) must just be there."""
         if etag is None:
             if os.path.lexists(os.path.join(store.root, path)):
                 return None
             raise self._blocked(each, path)
         file = self._file(store, each.project, path)
-        for fold in self._folds.get((each.project, path), ()):  # counts of reads written since are no other text
+        # Counts of reads written since are no other text
+        for fold in self._folds.get((each.project, path), ()):
             if fold.old == etag:
                 etag = fold.new or etag
         if file is not None and file.etag == etag:
             return file
-        # Perhaps only an undo's marks tell the file from the text with this etag; they go on with the memory.
-        marks = self._marks(each.project, path, file) if file else []
+        # Perhaps only an undo's marks tell the file from the text with this etag; they go on with
+        # the memory.
+        if file:
+            marks = self._marks(each.project, path, file)
+        else:
+            marks = []
         for number in range(len(marks)):
             if file and sha256(_marked(file.data, marks[:number])) == etag:
                 self._carried[os.path.basename(path)] = marks[number:]
@@ -173,7 +240,10 @@ class Undo:
 
     def _expect_free(self, store: FolderStore, each: Touched) -> None:
         step = self._steps.get((each.project, each.path))
-        is_free = step.do == "remove" if step else not os.path.lexists(os.path.join(store.root, each.path))
+        if step:
+            is_free = step.do == "remove"
+        else:
+            is_free = not os.path.lexists(os.path.join(store.root, each.path))
         if not is_free:
             raise self._blocked(each, each.path)
 
@@ -199,7 +269,9 @@ def _marked(data: bytes, marks: list[str]) -> bytes:
 
 
 def is_upkeep(change: Change) -> bool:
-    """Whether a change is none somebody made or would take back: folded counts, entries past their time to live."""
+    """Whether a change is none somebody made or would take back: folded counts, entries past their
+    time to live.
+    """
     return change.verb == FOLD or (change.verb == EXPIRE and change.project == ENTRIES)
 
 
@@ -208,11 +280,18 @@ def is_blank(change: Change) -> bool:
     return change.verb == ERASE and not change.details
 
 
-def blocked(change: Change, later: list[Change], project: str, path: str, root: str = "") -> CannotUndo:
+def blocked(
+    change: Change, later: list[Change], project: str, path: str, root: str = ""
+) -> CannotUndo:
     """That a place changed after `change`, by which of the `later` ones if it was any."""
-    cause = next((each for each in later if each.verb != FOLD and concerns(each, (project, path, root))), None)
+    cause = next(
+        (each for each in later if each.verb != FOLD and concerns(each, (project, path, root))),
+        None,
+    )
     by = f"#{cause.number}" if cause else "outside memoranda"
-    return CannotUndo(f"cannot undo #{change.number}: {os.path.join(root or project, path)} changed later ({by})")
+    return CannotUndo(
+        f"cannot undo #{change.number}: {os.path.join(root or project, path)} changed later ({by})"
+    )
 
 
 def concerns(change: Change, place: Location) -> bool:
@@ -223,6 +302,8 @@ def concerns(change: Change, place: Location) -> bool:
     for each in change.files:
         if (each.project, each.root) == (project, root):
             is_folder = each.do == "move" and each.old is None
-            if path in (each.path, each.to) or (is_folder and path.startswith((f"{each.path}/", f"{each.to}/"))):
+            if path in (each.path, each.to) or (
+                is_folder and path.startswith((f"{each.path}/", f"{each.to}/"))
+            ):
                 return True
     return False

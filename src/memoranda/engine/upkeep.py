@@ -1,9 +1,9 @@
-"""What upkeep does to the memories of project `categories`: store whole records, set keys, move between
-categories, merge, remove, fold the counts of reads (contract 001, 2, 5 and 12; docs/format.md); and what ingestion took
-in before.
+"""What upkeep does to the memories of project `categories`: store whole records, set keys, move
+between categories, merge, remove, fold the counts of reads (contract 001, 2, 5 and 12;
+docs/format.md); and what ingestion took in before.
 
-Each verb of `Upkeep` is one change. The caller plans from what it read (`NoteInfo`); a memory that is not as it was
-then is a Conflict, and nothing is done.
+Each verb of `Upkeep` is one change. The caller plans from what it read (`NoteInfo`); a memory that
+is not as it was then is a Conflict, and nothing is done.
 """
 
 from __future__ import annotations
@@ -44,8 +44,12 @@ T = TypeVar("T")
 
 FOLDED_AT_ONCE = 100
 INGEST = "ingest"
-SOURCE_REF, SOURCE_ROOT, SOURCE_HASH = "source_ref", "source_root", "source_hash"
-"""Header keys: the file a memory was made from, the folder that is in, and the hash of the text it had then."""
+SOURCE_REF = "source_ref"
+SOURCE_ROOT = "source_root"
+SOURCE_HASH = "source_hash"
+"""Header keys: the file a memory was made from, the folder that is in, and the hash of the text it
+had then.
+"""
 
 
 class Upkeep:
@@ -58,8 +62,12 @@ class Upkeep:
 
     @verb
     def every(self, query: Query = Query()) -> list[NoteInfo]:
-        """All memories the caller sees that pass the query's filters, oldest first, then by id, all reads counted."""
-        infos, _ = self.memory.list(query.replace(projects=(CATEGORY_PROJECT,)), limit=0, order="created")
+        """All memories the caller sees that pass the query's filters, oldest first, then by id, all
+        reads counted.
+        """
+        infos, _ = self.memory.list(
+            query.replace(projects=(CATEGORY_PROJECT,)), limit=0, order="created"
+        )
         return sorted(infos, key=lambda info: (info.created, info.id))
 
     @verb
@@ -67,20 +75,24 @@ class Upkeep:
         """By row, the targets of the wikilinks in the text of each memory, as written, each once."""
         found = self._index.links.targets(sorted(info.row for info in infos))
         return {
-            info.row: tuple(each for each in dict.fromkeys(found.get(info.row, ())) if each not in info.links)
+            info.row: tuple(
+                each for each in dict.fromkeys(found.get(info.row, ())) if each not in info.links
+            )
             for info in infos
         }
 
     @verb
     def state(self) -> tuple[int, ...]:
-        """A value that is another one after any change of a note, by whatever program, or a counted read."""
+        """A value that is another one after any change of a note, by whatever program, or a counted
+        read.
+        """
         self.engine.fresh()
         return *self._index.version(), *self.engine.access.stamp()
 
     @verb
     def put(self, records: Sequence[Record], verb: str) -> None:
-        """Store records as one change; one whose id a memory has takes its place, the old text goes to the history.
-        Raises InvalidInput, Locked."""
+        """Store records as one change; one whose id a memory has takes its place, the old text goes
+        to the history. Raises InvalidInput, Locked."""
         taken: set[str] = set()
         with self.memory.change(verb) as change:
             for record in records:
@@ -90,28 +102,46 @@ class Upkeep:
         found = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
         return next((info for info in found if self.memory.sees(info.scope)), None)
 
-    def _put_record(self, change: Transaction, record: Record, before: NoteInfo | None, taken: set[str]) -> None:
-        """Write a record, new or in place of `before`; `taken` are the lower-cased paths this change uses."""
-        record = replace(record, scope=self.memory.check_scope(record.scope), category=_checked(record.category))
+    def _put_record(
+        self, change: Transaction, record: Record, before: NoteInfo | None, taken: set[str]
+    ) -> None:
+        """Write a record, new or in place of `before`; `taken` are the lower-cased paths this
+        change uses.
+        """
+        record = replace(
+            record, scope=self.memory.check_scope(record.scope), category=_checked(record.category)
+        )
         data = writing.encoded(record.text())
-        project = model.ARCHIVE_PROJECT if record.phase == model.ARCHIVED else CATEGORY_PROJECT
+        if record.phase == model.ARCHIVED:
+            project = model.ARCHIVE_PROJECT
+        else:
+            project = CATEGORY_PROJECT
         if before is not None:
             file, _ = writing.editable(self.memory, before)
             writing.new_scope(self.memory, data, file.data)
-            writing.place_memory(self.memory, change, before, file, data, project, record.category, record.scope)
+            writing.place_memory(
+                self.memory, change, before, file, data, project, record.category, record.scope
+            )
             return
         writing.new_scope(self.memory, data, identity=record.id)
         name = links.memory_file_name(record.content, writing.plain_id(record.id))
         path = writing.free_path(self.memory, project, record.category, name, record.id, taken)
         taken.add(path.lower())
-        origin = str(record.further.get("source_ref") or "") if change.verb == "ingest" else ""
-        change.put(project, path, data, scope=record.scope, by={"origin": origin} if origin else None)
+        if change.verb == "ingest":
+            origin = str(record.further.get("source_ref") or "")
+        else:
+            origin = ""
+        change.put(
+            project, path, data, scope=record.scope, by={"origin": origin} if origin else None
+        )
 
     def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
-        """`run` with the memories `refs` name, each once; again with what they are by then, when another program
-        changed or moved one meanwhile. Raises as `Memory.memory_id`, and what `run` raises, a fifth Conflict included.
+        """`run` with the memories `refs` name, each once; again with what they are by then, when
+        another program changed or moved one meanwhile. Raises as `Memory.memory_id`, and what `run`
+        raises, a fifth Conflict included.
         """
-        refs, left = list(refs), 5
+        refs = list(refs)
+        left = 5
         while True:
             infos = list({info.id: info for info in map(self.memory.memory_id, refs)}.values())
             left -= 1
@@ -121,16 +151,30 @@ class Upkeep:
                 if not left:
                     raise
 
-    def change(self, info: NoteInfo, keys: Mapping[str, Any], verb: str, *, category: str | None = None,
-               touch: bool = True) -> NoteInfo:  # fmt: skip
-        """Set header keys (REMOVE takes one out), and move the memory to another category's folder. Every other byte
-        stays. `updated_at` follows unless `touch` is False. Returns what the index knows then. Raises Conflict, Locked,
-        NotFound, NotText; InvalidInput for a header that is not valid YAML."""
+    def change(
+        self,
+        info: NoteInfo,
+        keys: Mapping[str, Any],
+        verb: str,
+        *,
+        category: str | None = None,
+        touch: bool = True,
+    ) -> NoteInfo:
+        """Set header keys (REMOVE takes one out), and move the memory to another category's folder.
+        Every other byte stays. `updated_at` follows unless `touch` is False. Returns what the index
+        knows then. Raises Conflict, Locked, NotFound, NotText; InvalidInput for a header that is
+        not valid YAML."""
         return self.change_all([(info, category)], keys, verb, touch=touch)[0]
 
     @verb
-    def change_all(self, memories: Sequence[tuple[NoteInfo, str | None]], keys: Mapping[str, Any], verb: str, *,
-                   touch: bool = True) -> list[NoteInfo]:  # fmt: skip
+    def change_all(
+        self,
+        memories: Sequence[tuple[NoteInfo, str | None]],
+        keys: Mapping[str, Any],
+        verb: str,
+        *,
+        touch: bool = True,
+    ) -> list[NoteInfo]:
         """As `change`, for several memories, each with its category, as one change: all or none."""
         taken: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
@@ -141,37 +185,53 @@ class Upkeep:
         return self._written(change)
 
     def _set(
-        self, change: Transaction, info: NoteInfo, keys: Mapping[str, Any], project: str = "", category: str = "",
-        taken: set[str] | None = None, *, touch: bool = False,
-    ) -> None:  # fmt: skip
-        """Set header keys of a memory that is as it was read, `updated_at` too with `touch`; with `category` in that
-        folder of `project`."""
+        self,
+        change: Transaction,
+        info: NoteInfo,
+        keys: Mapping[str, Any],
+        project: str = "",
+        category: str = "",
+        taken: set[str] | None = None,
+        *,
+        touch: bool = False,
+    ) -> None:
+        """Set header keys of a memory that is as it was read, `updated_at` too with `touch`; with
+        `category` in that folder of `project`."""
         file, text = self._as_read(info)
         wanted = writing.pinned_down(info) | dict(keys)
         wanted |= {"updated_at": stamp(self.memory.clock())} if touch else {}
         data = writing.with_keys(info, text, wanted)
         if category:
-            writing.place_memory(self.memory, change, info, file, data, project, category, info.scope, taken)
+            writing.place_memory(
+                self.memory, change, info, file, data, project, category, info.scope, taken
+            )
         else:
             change.put(info.project, info.path, data, old=file, scope=info.scope)
 
     @verb
     def rewrite(self, info: NoteInfo, content: str, keys: Mapping[str, Any], verb: str) -> None:
-        """Give a memory new content and header keys; id, file name and creation time stay, `version` grows by 1. Raises
-        as `change`."""
+        """Give a memory new content and header keys; id, file name and creation time stay,
+        `version` grows by 1. Raises as `change`."""
         with self.memory.change(verb, fresh=False) as change:
             file, text = self._as_read(info)
             data = writing.with_keys(info, text, keys)
-            text, note = data.decode(), self.memory.parse(info.project, info.path, writing.as_file(data))
-            data = writing.follow_content(self.memory, info, text, f"{text[: note.body_at]}{content}\n").encode()
+            text = data.decode()
+            note = self.memory.parse(info.project, info.path, writing.as_file(data))
+            data = writing.follow_content(
+                self.memory, info, text, f"{text[: note.body_at]}{content}\n"
+            ).encode()
             change.put(info.project, info.path, data, old=file, scope=info.scope)
 
     @verb
-    def archive(self, info: NoteInfo, verb: str, by: str, category: str | None = None) -> list[NoteInfo]:
-        """Move a memory to the archive, into the folder of `category` [its own]; links to it stay. Returns what the
-        index knows then. Raises Conflict, also when it was read since, Locked, NotFound."""
+    def archive(
+        self, info: NoteInfo, verb: str, by: str, category: str | None = None
+    ) -> list[NoteInfo]:
+        """Move a memory to the archive, into the folder of `category` [its own]; links to it stay.
+        Returns what the index knows then. Raises Conflict, also when it was read since, Locked,
+        NotFound."""
         with self.engine.writing():
-            with self.engine.access.locked() as log:  # whoever reads it now finds it there, or his read has counted
+            # Whoever reads it now finds it there, or his read has counted
+            with self.engine.access.locked() as log:
                 if log.counts[info.id] + _count(info) != info.access_count:
                     raise Conflict(info.permalink, info.checksum, info.checksum)
                 with self.memory.change(verb, (CATEGORY_PROJECT, info.path), fresh=False) as change:
@@ -179,9 +239,12 @@ class Upkeep:
             return self._written(change)
 
     @verb
-    def archive_all(self, infos: Sequence[NoteInfo], categories: Mapping[str, str | None]) -> list[NoteInfo]:
-        """Archive what the owner chose as one change, each into the folder of its category (by id); what is archived
-        already stays. Returns what the index knows of all then. Raises Conflict, Locked, NotFound."""
+    def archive_all(
+        self, infos: Sequence[NoteInfo], categories: Mapping[str, str | None]
+    ) -> list[NoteInfo]:
+        """Archive what the owner chose as one change, each into the folder of its category (by id);
+        what is archived already stays. Returns what the index knows of all then. Raises Conflict,
+        Locked, NotFound."""
         live = [info for info in infos if info.project == CATEGORY_PROJECT]
         about = (CATEGORY_PROJECT, live[0].path) if live else None
         with self.memory.change("archive", about, fresh=False) as change:
@@ -201,7 +264,9 @@ class Upkeep:
 
     @verb
     def pin(self, infos: Sequence[NoteInfo], *, pinned: bool = True) -> list[NoteInfo]:
-        """Set or take out `pinned`, as one change. Returns the memories. Raises Conflict, Locked, NotFound, NotText."""
+        """Set or take out `pinned`, as one change. Returns the memories. Raises Conflict, Locked,
+        NotFound, NotText.
+        """
         with self.memory.change("pin" if pinned else "unpin", fresh=False) as change:
             for info in infos:
                 if (info.header.get("pinned") is True) != pinned:
@@ -215,8 +280,13 @@ class Upkeep:
 
     @verb
     def uses(self) -> dict[str, datetime]:
-        """When memories were last used, by id, as far as the access log says and their header does not yet."""
-        return {id: datetime.fromtimestamp(second, UTC) for id, second in self.engine.access.used().items()}
+        """When memories were last used, by id, as far as the access log says and their header does
+        not yet.
+        """
+        return {
+            id: datetime.fromtimestamp(second, UTC)
+            for id, second in self.engine.access.used().items()
+        }
 
     @verb
     def link(self, a: NoteInfo, b: NoteInfo) -> list[NoteInfo]:
@@ -229,59 +299,79 @@ class Upkeep:
         return self._written(change)
 
     @verb
-    def derive(self, source: NoteInfo, record: Record, keys: Mapping[str, Any], verb: str) -> list[NoteInfo]:
-        """Store a record made from a memory, both linked; the memory gets these header keys too. One change. Returns
-        both, the new one first. Raises Conflict, Exists when the id is taken, Locked, NotFound."""
+    def derive(
+        self, source: NoteInfo, record: Record, keys: Mapping[str, Any], verb: str
+    ) -> list[NoteInfo]:
+        """Store a record made from a memory, both linked; the memory gets these header keys too.
+        One change. Returns both, the new one first. Raises Conflict, Exists when the id is taken,
+        Locked, NotFound."""
         with self.memory.change(verb, fresh=False) as change:
             if self._known(record.id) is not None:
                 raise Exists(record.id)
             change.made_from.append(source.provenance)
             self._put_record(change, replace(record, links=(*record.links, source.id)), None, set())
-            self._set(change, source, {"links": [*source.links, record.id]} | dict(keys), touch=True)
+            self._set(
+                change, source, {"links": [*source.links, record.id]} | dict(keys), touch=True
+            )
         return self._written(change)
 
     @verb
     def merge(self, survivor: NoteInfo, other: NoteInfo) -> list[NoteInfo]:
-        """Merge `other` into `survivor` (contract 001, 5): one change, the other's text goes to the history. The
-        survivor keeps id and content; what the other could be found by, counted or linked with goes to it. Returns what
-        was written: the survivor, and those that linked to the other. Raises Conflict, Locked, NotFound."""
+        """Merge `other` into `survivor` (contract 001, 5): one change, the other's text goes to the
+        history. The survivor keeps id and content; what the other could be found by, counted or
+        linked with goes to it. Returns what was written: the survivor, and those that linked to the
+        other. Raises Conflict, Locked, NotFound."""
         with self.memory.change("merge", fresh=False) as change:
             gone_file, _ = self._as_read(other)
             files = (survivor, self._as_read(survivor)[0]), (other, gone_file)
-            kept, gone = (names(self.memory.parse(CATEGORY_PROJECT, info.path, file)) for info, file in files)
-            # What wikilinks could call the other memory by and not the survivor: they shall find the survivor.
+            kept, gone = (
+                names(self.memory.parse(CATEGORY_PROJECT, info.path, file)) for info, file in files
+            )
+            # What wikilinks could call the other memory by and not the survivor: they shall find
+            # the survivor.
             known = {fold_title(name[:TITLE_CUT]) for name in kept}
-            calls = {fold_title(name): name for name in (each.lstrip("#").strip()[:TITLE_CUT] for each in gone[::-1])}
-            new_names = [name for folded, name in reversed(calls.items()) if folded and folded not in known]
-            keys, category = _merged(survivor, other, new_names, self.engine.access.counts()[other.id])
+            calls = {
+                fold_title(name): name
+                for name in (each.lstrip("#").strip()[:TITLE_CUT] for each in gone[::-1])
+            }
+            new_names = [
+                name for folded, name in reversed(calls.items()) if folded and folded not in known
+            ]
+            keys, category = _merged(
+                survivor, other, new_names, self.engine.access.counts()[other.id]
+            )
             self._set(change, survivor, keys, survivor.project, category, touch=True)
             change.remove(CATEGORY_PROJECT, other.path, gone_file, scope=other.scope)
             for holder in self._index.notes.holding_link(other.id):
                 is_pair = holder.row in (survivor.row, other.row)
                 if holder.project in MEMORY_PROJECTS and not is_pair and not holder.locked:
                     ids = [survivor.id if each == other.id else each for each in holder.links]
-                    writing.set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
+                    writing.set_keys(
+                        self.memory, change, holder, {"links": list(dict.fromkeys(ids))}
+                    )
         return self._written(change)
 
     def _written(self, change: Transaction) -> list[NoteInfo]:
-        """What the index knows now of the memories a change wrote. No look at other files: it would cost more than
-        the change."""
+        """What the index knows now of the memories a change wrote. No look at other files: it would
+        cost more than the change."""
         places = [(step.project, step.path) for step in change.steps if step.do == "put"]
         found = [self._index.notes.get(*place) or self.memory.find_ref(place) for place in places]
         self.engine.count_pending_reads(found)
         return found
 
     def _as_read(self, info: NoteInfo) -> tuple[File, str]:
-        """The memory's bytes and text, as long as they are what `info` says. Raises Conflict, Locked, NotFound."""
+        """The memory's bytes and text, as long as they are what `info` says. Raises Conflict,
+        Locked, NotFound.
+        """
         file, text = writing.editable(self.memory, info)
         if file.etag != info.etag:
             raise Conflict(info.permalink, file.etag[:8], info.checksum)
         return file, text
 
     def fold(self) -> int:
-        """Fold the access log: into the frontmatter of memories and entries, for other notes to one line each. No
-        change in the sense of the history: `log` does not show it, and it blocks no undo. Returns how many notes have
-        their count now."""
+        """Fold the access log: into the frontmatter of memories and entries, for other notes to one
+        line each. No change in the sense of the history: `log` does not show it, and it blocks no
+        undo. Returns how many notes have their count now."""
         return sum(iter(self._fold, 0))
 
     @verb
@@ -290,9 +380,15 @@ class Upkeep:
         with self.engine.writing():
             self.engine.fresh()
             owner = self.memory.as_caller(None)
-            with self.engine.access.locked() as log, owner.change(FOLD, ("", ""), fresh=False) as change:
-                rest, used = dict(log.counts), dict(log.used)
-                for info in self._index.notes.with_ids({**rest, **used}, (*MEMORY_PROJECTS, entry.PROJECT)):
+            with (
+                self.engine.access.locked() as log,
+                owner.change(FOLD, ("", ""), fresh=False) as change,
+            ):
+                rest = dict(log.counts)
+                used = dict(log.used)
+                for info in self._index.notes.with_ids(
+                    {**rest, **used}, (*MEMORY_PROJECTS, entry.PROJECT)
+                ):
                     if len(change.steps) >= FOLDED_AT_ONCE or info.locked:
                         continue
                     ordered = model.MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()
@@ -304,11 +400,16 @@ class Upkeep:
                         if info.project == entry.PROJECT:
                             keys["accessed_at"] = stamp(log.changed)
                         elif info.id in log.used:
-                            keys["last_used_at"] = stamp(datetime.fromtimestamp(log.used[info.id], UTC))
+                            keys["last_used_at"] = stamp(
+                                datetime.fromtimestamp(log.used[info.id], UTC)
+                            )
                         data = SetKeys(keys, ordered).apply(text).text.encode()
                     except (NotFound, NotText, ValueError):
-                        continue  # it is gone or has no header: its reads stay in the log
-                    change.put(info.project, info.path, data, old=file, scope=info.scope, kept=False)
+                        # It is gone or has no header: its reads stay in the log
+                        continue
+                    change.put(
+                        info.project, info.path, data, old=file, scope=info.scope, kept=False
+                    )
                     rest.pop(info.id, None)
                     used.pop(info.id, None)
                 folded = len(change.steps)
@@ -331,25 +432,41 @@ def _checked(category: str) -> str:
 def _count(info: NoteInfo) -> int:
     """The reads its file tells of."""
     text = str(info.header.get("access_count") or 0).strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
+    return 0
 
 
-def _merged(survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: int) -> tuple[dict[str, Any], str]:
-    """The keys the survivor takes over, and its category. `names` are those only the other had; so many `pending`
-    reads of it are still in the log."""
-    both, pair = (survivor, other), (survivor.id, other.id)
+def _merged(
+    survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: int
+) -> tuple[dict[str, Any], str]:
+    """The keys the survivor takes over, and its category. `names` are those only the other had; so
+    many `pending` reads of it are still in the log."""
+    both = (survivor, other)
+    pair = (survivor.id, other.id)
 
     def joined(key: str) -> list[str] | object:
-        ids = [one for each in both for one in writing.id_list(each.header.get(key), single=key == "supersedes")]
+        ids = [
+            one
+            for each in both
+            for one in writing.id_list(each.header.get(key), single=key == "supersedes")
+        ]
         return [each for each in dict.fromkeys(ids) if each not in pair] or REMOVE
 
     tags: dict[str, str] = {}
     for tag in (*survivor.tags, *other.tags):
         tags.setdefault(tag.casefold(), tag)
-    merged = [*writing.id_list(survivor.header.get("merged")), other.id, *writing.id_list(other.header.get("merged"))]
+    merged = [
+        *writing.id_list(survivor.header.get("merged")),
+        other.id,
+        *writing.id_list(other.header.get("merged")),
+    ]
     keys: dict[str, Any] = {
         "tags": list(tags.values()) or REMOVE,
-        "links": [each for each in dict.fromkeys([*survivor.links, *other.links]) if each not in pair] or REMOVE,
+        "links": [
+            each for each in dict.fromkeys([*survivor.links, *other.links]) if each not in pair
+        ]
+        or REMOVE,
         "access_count": _count(survivor) + _count(other) + pending,
         "created_at": min(survivor.created, other.created, key=parse_stamp),
         "merged": list(dict.fromkeys(merged)),
@@ -357,8 +474,11 @@ def _merged(survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: 
         "expires_at": None,
         **{key: joined(key) for key in ("unlinked", "reminded", "supersedes")},
     }
-    if survivor.header.get("valid_from"):  # for as long as either is valid; both end at the same time
-        keys["valid_from"] = min(str(each.header.get("valid_from") or each.date or each.created) for each in both)
+    # For as long as either is valid; both end at the same time
+    if survivor.header.get("valid_from"):
+        keys["valid_from"] = min(
+            str(each.header.get("valid_from") or each.date or each.created) for each in both
+        )
     if survivor.expires and other.expires and "inbox" == survivor.phase == other.phase:
         keys["expires_at"] = max(survivor.expires, other.expires, key=parse_stamp)
     in_inbox = survivor.phase == "inbox" and other.phase != "inbox"
@@ -370,9 +490,10 @@ def _merged(survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: 
 
 @dataclass(slots=True)
 class IngestedTexts:
-    """The texts and files that memories the caller sees were made from. `hashes` counts the memories that have a text,
-    by its SHA-256: the one they hold and the one they were made from. `refs` are memories by source reference.
-    `gone_hashes` and `gone_refs` are those of memories that were removed, as far as the history holds them."""
+    """The texts and files that memories the caller sees were made from. `hashes` counts the
+    memories that have a text, by its SHA-256: the one they hold and the one they were made from.
+    `refs` are memories by source reference. `gone_hashes` and `gone_refs` are those of memories
+    that were removed, as far as the history holds them."""
 
     hashes: Counter[str] = field(default_factory=Counter)
     refs: dict[str, NoteInfo] = field(default_factory=dict)
@@ -401,53 +522,72 @@ class Ingested:
     def known(self) -> IngestedTexts:
         """What is known now: one pass over the memories, one over the history."""
         upkeep = Upkeep(self.memory)
-        known, merged = IngestedTexts(), set[str]()
+        known = IngestedTexts()
+        merged = set[str]()
         with self.engine.writing():
             for info in (*upkeep.every(), *upkeep.every(Query(archived=True))):
-                known.hold(info.id, frozenset(_texts_of(content_of(self.memory, info), info.header)))
+                known.hold(
+                    info.id, frozenset(_texts_of(content_of(self.memory, info), info.header))
+                )
                 if isinstance(ref := info.header.get(SOURCE_REF), str):
                     known.refs.setdefault(ref, info)
                 merged.update(writing.id_list(info.header.get("merged")))
             known.change = self.engine.home.history.last
-        history, done = self.engine.home.history, set[str]()
+        history = self.engine.home.history
+        done = set[str]()
         for change in history.changes():
             here = [each for each in change.files if each.project in MEMORY_PROJECTS]
             put = {each.path.rpartition("/")[2] for each in here if each.do == "put"}
             for each in here:
                 is_moved = each.path.rpartition("/")[2] in put
-                if each.do != "remove" or is_moved or not (each.kept and each.old and self.memory.sees(each.scope)):
+                if (
+                    each.do != "remove"
+                    or is_moved
+                    or not (each.kept and each.old and self.memory.sees(each.scope))
+                ):
                     continue
                 if each.old in done:
                     continue
                 done.add(each.old)
-                with suppress(NotFound, StorageError, ValueError):  # damaged, or no memory
+                # damaged, or no memory
+                with suppress(NotFound, StorageError, ValueError):
                     text = history.text(each.old, each.path).decode()
                     yaml_text, body_at = frontmatter.split(text)
                     header = frontmatter.parse(yaml_text or "")
                     identity = str(header.get("id"))
                     if identity in known.texts:
-                        continue  # moved since, or brought back
+                        # Moved since, or brought back
+                        continue
                     known.gone_hashes.update(_texts_of(text[body_at:].removesuffix("\n"), header))
                     if identity not in merged and isinstance(ref := header.get(SOURCE_REF), str):
                         known.gone_refs.add(ref)
         return known
 
     @verb
-    def store(self, batches: Sequence[Sequence[Record]], known: IngestedTexts, advance: Callable[[int], None]) -> int:
-        """Store new memories, each batch as one change, and tell `advance` how many a batch had. What another run took
-        in since `known` was made is left out. Returns how many were stored. Raises InvalidInput, StorageError; the
-        batches stored before stay."""
-        stored, history = 0, self.engine.home.history
-        for batch in batches:  # in one verb, that the disk be looked over once
+    def store(
+        self,
+        batches: Sequence[Sequence[Record]],
+        known: IngestedTexts,
+        advance: Callable[[int], None],
+    ) -> int:
+        """Store new memories, each batch as one change, and tell `advance` how many a batch had.
+        What another run took in since `known` was made is left out. Returns how many were stored.
+        Raises InvalidInput, StorageError; the batches stored before stay."""
+        stored = 0
+        history = self.engine.home.history
+        # In one verb, that the disk be looked over once
+        for batch in batches:
             with self.engine.writing():
                 records = batch
                 later = takewhile(lambda change: change.number > known.change, history.changes())
                 if any(change.verb == INGEST for change in later):
                     now = self.known()
                     records = [
-                        each for each in batch
-                        if each.further[SOURCE_REF] not in now.refs and not now.hashes[each.further[SOURCE_HASH]]
-                    ]  # fmt: skip
+                        each
+                        for each in batch
+                        if each.further[SOURCE_REF] not in now.refs
+                        and not now.hashes[each.further[SOURCE_HASH]]
+                    ]
                 if records:
                     Upkeep(self.memory).put(records, INGEST)
                 known.change = history.last

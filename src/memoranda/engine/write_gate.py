@@ -1,12 +1,15 @@
-"""The write gate: what a change may write, and what the journal is to say of where its texts come from.
+"""The write gate: what a change may write, and what the journal is to say of where its texts come
+from.
 
-What a change would bring in is looked at before it is written, by the rules of text/gate.rules and the owner's own
-(docs/gate.md): a secret is refused, redacted, or written with a warning, as `gate.secrets` says for agents and
-`gate.own_secrets` for the owner. What stood in the notes it replaces is let through. How large a note may be, and how
-much an agent may write in a day, is counted from the journal (docs/trust.md).
+What a change would bring in is looked at before it is written, by the rules of text/gate.rules and
+the owner's own (docs/gate.md): a secret is refused, redacted, or written with a warning, as
+`gate.secrets` says for agents and `gate.own_secrets` for the owner. What stood in the notes it
+replaces is let through. How large a note may be, and how much an agent may write in a day, is
+counted from the journal (docs/trust.md).
 
-A note has the least trust of what it was made from: an edit keeps what was there and adds to it; a text that replaces
-a note whole is its writer's alone; a change of the header alone (tags, links, counts) leaves the note as it was.
+A note has the least trust of what it was made from: an edit keeps what was there and adds to it; a
+text that replaces a note whole is its writer's alone; a change of the header alone (tags, links,
+counts) leaves the note as it was.
 """
 
 from __future__ import annotations
@@ -32,30 +35,39 @@ from memoranda.store.layout import PRIVATE
 if TYPE_CHECKING:
     from memoranda.text.gate import GateMatch, Rules
 
-ALLOW, WARN, REDACT, REFUSE = "allow", "warn", "redact", "refuse"
+ALLOW = "allow"
+WARN = "warn"
+REDACT = "redact"
+REFUSE = "refuse"
 _RESTORING = ("undo", "restore")
 _WHOLE = ("write", "overwrite", "create")
 """Verbs that replace a note's text as a whole."""
 _UNKNOWN = Provenance()
 _SLACK = timedelta(days=1)
 _OF_OTHERS = frozenset(("delete", "undo"))
-"""Verbs that write nothing new, but into notes the agent does not see: their sizes would tell of those."""
+"""Verbs that write nothing new, but into notes the agent does not see: their sizes would tell of
+those.
+"""
 
 
 class Gate:
     """The rules in force in the home at `root`, and what is done when one matches."""
 
     def __init__(self, settings: Settings, root: Path):
-        self._settings, self._root = settings, root
+        self._settings = settings
+        self._root = root
         self._rules: Rules | None = None
 
     def rules(self) -> Rules:
-        """The program's and the owner's. Raises ConfigError for a file of the owner's that cannot be read."""
+        """The program's and the owner's. Raises ConfigError for a file of the owner's that cannot
+        be read.
+        """
         if self._rules is None:
             from memoranda.text.gate import default_rules
 
             found = default_rules()
-            if (name := self._settings.gate_rules) is not None:
+            name = self._settings.gate_rules
+            if name is not None:
                 try:
                     found = found.with_file(self._root / name)
                 except (OSError, ValueError) as error:
@@ -71,13 +83,17 @@ class Gate:
         from memoranda.text.gate import SUSPICIOUS, default_rules
 
         known = default_rules()
-        with suppress(ConfigError):  # writing says so; reading goes on
+        # Writing says so; reading goes on
+        with suppress(ConfigError):
             known = self.rules()
         found = known.find(text, SUSPICIOUS)
-        return tuple(dict.fromkeys(each.rule.id for each in found)) if found else ()
+        if found:
+            return tuple(dict.fromkeys(each.rule.id for each in found))
+        return ()
 
     def admit(self, steps: Sequence[Step], verb: str, is_owner: bool) -> list[str]:
-        """Look at what `steps` would write; what is redacted changes their data. Returns what is to be said of it.
+        """Look at what `steps` would write; what is redacted changes their data. Returns what is to
+        be said of it.
 
         Raises SecretRefused.
         """
@@ -88,13 +104,18 @@ class Gate:
                 text = step.data.decode("utf-8", "replace")
                 old = (each.old.data for each in steps if isinstance(each.old, File))
                 # A memory's file name begins with its first line, so it is named by its id.
-                place = f"memory {step.path.removesuffix('.md')[-8:]}" if is_memory else f"{step.project}/{step.path}"
-                if found := self.check(text, place, is_owner, notices, old):
+                if is_memory:
+                    place = f"memory {step.path.removesuffix('.md')[-8:]}"
+                else:
+                    place = f"{step.project}/{step.path}"
+                found = self.check(text, place, is_owner, notices, old)
+                if found:
                     from memoranda.note import edit, frontmatter, links
                     from memoranda.text.gate import redact
 
                     new = redact(text, found)
-                    if is_memory:  # its hash and a new one's file name follow its content
+                    # Its hash and a new one's file name follow its content
+                    if is_memory:
                         header_text, body_at = frontmatter.split(new)
                         content = new[body_at:].removesuffix("\n")
                         identity = str(frontmatter.parse(header_text or "").get("id", ""))
@@ -102,40 +123,72 @@ class Gate:
                         before = text[_body_at(text) :].removesuffix("\n")
                         if step.old is None and name == links.memory_file_name(before, identity):
                             step.path = f"{folder}/{links.memory_file_name(content, identity)}"
-                        new = edit.SetKeys({"content_hash": sha256(content.encode())}).apply(new).text
+                        new = (
+                            edit.SetKeys({"content_hash": sha256(content.encode())}).apply(new).text
+                        )
                     step.data = new.encode()
             name = step.to or ("" if step.old or is_memory else step.path)
-            if name and (found := self.check(name, f"a file of {step.project}", is_owner, notices, where="its name")):
+            if name and (
+                found := self.check(
+                    name, f"a file of {step.project}", is_owner, notices, where="its name"
+                )
+            ):
                 raise SecretRefused(found[0].rule.id, found[0].rule.why, "its name")
         return notices
 
     def check(
-        self, text: str, place: str, is_owner: bool, notices: list[str], old: Iterable[bytes] = (), where: str = ""
+        self,
+        text: str,
+        place: str,
+        is_owner: bool,
+        notices: list[str],
+        old: Iterable[bytes] = (),
+        where: str = "",
     ) -> list[GateMatch]:
-        """The secrets to be redacted in `text`, which is about to be written at `place`; those in `old` do not count.
+        """The secrets to be redacted in `text`, which is about to be written at `place`; those in
+        `old` do not count.
 
-        Raises SecretRefused where they are refused, or stand where nothing can be redacted. `where` [the line] says
-        where they are.
+        Raises SecretRefused where they are refused, or stand where nothing can be redacted. `where`
+        [the line] says where they are.
         """
         from memoranda.text.gate import SECRET
 
-        mode = self._settings.gate_own_secrets if is_owner else self._settings.gate_secrets
-        found = [] if mode == ALLOW else self.rules().find(text, SECRET)
+        if is_owner:
+            mode = self._settings.gate_own_secrets
+        else:
+            mode = self._settings.gate_secrets
+        if mode == ALLOW:
+            found = []
+        else:
+            found = self.rules().find(text, SECRET)
         if not found:
             return []
         known = [each.decode("utf-8", "replace") for each in old]
-        found = [each for each in found if not any(text[each.start : each.end] in before for before in known)]
+        found = [
+            each
+            for each in found
+            if not any(text[each.start : each.end] in before for before in known)
+        ]
         body_at = _body_at(text)
         for each in found:
-            row, rule = text.count("\n", body_at, each.start) + 1, each.rule
+            row = text.count("\n", body_at, each.start) + 1
+            rule = each.rule
             is_header = each.start < body_at
             at = where or ("its title or header" if is_header else f"line {row}")
             if mode == REFUSE or (mode == REDACT and is_header):
                 raise SecretRefused(rule.id, rule.why, at)
-            done = "redacted" if mode == REDACT else "written all the same"
-            shown = f"{place}, {at}" if not is_header else f"a note of {place.partition('/')[0]}, {at}"
+            if mode == REDACT:
+                done = "redacted"
+            else:
+                done = "written all the same"
+            if not is_header:
+                shown = f"{place}, {at}"
+            else:
+                shown = f"a note of {place.partition('/')[0]}, {at}"
             notices.append(f"{shown}: looks like {rule.why} (rule {rule.id}); {done}")
-        return found if mode == REDACT else []
+        if mode == REDACT:
+            return found
+        return []
 
 
 def _body_at(text: str) -> int:
@@ -155,7 +208,9 @@ class Use:
 
 
 class DayUse:
-    """The use of all agents of one home on the day of the last question. Each line of the journal is read once."""
+    """The use of all agents of one home on the day of the last question. Each line of the journal
+    is read once.
+    """
 
     def __init__(self, history: History):
         self._history = history
@@ -169,9 +224,11 @@ class DayUse:
         if not self._begins <= now < self._ends or self._last > history.last:
             day = now.astimezone(settings.zone).date()
             self._begins, self._ends = (
-                to_utc(datetime.combine(each, time()), settings.zone) for each in (day, day + timedelta(days=1))
+                to_utc(datetime.combine(each, time()), settings.zone)
+                for each in (day, day + timedelta(days=1))
             )
-            self._last, self._agents = 0, {}
+            self._last = 0
+            self._agents = {}
         for change in history.changes() if history.last != self._last else ():
             if change.number <= self._last or parse_stamp(change.time) < self._begins:
                 break
@@ -195,11 +252,16 @@ class DayUse:
         use.notes += max(0, new - sum(each.do == "remove" for each in change.files))
 
 
-def check_limits(steps: Sequence[Step], settings: Settings, agent: str | None, day: DayUse, now: datetime) -> None:
-    """Raises LimitExceeded when a note is too large, or `agent` (None: the owner) would write too much today."""
+def check_limits(
+    steps: Sequence[Step], settings: Settings, agent: str | None, day: DayUse, now: datetime
+) -> None:
+    """Raises LimitExceeded when a note is too large, or `agent` (None: the owner) would write too
+    much today.
+    """
     puts = [step for step in steps if step.do == "put" and step.data is not None]
     for step in puts:
-        size, before = len(step.data or b""), len(step.old.data) if step.old else 0
+        size = len(step.data or b"")
+        before = len(step.old.data) if step.old else 0
         if settings.note_bytes and size > max(settings.note_bytes, before):
             raise LimitExceeded(
                 f"{step.path} would have {size:,} bytes; a note may have {settings.note_bytes:,}. "
@@ -222,10 +284,11 @@ def check_limits(steps: Sequence[Step], settings: Settings, agent: str | None, d
 
 
 class Writers:
-    """Reads the journal backwards, as far as needed and each line once; what it saw is kept while it lives.
+    """Reads the journal backwards, as far as needed and each line once; what it saw is kept while
+    it lives.
 
-    With `is_system` the journal has the times of the system's clock, as files have: a text is not looked for in changes
-    older than its file.
+    With `is_system` the journal has the times of the system's clock, as files have: a text is not
+    looked for in changes older than its file.
     """
 
     def __init__(self, history: History, *, is_system: bool):
@@ -236,15 +299,22 @@ class Writers:
         self._texts: dict[str, Provenance] = {}
 
     def of(self, project: str, path: str, file: File) -> Provenance:
-        """Where the text of this file comes from: from the latest change that wrote it there, else anywhere."""
+        """Where the text of this file comes from: from the latest change that wrote it there, else
+        anywhere.
+        """
         place = (project, path, file.etag)
-        oldest = datetime.fromtimestamp(file.stamp.mtime_ns / 1e9, UTC) - _SLACK if self._is_system else None
+        if self._is_system:
+            oldest = datetime.fromtimestamp(file.stamp.mtime_ns / 1e9, UTC) - _SLACK
+        else:
+            oldest = None
         while place not in self._places and self._read(oldest):
             continue
         return self._places.get(place) or self._texts.get(file.etag, _UNKNOWN)
 
     def of_text(self, etag: str) -> Provenance | None:
-        """Where this text comes from, by the latest change that wrote it anywhere; None when no change did."""
+        """Where this text comes from, by the latest change that wrote it anywhere; None when no
+        change did.
+        """
         while etag not in self._texts and self._read(None):
             continue
         return self._texts.get(etag)
@@ -266,34 +336,55 @@ class Writers:
 
 
 def sign(
-    steps: Sequence[Step], verb: str, agent: str | None, made_from: Sequence[Provenance], index: Index, history: History
+    steps: Sequence[Step],
+    verb: str,
+    agent: str | None,
+    made_from: Sequence[Provenance],
+    index: Index,
+    history: History,
 ) -> None:
-    """Note in each `put` what the journal is to say of where its text comes from, besides the caller (`Touched.by`).
+    """Note in each `put` what the journal is to say of where its text comes from, besides the
+    caller (`Touched.by`).
 
-    `agent` (None: the owner) makes the change `verb`; new notes are made from notes that come from `made_from`.
+    `agent` (None: the owner) makes the change `verb`; new notes are made from notes that come from
+    `made_from`.
     """
     puts = [step for step in steps if step.do == "put" and step.data is not None]
     gone = [step for step in steps if step.do == "remove" and step.old is not None]
-    own = "import" if verb in IMPORTING else "owner" if agent is None else "agent"
-    writers = Writers(history, is_system=False) if verb in _RESTORING else None
+    if verb in IMPORTING:
+        own = "import"
+    elif agent is None:
+        own = "owner"
+    else:
+        own = "agent"
+    if verb in _RESTORING:
+        writers = Writers(history, is_system=False)
+    else:
+        writers = None
     for step in puts:
         if writers is not None:
             assert step.data is not None
-            if was := writers.of_text(sha256(step.data)):
+            was = writers.of_text(sha256(step.data))
+            if was:
                 step.by = (step.by or {}) | was.row()
                 continue
         if verb in _WHOLE:
             continue
         before = [_known(index, step)] if step.old else []
         body = _body(step.data)
-        if step.old is None:  # perhaps the same note under another path, in the archive or out of it
-            before = [_known(index, each) for each in gone if each.old and _body(each.old.data) == body]
+        # Perhaps the same note under another path, in the archive or out of it
+        if step.old is None:
+            before = [
+                _known(index, each) for each in gone if each.old and _body(each.old.data) == body
+            ]
         if verb == "merge":
             before += [_known(index, each) for each in gone]
         elif before and verb != "edit" and (step.old is None or _body(step.old.data) == body):
             step.by = before[0].row()
             continue
-        trust = least(own, *(each.trust for each in (*before, *(made_from if step.old is None else ()))))
+        trust = least(
+            own, *(each.trust for each in (*before, *(made_from if step.old is None else ())))
+        )
         if trust != own:
             step.by = (step.by or {}) | {"trust": trust}
 
@@ -302,7 +393,9 @@ def _known(index: Index, step: Step) -> Provenance:
     """Where the text that stands there comes from, if the index has seen these bytes."""
     info = index.notes.get(step.project, step.path)
     assert step.old is not None
-    return info.provenance if info is not None and info.etag == step.old.etag else _UNKNOWN
+    if info is not None and info.etag == step.old.etag:
+        return info.provenance
+    return _UNKNOWN
 
 
 def _body(data: bytes | None) -> bytes:

@@ -1,4 +1,6 @@
-"""What every writer of notes shares: reading a note for a change, setting header keys, links, scopes."""
+"""What every writer of notes shares: reading a note for a change, setting header keys, links,
+scopes.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ def read_unlocked(session: HomeSession, info: NoteInfo) -> File:
 
 
 def _check_unlocked(session: HomeSession, info: NoteInfo, file: File) -> None:
-    if file.etag == info.etag:  # the index has read these very bytes
+    # The index has read these very bytes
+    if file.etag == info.etag:
         locked = info.locked
     else:
         note = session.engine.parse(info.project, info.path, file)
@@ -61,10 +64,15 @@ def check_etag(info: NoteInfo, file: File, checksum: str) -> None:
 
 
 def set_keys(
-    session: HomeSession, change: Transaction, info: NoteInfo, keys: Mapping[str, Any],
-    file: File | None = None, text: str = "",
-) -> Step:  # fmt: skip
-    """Set frontmatter keys (REMOVE takes one out); a memory's `updated_at` follows. `file` and `text`: as read.
+    session: HomeSession,
+    change: Transaction,
+    info: NoteInfo,
+    keys: Mapping[str, Any],
+    file: File | None = None,
+    text: str = "",
+) -> Step:
+    """Set frontmatter keys (REMOVE takes one out); a memory's `updated_at` follows. `file` and
+    `text`: as read.
 
     Raises InvalidInput for a header that is not valid YAML, and as `editable`.
     """
@@ -72,15 +80,23 @@ def set_keys(
         file, text = editable(session, info)
     if info.project in MEMORY_PROJECTS:
         keys = {**keys, "updated_at": stamp(session.engine.clock())}
-    return change.put(info.project, info.path, with_keys(info, text, keys), old=file, scope=info.scope)
+    return change.put(
+        info.project, info.path, with_keys(info, text, keys), old=file, scope=info.scope
+    )
 
 
 def with_keys(info: NoteInfo, text: str, keys: Mapping[str, Any]) -> bytes:
-    """The note's text with these frontmatter keys. Raises InvalidInput for a header that is not valid YAML."""
+    """The note's text with these frontmatter keys. Raises InvalidInput for a header that is not
+    valid YAML.
+    """
     from memoranda.note.edit import SetKeys
 
     try:
-        return SetKeys(dict(keys), MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()).apply(text).text.encode()
+        return (
+            SetKeys(dict(keys), MEMORY_KEYS if info.project in MEMORY_PROJECTS else ())
+            .apply(text)
+            .text.encode()
+        )
     except ValueError:
         raise InvalidInput(
             f"The frontmatter of {info.permalink} is not valid YAML, so nothing was changed. Mend it first."
@@ -88,7 +104,9 @@ def with_keys(info: NoteInfo, text: str, keys: Mapping[str, Any]) -> bytes:
 
 
 def follow_content(session: HomeSession, info: NoteInfo, before: str, after: str) -> str:
-    """`after` with a memory's own keys following its content: hash, updated_at, version (contract 001, 2)."""
+    """`after` with a memory's own keys following its content: hash, updated_at, version (contract
+    001, 2).
+    """
     if info.project not in MEMORY_PROJECTS or after == before:
         return after
     note = session.engine.parse(info.project, info.path, as_file(after.encode()))
@@ -117,11 +135,18 @@ def encoded(text: str) -> bytes:
 
 
 def place_memory(
-    session: HomeSession, change: Transaction, info: NoteInfo, file: File, data: bytes, project: str, category: str,
-    scope: str, taken: set[str] | None = None,
-) -> None:  # fmt: skip
-    """Put `data` in place of a memory's file, read as `file`; into another category's folder of `project` (the archive
-    is one) if need be. `taken`: the lower-cased paths this change uses."""
+    session: HomeSession,
+    change: Transaction,
+    info: NoteInfo,
+    file: File,
+    data: bytes,
+    project: str,
+    category: str,
+    scope: str,
+    taken: set[str] | None = None,
+) -> None:
+    """Put `data` in place of a memory's file, read as `file`; into another category's folder of
+    `project` (the archive is one) if need be. `taken`: the lower-cased paths this change uses."""
     if info.project == project and info.path.startswith(f"{category}/"):
         change.put(project, info.path, data, old=file, scope=scope)
         return
@@ -133,33 +158,47 @@ def place_memory(
 
 
 def free_path(
-    session: HomeSession, project: str, category: str, name: str, identity: str, taken: Collection[str] = ()
+    session: HomeSession,
+    project: str,
+    category: str,
+    name: str,
+    identity: str,
+    taken: Collection[str] = (),
 ) -> str:
-    """Where a memory goes, with the whole id in its name should the usual one be taken, also by this change."""
-    plain, root = plain_id(identity), session.engine.store(project).root
+    """Where a memory goes, with the whole id in its name should the usual one be taken, also by
+    this change.
+    """
+    plain = plain_id(identity)
+    root = session.engine.store(project).root
     names = itertools.chain((name, f"{plain}.md"), (f"{plain}-{n}.md" for n in itertools.count(2)))
     paths = (f"{category}/{each}" for each in names)
     return next(
-        path for path in paths
+        path
+        for path in paths
         if path.lower() not in taken and not os.path.lexists(os.path.join(root, path))
-    )  # fmt: skip
+    )
 
 
 def plain_id(identity: str) -> str:
-    """An id as a part of a file's name: itself, or its hash if it has characters that do not belong there."""
+    """An id as a part of a file's name: itself, or its hash if it has characters that do not belong
+    there.
+    """
     if _PLAIN_ID.fullmatch(identity):
         return identity
     return sha256(identity.encode("utf-8", "replace"))
 
 
 def pinned_down(info: NoteInfo) -> dict[str, Any]:
-    """What a hand-made file says only by its place and its times, as keys: else a job would change it."""
+    """What a hand-made file says only by its place and its times, as keys: else a job would change
+    it.
+    """
     said = {"id": info.id, "source": info.source, "created_at": info.created}
     has_date = info.header.get("created_at") or info.header.get("created")
     return {
-        key: value for key, value in said.items()
+        key: value
+        for key, value in said.items()
         if value and not (has_date if key == "created_at" else info.header.get(key))
-    }  # fmt: skip
+    }
 
 
 def remove_note(session: HomeSession, change: Transaction, *removed: tuple[NoteInfo, File]) -> None:
@@ -171,7 +210,8 @@ def remove_note(session: HomeSession, change: Transaction, *removed: tuple[NoteI
     linking = {other.row: other for id in ids for other in session.index.notes.holding_link(id)}
     for other in linking.values():
         if (other.project, other.path) not in gone:
-            with suppress(MemorandaError):  # a locked or unreadable note keeps its link; doctor names it as dangling
+            # A locked or unreadable note keeps its link; doctor names it as dangling
+            with suppress(MemorandaError):
                 file, text = editable(session, other)
                 set_keys(session, change, other, links_without(other, *ids), file, text)
 
@@ -198,19 +238,25 @@ def id_list(value: Any, single: bool = False) -> list[str]:
     """The ids a header key lists; none for anything but a list, or with `single` one text."""
     if single and isinstance(value, str):
         return [value]
-    return [str(each) for each in value] if isinstance(value, list) else []
+    if isinstance(value, list):
+        return [str(each) for each in value]
+    return []
 
 
-def new_scope(session: HomeSession, data: bytes, old: bytes | None = None, *, identity: str | None = None) -> str:
+def new_scope(
+    session: HomeSession, data: bytes, old: bytes | None = None, *, identity: str | None = None
+) -> str:
     """The scope a change from `old` to `data` is listed under.
 
-    Refused when the caller would not see the note any more, and when an agent gives it what is not an agent's to give:
-    an id (but `identity`, which is ours), a lock, the name of another channel as its source.
+    Refused when the caller would not see the note any more, and when an agent gives it what is not
+    an agent's to give: an id (but `identity`, which is ours), a lock, the name of another channel
+    as its source.
     """
     scope = scope_of(data)
     if not session.sees(scope):
         raise InvalidInput(
-            f'invalid scope "{scope}"', f"You could not see the note. Use global or agent:{session.agent}."
+            f'invalid scope "{scope}"',
+            f"You could not see the note. Use global or agent:{session.agent}.",
         )
     scope_before = scope_of(old) if old is not None else GLOBAL
     scope = scope_before if scope_before != GLOBAL else scope
@@ -221,17 +267,24 @@ def new_scope(session: HomeSession, data: bytes, old: bytes | None = None, *, id
     front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
     if front is None or front == front_before or not _GUARDED.search(front):
         return scope
-    note, before = _header(data), _header(old or b"")
+    note = _header(data)
+    before = _header(old or b"")
     known = (before.id if before.own_id else None, identity)
     if note.own_id and note.id not in known:
-        raise InvalidInput("The frontmatter key `id` is given by the memory, not by an agent. Leave it out.")
+        raise InvalidInput(
+            "The frontmatter key `id` is given by the memory, not by an agent. Leave it out."
+        )
     if note.locked and not before.locked:
         raise InvalidInput("The frontmatter key `locked` is for the owner. Leave it out.")
     if note.header.get("merged") not in (None, before.header.get("merged")):
-        raise InvalidInput("The frontmatter key `merged` is written by merging, not by an agent. Leave it out.")
+        raise InvalidInput(
+            "The frontmatter key `merged` is written by merging, not by an agent. Leave it out."
+        )
     source = (note.source or "").lower()
     if source in RESERVED_SOURCES and source != (before.source or "").lower():
-        raise InvalidInput(f"The source `{source}` is not an agent's to claim. Name another source, or leave it out.")
+        raise InvalidInput(
+            f"The source `{source}` is not an agent's to claim. Name another source, or leave it out."
+        )
     return scope
 
 

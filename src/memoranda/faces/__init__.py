@@ -35,11 +35,16 @@ DEFAULT_TOOLSETS = ("memory", "notes")
 
 
 def expand(names: Sequence[str]) -> list[str]:
-    """The toolsets these names stand for (`all` = every one of ALL), each once. Raises InvalidInput for an unknown
-    name."""
-    if unknown := {*names} - {*TOOLSETS, "all"}:
-        raise InvalidInput(f'Unknown toolset "{min(unknown)}". Toolsets: {", ".join(TOOLSETS)}, all.')
-    return list(dict.fromkeys(each for name in names for each in (ALL if name == "all" else (name,))))
+    """The toolsets these names stand for (`all` = every one of ALL), each once. Raises InvalidInput
+    for an unknown name."""
+    unknown = {*names} - {*TOOLSETS, "all"}
+    if unknown:
+        raise InvalidInput(
+            f'Unknown toolset "{min(unknown)}". Toolsets: {", ".join(TOOLSETS)}, all.'
+        )
+    return list(
+        dict.fromkeys(each for name in names for each in (ALL if name == "all" else (name,)))
+    )
 
 
 def registry(
@@ -51,9 +56,10 @@ def registry(
     graphs: Callable[[Memory, str], Graph] | None = None,
     vault: Vault | None = None,
 ) -> Registry:
-    """The toolsets of these names (see `expand`), in the manner of the preset `like`. `entries` gives the place of a
-    caller's key-value entries, `graphs` the graph of a project, if they are not notes; `vault` what a Basic Memory
-    configuration says. Raises InvalidInput for an unknown name."""
+    """The toolsets of these names (see `expand`), in the manner of the preset `like`. `entries`
+    gives the place of a caller's key-value entries, `graphs` the graph of a project, if they are
+    not notes; `vault` what a Basic Memory configuration says. Raises InvalidInput for an unknown
+    name."""
     from memoranda.faces.tool import Registry
 
     wanted = expand(names)

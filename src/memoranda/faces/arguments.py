@@ -29,23 +29,40 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 _TEXT = {"type": "string"}
-_FOUND = {bool: "boolean", str: "string", int: "number", float: "number", list: "array", type(None): "null"}
+_FOUND = {
+    bool: "boolean",
+    str: "string",
+    int: "number",
+    float: "number",
+    list: "array",
+    type(None): "null",
+}
 _DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
-_SHOWN, _CUT = 80, 60  # characters of a wrong value in an error: as JSON, as text
+# Characters of a wrong value in an error: as JSON, as text
+_SHOWN = 80
+_CUT = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Contract:
     """How the tools of one contract treat arguments.
 
-    `order`: which arguments are checked in turn, so which of several errors is reported: `given` (as the caller
-    wrote them), `schema` (as the schema lists them, missing ones too), `reverse` (those the schema has, sorted
-    backwards), `required` (the missing ones), `unknown`. Unknown arguments are refused where `wording` has a text
-    for that, else dropped; values are compared with an enum, and texts refused for lone surrogates, likewise.
-    `coerce`: which texts stand for other types: `json` (all types, lists also separated by commas) or `digits`
-    (integers). `null`: `absent`, or `optional` where it is absent for optional arguments only. `blank`: `absent`
-    where an empty text is. `repair`: lone surrogates become U+FFFD. `minimum` of integers whose schema has none.
-    `kinds`: what the types are called. `wording`: message templates. `meant`: names people write for ours.
+    `order`: which arguments are checked in turn, so which of several errors is reported: `given`
+    (as the caller
+    wrote them), `schema` (as the schema lists them, missing ones too), `reverse` (those the schema
+    has, sorted
+    backwards), `required` (the missing ones), `unknown`. Unknown arguments are refused where
+    `wording` has a text
+    for that, else dropped; values are compared with an enum, and texts refused for lone surrogates,
+    likewise.
+    `coerce`: which texts stand for other types: `json` (all types, lists also separated by commas)
+    or `digits`
+    (integers). `null`: `absent`, or `optional` where it is absent for optional arguments only.
+    `blank`: `absent`
+    where an empty text is. `repair`: lone surrogates become U+FFFD. `minimum` of integers whose
+    schema has none.
+    `kinds`: what the types are called. `wording`: message templates. `meant`: names people write
+    for ours.
     """
 
     order: list[str]
@@ -70,7 +87,9 @@ class Contract:
         if "{json}" in template:
             shown = json.dumps(value, ensure_ascii=True, default=str)
             values["json"] = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
-        return InvalidInput(self.prefix + template.format(**values, found=_FOUND.get(type(value), "object")))
+        return InvalidInput(
+            self.prefix + template.format(**values, found=_FOUND.get(type(value), "object"))
+        )
 
 
 @cache
@@ -79,13 +98,18 @@ def _contract(name: str) -> Contract:
 
 
 def check(
-    arguments: Any, schema: Mapping[str, Any], contract: str, tool: str = "", also: Also | None = None
+    arguments: Any,
+    schema: Mapping[str, Any],
+    contract: str,
+    tool: str = "",
+    also: Also | None = None,
 ) -> Arguments:
-    """The arguments that `schema` has, converted to its types, with its defaults for those that are absent.
+    """The arguments that `schema` has, converted to its types, with its defaults for those that are
+    absent.
 
-    `contract` is a key of texts/contracts.json; `tool` is how errors name the tool. `also` maps further accepted
-    names to the parameter they stand for, to a schema of their own, or to None (ignored). Raises InvalidInput, in
-    the words of the contract, for arguments that do not fit.
+    `contract` is a key of texts/contracts.json; `tool` is how errors name the tool. `also` maps
+    further accepted names to the parameter they stand for, to a schema of their own, or to None
+    (ignored). Raises InvalidInput, in the words of the contract, for arguments that do not fit.
     """
     rules = _contract(contract)
     if not isinstance(arguments, dict):
@@ -93,22 +117,30 @@ def check(
     properties = dict(schema.get("properties", {}))
     checker = _Checker(rules, tool, list(properties))
     if also:
-        given, arguments = arguments, {}
+        given = arguments
+        arguments = {}
         for name, value in given.items():
-            target = name if name in properties else also.get(name, name)
+            if name in properties:
+                target = name
+            else:
+                target = also.get(name, name)
             if isinstance(target, Mapping):
-                arguments[name], properties[name] = value, target
+                arguments[name] = value
+                properties[name] = target
             elif target == name and (value is not None or name not in arguments):
                 arguments[name] = value
             elif target != name and target and value is not None and given.get(target) is None:
-                arguments[target], checker.shown[target] = value, name
-    return checker.object(arguments, {"properties": properties, "required": schema.get("required", ())}, "")
+                arguments[target] = value
+                checker.shown[target] = name
+    return checker.object(
+        arguments, {"properties": properties, "required": schema.get("required", ())}, ""
+    )
 
 
 @dataclass(slots=True)
 class _Checker:
-    """Checks the values of one call. `known` are the names an error lists; `shown` maps a parameter to the name
-    the caller used for it."""
+    """Checks the values of one call. `known` are the names an error lists; `shown` maps a parameter
+    to the name the caller used for it."""
 
     rules: Contract
     tool: str
@@ -116,9 +148,12 @@ class _Checker:
     shown: dict[str, str] = field(default_factory=dict)
 
     def object(self, given: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
-        rules, properties, required = self.rules, schema["properties"], schema.get("required", ())
+        rules = self.rules
+        properties = schema["properties"]
+        required = schema.get("required", ())
         checked: Arguments = {}
-        present: Arguments = {}  # what is given and does not stand for nothing
+        # What is given and does not stand for nothing
+        present: Arguments = {}
         for name, value in given.items():
             if value is None:
                 is_absent = rules.null == "absent" or name not in required
@@ -138,23 +173,34 @@ class _Checker:
             else:
                 names = sorted(given.keys() - properties.keys())
             for name in names:
-                value, inner = present.get(name), properties.get(name)
-                place = f"{path}.{name}" if path else self.shown.get(name, name)
+                value = present.get(name)
+                inner = properties.get(name)
+                if path:
+                    place = f"{path}.{name}"
+                else:
+                    place = self.shown.get(name, name)
                 if name in present:
                     checked[name] = self.value(value, inner, place)
                 elif name in required:
                     error = self._error("required", place, kind=inner.get("type"))
                     for other in rules.meant.get(name, ()):
                         if other in given and other not in properties:
-                            raise InvalidInput(str(error) + rules.wording["meant"].format(other=other, name=name))
+                            raise InvalidInput(
+                                str(error) + rules.wording["meant"].format(other=other, name=name)
+                            )
                     raise error
                 elif name not in properties and "unknown" in rules.wording:
                     unknown = sorted(given.keys() - properties.keys())
-                    verb, known = "was" if len(unknown) == 1 else "were", ", ".join(self.known) or "none"
-                    raise self._error("unknown", name, known=known, names=", ".join(map(repr, unknown)), verb=verb)
+                    verb = "was" if len(unknown) == 1 else "were"
+                    known = ", ".join(self.known) or "none"
+                    raise self._error(
+                        "unknown", name, known=known, names=", ".join(map(repr, unknown)), verb=verb
+                    )
         if len(checked) == len(properties):
             return checked
-        return {name: each["default"] for name, each in properties.items() if "default" in each} | checked
+        return {
+            name: each["default"] for name, each in properties.items() if "default" in each
+        } | checked
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
         rules, kind = self.rules, schema.get("type", "list" if "list" in self.rules.kinds else None)
@@ -170,8 +216,11 @@ class _Checker:
             options = ", ".join(schema["enum"])
             raise self._error("enum", name, value=value, enum=schema["enum"], options=options)
         if is_number:
-            minimum, maximum = schema.get("minimum", rules.minimum), schema.get("maximum")
-            if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
+            minimum = schema.get("minimum", rules.minimum)
+            maximum = schema.get("maximum")
+            if (minimum is not None and value < minimum) or (
+                maximum is not None and value > maximum
+            ):
                 key = "minimum" if maximum is None else "range"
                 raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
         elif kind == "object" and "properties" in schema:
@@ -180,20 +229,26 @@ class _Checker:
             items = schema.get("items", _TEXT)
             if "item" not in rules.wording:
                 value = [self.value(each, items, f"{name}[{at}]") for at, each in enumerate(value)]
-            elif items["type"] == "string" and (wrong := [each for each in value if not isinstance(each, str)]):
+            elif items["type"] == "string" and (
+                wrong := [each for each in value if not isinstance(each, str)]
+            ):
                 raise self._error("item", name, value=wrong[0])
         elif kind == "string" and rules.repair:
             value = repair_surrogates(value)
         if "unicode" in rules.wording and has_surrogate(value):
             raise self._error("unicode", name)
-        return [text for each in value if (text := each.strip())] if kind == "list" else value
+        if kind == "list":
+            return [text for each in value if (text := each.strip())]
+        return value
 
     def _error(self, key: str, name: str, **values: Any) -> InvalidInput:
         return self.rules.error(key, name=name, tool=self.tool, **values)
 
 
 def _converted(value: Any, kind: str, coerce: str) -> Any:
-    """What a client meant that sends a number, list or object as text; the value itself when it did not."""
+    """What a client meant that sends a number, list or object as text; the value itself when it did
+    not.
+    """
     if isinstance(value, float) and kind == "integer" and value.is_integer():
         return int(value)
     if not isinstance(value, str) or kind == "string" or not coerce:
@@ -202,7 +257,9 @@ def _converted(value: Any, kind: str, coerce: str) -> Any:
     if kind == "list" or (kind == "array" and coerce == "json" and not text.startswith("[")):
         return [part.strip() for part in text.split(",") if part.strip()]
     if coerce == "digits":
-        return int(text) if kind == "integer" and _DIGITS.fullmatch(text) else value
+        if kind == "integer" and _DIGITS.fullmatch(text):
+            return int(text)
+        return value
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
@@ -215,5 +272,11 @@ def has_surrogate(value: Any) -> bool:
     """Whether a text in `value` holds a lone surrogate, which UTF-8 cannot carry."""
     if isinstance(value, str):
         return not is_valid_unicode(value)
-    parts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    parts = (
+        [*value, *value.values()]
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list)
+        else ()
+    )
     return any(map(has_surrogate, parts))

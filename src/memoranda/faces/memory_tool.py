@@ -1,6 +1,7 @@
 """The `memory` tool: Anthropic's six commands over the project `memories` (contract 000a).
 
-One implementation serves MCP, socket, command line and the SDK adapters: (arguments, caller) -> reply.
+One implementation serves MCP, socket, command line and the SDK adapters: (arguments, caller) ->
+reply.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from memoranda import errors
-from memoranda.errors import CountMismatch, Exists, InvalidInput, LineOutOfRange, MemorandaError, NotFound
+from memoranda.errors import (
+    CountMismatch,
+    Exists,
+    InvalidInput,
+    LineOutOfRange,
+    MemorandaError,
+    NotFound,
+)
 from memoranda.faces.arguments import Arguments, check
 from memoranda.faces.reply import Reply, plain_error_reply
 from memoranda.faces.texts import text_file
@@ -44,24 +52,47 @@ _ERRORS: dict[type[MemorandaError], str] = {
     errors.Conflict: "{path} was not changed: another program keeps writing it. Try again.",
     MemorandaError: "{error}",
 }
-_RANGE = {"required": ("range",), "properties": {"range": {"type": "array", "items": {"type": "integer"}}}}
+_RANGE = {
+    "required": ("range",),
+    "properties": {"range": {"type": "array", "items": {"type": "integer"}}},
+}
 
 
 def toolset(
-    *, create_existing: str = "overwrite", instructions: Sequence[str] = (), view_max_characters: int = 0,
+    *,
+    create_existing: str = "overwrite",
+    instructions: Sequence[str] = (),
+    view_max_characters: int = 0,
     with_notes: bool = True,
-) -> Toolset:  # fmt: skip
-    """The toolset `memory`: one tool, one prompt, and what the model is told (contract 000a, 2, 8, 11)."""
+) -> Toolset:
+    """The toolset `memory`: one tool, one prompt, and what the model is told (contract 000a, 2, 8,
+    11).
+    """
     data = _definition()
-    phrase = "an existing file is overwritten" if create_existing == "overwrite" else "an existing file is refused"
-    commands = MemoryCommands(create_existing=create_existing, view_max_characters=view_max_characters)
-    about, hints = data["description"].replace("{create}", phrase), data["annotations"]
-    tool = Tool("memory", about, data["inputSchema"], commands.run, annotations=hints, contract=None)
-    owner = "## From the owner\n" + "\n".join(instructions) if instructions else ""
+    if create_existing == "overwrite":
+        phrase = "an existing file is overwritten"
+    else:
+        phrase = "an existing file is refused"
+    commands = MemoryCommands(
+        create_existing=create_existing, view_max_characters=view_max_characters
+    )
+    about = data["description"].replace("{create}", phrase)
+    hints = data["annotations"]
+    tool = Tool(
+        "memory", about, data["inputSchema"], commands.run, annotations=hints, contract=None
+    )
+    if instructions:
+        owner = "## From the owner\n" + "\n".join(instructions)
+    else:
+        owner = ""
     names = ["protocol", "instructions", *(["finding"] if with_notes else [])]
     told = "\n".join(text_file(f"memory-{name}.md") for name in names)
     guide = text_file("memory-guide.md") + (f"\n{owner}\n" if owner else "")
-    prompt = Prompt("memory_guide", "How to use the memory directory well, with examples.", lambda memory, given: guide)
+    prompt = Prompt(
+        "memory_guide",
+        "How to use the memory directory well, with examples.",
+        lambda memory, given: guide,
+    )
     return Toolset("memory", (tool,), told, closing=owner, prompts=(prompt,))
 
 
@@ -81,10 +112,16 @@ class MemoryCommands:
 
     def run(self, memory: Memory, arguments: Any) -> Reply:
         """Carry out one command. Bad input is answered, never raised."""
-        from memoranda.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
+        # The engine is needed by the first call, not by the handshake
+        from memoranda.engine.plain_files import (
+            Files,
+        )
 
         try:
-            command = arguments.get("command") if isinstance(arguments, dict) else None
+            if isinstance(arguments, dict):
+                command = arguments.get("command")
+            else:
+                command = None
             if not isinstance(command, str) or command not in COMMANDS:
                 raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
             if command == "rename" and arguments.get("old_path") is None:
@@ -96,7 +133,8 @@ class MemoryCommands:
                     return Reply(self._view(files, args["path"], arguments.get("view_range")))
             if command == "create":
                 return Reply(self._create(files, args))
-            with memory.exclusive():  # from the first check to the end of the write
+            # From the first check to the end of the write
+            with memory.exclusive():
                 return Reply(_COMMANDS[command](files, args))
         except MemorandaError as error:
             return plain_error_reply(error)
@@ -118,8 +156,12 @@ class MemoryCommands:
             place = files.at(inside)
             if place.kind == "folder":
                 head = f"Here're the files and directories up to 2 levels deep in {path}"
-                rows = [f"{head}, excluding hidden items and node_modules:", f"{_FOLDER_SIZE}\t{path}"]
-                with suppress(NotFound):  # it was deleted meanwhile
+                rows = [
+                    f"{head}, excluding hidden items and node_modules:",
+                    f"{_FOLDER_SIZE}\t{path}",
+                ]
+                # It was deleted meanwhile
+                with suppress(NotFound):
                     _list_level(files, inside, path.rstrip("/"), 2, rows)
                 return "\n".join(rows)
             if place.kind != "file":
@@ -128,7 +170,9 @@ class MemoryCommands:
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            raise InvalidInput(f"{path} is not UTF-8 text, so it cannot be shown. It stays as it is.") from None
+            raise InvalidInput(
+                f"{path} is not UTF-8 text, so it cannot be shown. It stays as it is."
+            ) from None
         files.count_access(place)
         lines = text.split("\n")
         total = len(lines)
@@ -136,22 +180,31 @@ class MemoryCommands:
             raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
         header = f"Here's the content of {path} with line numbers:\n"
         wanted = None
-        with suppress(InvalidInput, ValueError, RecursionError):  # anything but exactly two integers is ignored
+        # Anything but exactly two integers is ignored
+        with suppress(InvalidInput, ValueError, RecursionError):
             span = json.loads(span) if isinstance(span, str) else span
             first, last = check({"range": span}, _RANGE, "memory")["range"]
             wanted = max(first, 1), total if last == -1 else min(last, total)
         if wanted is not None:
             first, last = wanted
             return header + _numbered(lines[first - 1 : max(last, 0)], first)
-        shown, more, most = total, "", self.view_max_characters
-        if most and len(text) > most:  # as many whole lines as are allowed, at least one
-            shown = max(sum(used <= most for used in accumulate(len(line) + 1 for line in lines)), 1)
+        shown = total
+        more = ""
+        most = self.view_max_characters
+        # As many whole lines as are allowed, at least one
+        if most and len(text) > most:
+            shown = max(
+                sum(used <= most for used in accumulate(len(line) + 1 for line in lines)), 1
+            )
         if shown < total:
-            more = f"\n[lines 1-{shown} of {total}; see more with view_range [{shown + 1}, {total}]]"
+            more = (
+                f"\n[lines 1-{shown} of {total}; see more with view_range [{shown + 1}, {total}]]"
+            )
         return header + _numbered(lines[:shown], 1) + more
 
     def _create(self, files: Files, args: Arguments) -> str:
-        path, inside = args["path"], _inside(args["path"])
+        path = args["path"]
+        inside = _inside(args["path"])
         if path.endswith("/") and inside:
             with _worded(path, "read"), files.reading():
                 is_missing = files.at(inside).kind == "missing"
@@ -164,10 +217,13 @@ class MemoryCommands:
 
 
 def _str_replace(files: Files, args: Arguments) -> str:
-    path, old = args["path"], args["old_str"]
+    path = args["path"]
+    old = args["old_str"]
     inside = _existing_file(files, path)
     if not old:
-        raise InvalidInput("No replacement was performed: `old_str` is empty. Give the exact text to replace.")
+        raise InvalidInput(
+            "No replacement was performed: `old_str` is empty. Give the exact text to replace."
+        )
     try:
         with _worded(path):
             edited = files.edit(inside, StrReplace(old, args.get("new_str", "")))
@@ -184,7 +240,8 @@ def _str_replace(files: Files, args: Arguments) -> str:
 
 
 def _insert(files: Files, args: Arguments) -> str:
-    path, line = args["path"], args["insert_line"]
+    path = args["path"]
+    line = args["insert_line"]
     inside = _existing_file(files, path)
     try:
         with _worded(path):
@@ -196,7 +253,8 @@ def _insert(files: Files, args: Arguments) -> str:
 
 
 def _delete(files: Files, args: Arguments) -> str:
-    path, inside = args["path"], _inside(args["path"])
+    path = args["path"]
+    inside = _inside(args["path"])
     if not inside:
         raise InvalidInput("Cannot delete the /memories directory itself")
     with _worded(path, own={NotFound: f"The path {path} does not exist"}):
@@ -205,7 +263,8 @@ def _delete(files: Files, args: Arguments) -> str:
 
 
 def _rename(files: Files, args: Arguments) -> str:
-    old, new = args["old_path"], args["new_path"]
+    old = args["old_path"]
+    new = args["new_path"]
     source = _inside(old)
     if not source:
         raise InvalidInput("Cannot rename the /memories directory itself")
@@ -213,7 +272,10 @@ def _rename(files: Files, args: Arguments) -> str:
     for inside, path in ((source, old), (target, new)):
         with _worded(path):
             files.itself(inside)
-    own = {Exists: f"The destination {new} already exists", NotFound: f"The path {old} does not exist"}
+    own = {
+        Exists: f"The destination {new} already exists",
+        NotFound: f"The path {old} does not exist",
+    }
     with _worded(new, own=own):
         files.rename(source, target)
     return f"Successfully renamed {old} to {new}"
@@ -257,21 +319,27 @@ def _existing_file(files: Files, path: str) -> str:
 
 
 @contextmanager
-def _worded(path: str, what: str = "changed", own: dict[type[MemorandaError], str] | None = None) -> Iterator[None]:
-    """Raises engine errors again in this tool's words, which `own` may replace for some of them. CountMismatch and
-    LineOutOfRange pass, for their callers have the words."""
+def _worded(
+    path: str, what: str = "changed", own: dict[type[MemorandaError], str] | None = None
+) -> Iterator[None]:
+    """Raises engine errors again in this tool's words, which `own` may replace for some of them.
+    CountMismatch and LineOutOfRange pass, for their callers have the words."""
     try:
         yield
     except (CountMismatch, LineOutOfRange):
         raise
     except MemorandaError as error:
-        from memoranda.engine.plain_files import NotADirectory  # with the engine, as in `run`
+        # With the engine, as in `run`
+        from memoranda.engine.plain_files import NotADirectory
 
         if isinstance(error, NotADirectory):
             raise InvalidInput(f"Invalid path: a part of {path} is not a directory.") from None
         if isinstance(error, errors.StorageError) and error.reason in NAME_REASONS:
-            raise InvalidInput(f"Invalid path: {error.reason}: {path[:60]}{'…' * (len(path) > 60)}") from None
-        if text := next((text for kind, text in (own or {}).items() if isinstance(error, kind)), None):
+            raise InvalidInput(
+                f"Invalid path: {error.reason}: {path[:60]}{'…' * (len(path) > 60)}"
+            ) from None
+        text = next((text for kind, text in (own or {}).items() if isinstance(error, kind)), None)
+        if text:
             raise InvalidInput(text) from None
         text = next(text for kind, text in _ERRORS.items() if isinstance(error, kind))
         raise InvalidInput(text.format(path=path, what=what, error=error)) from None
@@ -286,14 +354,26 @@ def _list_level(files: Files, inside: str, shown: str, levels: int, rows: list[s
         if place.kind == "folder":
             rows.append(f"{_FOLDER_SIZE}\t{shown}/{flat(name)}/")
             if levels > 1 and not place.link:
-                _list_level(files, f"{inside}/{name}" if inside else name, f"{shown}/{flat(name)}", levels - 1, rows)
+                _list_level(
+                    files,
+                    f"{inside}/{name}" if inside else name,
+                    f"{shown}/{flat(name)}",
+                    levels - 1,
+                    rows,
+                )
         else:
             rows.append(f"{size(place.size)}\t{shown}/{flat(name)}")
 
 
 def size(count: int) -> str:
     """Bytes in base 1024 as both SDKs show them: `0B`, `1K`, `1.5K`, `1024.0K`, `1M`; at most `G`."""
-    unit = min((count.bit_length() - 1) // 10, 3) if count else 0
+    if count:
+        unit = min((count.bit_length() - 1) // 10, 3)
+    else:
+        unit = 0
     value = count / 1024**unit
-    text = str(int(value)) if value.is_integer() else f"{value:.1f}"
+    if value.is_integer():
+        text = str(int(value))
+    else:
+        text = f"{value:.1f}"
     return f"{text}{'BKMG'[unit]}"

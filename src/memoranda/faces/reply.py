@@ -11,9 +11,9 @@ from memoranda.text.unicode import flat
 
 @dataclass(slots=True)
 class Reply:
-    """What a tool answers: a readable text, and data that says the same by itself (None = text only). `meta` is what a
-    client may show beside it, under keys with our prefix. `hint` is a second text beside one whose words a contract
-    fixes: what was not done, and what to do next."""
+    """What a tool answers: a readable text, and data that says the same by itself (None = text
+    only). `meta` is what a client may show beside it, under keys with our prefix. `hint` is a
+    second text beside one whose words a contract fixes: what was not done, and what to do next."""
 
     text: str
     data: dict[str, Any] | None = None
@@ -32,7 +32,9 @@ def error_reply(error: MemorandaError) -> Reply:
     reply = refused(flat(str(error)), error.code)
     assert reply.data is not None
     reply.hint = flat(error.hint)
-    reply.data |= {key: getattr(error, key) for key in ("suggestions", "candidates") if hasattr(error, key)}
+    reply.data |= {
+        key: getattr(error, key) for key in ("suggestions", "candidates") if hasattr(error, key)
+    }
     return reply
 
 

@@ -1,12 +1,12 @@
 """One registry for every face: tools, prompts, resource templates, and the way a call takes.
 
 A call on any transport passes `Registry.call`: arguments checked in the way of the tool's contract,
-before-hooks, the tool, after-hooks, events. A tool is a value; its `run` gets the engine bound to the
-caller and words the reply.
+before-hooks, the tool, after-hooks, events. A tool is a value; its `run` gets the engine bound to
+the caller and words the reply.
 
-A hook (contract 001, 14) is any object with some of `before_tool_call(ctx, name, params) -> bool` (False blocks),
-`after_tool_call(ctx, name, params, result) -> result | None` and `on_event(event)`. Hooks come from the
-Python API or from entry points of the group `memoranda.hooks`.
+A hook (contract 001, 14) is any object with some of `before_tool_call(ctx, name, params) -> bool`
+(False blocks), `after_tool_call(ctx, name, params, result) -> result | None` and `on_event(event)`.
+Hooks come from the Python API or from entry points of the group `memoranda.hooks`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,28 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("memoranda.hooks")
-_TOOL = re.compile(r"[a-z]+(?:_[a-z]+)+")  # a tool's name in a sentence of advice, which names nothing else so written
+# A tool's name in a sentence of advice, which names nothing else so written
+_TOOL = re.compile(r"[a-z]+(?:_[a-z]+)+")
 
 
-_IN_TURN = frozenset((
-    "write_note", "edit_note", "memory_write", "memory_tag", "memory_remember", "memory_create_entities",
-    "memory_create_relations", "memory_add_observations", "create_entities", "create_relations", "add_observations",
-))  # fmt: skip
-"""The tools whose calls wait for the disk together: each makes one change, of files, and nothing but that."""
+_IN_TURN = frozenset(
+    (
+        "write_note",
+        "edit_note",
+        "memory_write",
+        "memory_tag",
+        "memory_remember",
+        "memory_create_entities",
+        "memory_create_relations",
+        "memory_add_observations",
+        "create_entities",
+        "create_relations",
+        "add_observations",
+    )
+)
+"""The tools whose calls wait for the disk together: each makes one change, of files, and nothing
+but that.
+"""
 
 
 Run = Callable[["Memory", Arguments], Reply]
@@ -55,10 +69,10 @@ def _advice() -> dict[str, str]:
 class Tool:
     """One tool as clients see it.
 
-    `contract` says how arguments are checked before `run` gets them (faces/arguments.py), None that they are not;
-    `accepts` is the schema they are checked against where it is not the published one, `also` is as for `check`.
-    `rewrite` turns arguments of older clients into those of the schema, before the check; it gets a copy.
-    `refuse` words the reply to arguments that do not fit.
+    `contract` says how arguments are checked before `run` gets them (faces/arguments.py), None that
+    they are not; `accepts` is the schema they are checked against where it is not the published
+    one, `also` is as for `check`. `rewrite` turns arguments of older clients into those of the
+    schema, before the check; it gets a copy. `refuse` words the reply to arguments that do not fit.
     """
 
     name: str
@@ -75,19 +89,31 @@ class Tool:
     refuse: Callable[[InvalidInput], Reply] = error_reply
 
 
-def declared(file: str, run: Callable[[str], Run], also: Also | None = None, **options: Any) -> list[Tool]:
-    """The tools of a JSON file of texts/, in its order; `run` gives the function of each by its name."""
+def declared(
+    file: str, run: Callable[[str], Run], also: Also | None = None, **options: Any
+) -> list[Tool]:
+    """The tools of a JSON file of texts/, in its order; `run` gives the function of each by its
+    name.
+    """
     return [
         Tool(
-            each["name"], each["description"], each["inputSchema"], run(each["name"]),
-            annotations=each["annotations"], also={**(also or {}), **each.get("also", {})}, **options,
-        ) for each in json.loads(text_file(file))
-    ]  # fmt: skip
+            each["name"],
+            each["description"],
+            each["inputSchema"],
+            run(each["name"]),
+            annotations=each["annotations"],
+            also={**(also or {}), **each.get("also", {})},
+            **options,
+        )
+        for each in json.loads(text_file(file))
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt: `arguments` are (name, description, required); `render` gives the user message's text."""
+    """A prompt: `arguments` are (name, description, required); `render` gives the user message's
+    text.
+    """
 
     name: str
     description: str
@@ -97,7 +123,9 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A resource template: `read` gets the URI's variables; `complete` (variable, beginning, others) -> values."""
+    """A resource template: `read` gets the URI's variables; `complete` (variable, beginning,
+    others) -> values.
+    """
 
     uri: str
     name: str
@@ -109,7 +137,9 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource with an address of its own. `version` gives a value that differs once what it reads changed."""
+    """A resource with an address of its own. `version` gives a value that differs once what it
+    reads changed.
+    """
 
     uri: str
     name: str
@@ -122,7 +152,9 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """The tools of one face, and what its server tells the model; `closing` comes after all instructions."""
+    """The tools of one face, and what its server tells the model; `closing` comes after all
+    instructions.
+    """
 
     name: str
     tools: Sequence[Tool]
@@ -174,16 +206,19 @@ class Hooks:
 
     @classmethod
     def configured(cls, more: Iterable[Any] = (), clock: Clock = now) -> Hooks:
-        """Hooks from the entry points `memoranda.hooks`, then `more`. Raises ConfigError for an entry point that
-        cannot be loaded."""
+        """Hooks from the entry points `memoranda.hooks`, then `more`. Raises ConfigError for an
+        entry point that cannot be loaded."""
         from importlib.metadata import entry_points
 
         hooks = []
         for each in entry_points(group="memoranda.hooks"):
             try:
                 hooks.append(each.load()())
-            except Exception as error:  # foreign code; to go on without it would let through what it should block
-                raise ConfigError(f'the hooks "{each.name}" ({each.value}) cannot be loaded: {error}') from error
+            # Foreign code; to go on without it would let through what it should block
+            except Exception as error:
+                raise ConfigError(
+                    f'the hooks "{each.name}" ({each.value}) cannot be loaded: {error}'
+                ) from error
         return cls([*hooks, *more], clock)
 
     def subscribe(self) -> Subscription:
@@ -201,7 +236,9 @@ class Hooks:
         finally:
             self._emit("agent_end")
 
-    def call(self, agent: str | None, name: str, arguments: Any, run: Callable[[Any], Reply]) -> Reply:
+    def call(
+        self, agent: str | None, name: str, arguments: Any, run: Callable[[Any], Reply]
+    ) -> Reply:
         """`run(arguments)` with hooks and events around it."""
         if not self._hooks and not self._subscriptions:
             return run(arguments)
@@ -210,7 +247,8 @@ class Hooks:
         for hook in self._having("before_tool_call"):
             try:
                 is_allowed = bool(hook.before_tool_call(context, name, arguments))
-            except Exception as error:  # foreign code that fails must not let the call through
+            # Foreign code that fails must not let the call through
+            except Exception as error:
                 _warn("before_tool_call", hook, error)
                 is_allowed = False
             if not is_allowed:
@@ -222,9 +260,12 @@ class Hooks:
                 try:
                     changed = hook.after_tool_call(context, name, arguments, reply)
                     if changed is not None and not isinstance(changed, Reply):
-                        raise TypeError(f"it returned a {type(changed).__name__}, not a Reply or None")
+                        raise TypeError(
+                            f"it returned a {type(changed).__name__}, not a Reply or None"
+                        )
                     reply = changed or reply
-                except Exception as error:  # a hook is foreign code; it may not break the call
+                # A hook is foreign code; it may not break the call
+                except Exception as error:
                     _warn("after_tool_call", hook, error)
         if reply.is_error:
             self._emit("error", name, error=reply.text)
@@ -235,14 +276,17 @@ class Hooks:
     def _having(self, method: str) -> list[Any]:
         return [hook for hook in self._hooks if hasattr(hook, method)]
 
-    def _emit(self, kind: str, tool: str | None = None, data: Any = None, error: str | None = None) -> None:
+    def _emit(
+        self, kind: str, tool: str | None = None, data: Any = None, error: str | None = None
+    ) -> None:
         event = Event(kind, stamp(self._clock()), tool, data, error)
         for subscription in self._subscriptions:
             subscription.waiting.append(event)
         for hook in self._having("on_event"):
             try:
                 hook.on_event(event)
-            except Exception as failure:  # foreign code again
+            # Foreign code again
+            except Exception as failure:
                 _warn("on_event", hook, failure)
 
 
@@ -265,7 +309,9 @@ class Registry:
         for toolset in self.toolsets:
             for tool in toolset.tools:
                 if tool.name in self.tools:
-                    raise InvalidInput(f'Two toolsets have a tool "{tool.name}". Load them one at a time with --tools.')
+                    raise InvalidInput(
+                        f'Two toolsets have a tool "{tool.name}". Load them one at a time with --tools.'
+                    )
                 self.tools[tool.name] = tool
             for prompt in toolset.prompts:
                 self.prompts[prompt.name] = prompt
@@ -276,22 +322,30 @@ class Registry:
     @property
     def instructions(self) -> str:
         """What the server tells the model, toolset by toolset; the owner's sentences come last."""
-        told = [each.instructions for each in self.toolsets] + [each.closing for each in self.toolsets]
+        told = [each.instructions for each in self.toolsets] + [
+            each.closing for each in self.toolsets
+        ]
         return "\n\n".join(text.strip() for text in told if text.strip())
 
     def call(self, memory: Memory, name: str, arguments: Any) -> Reply:
-        """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error replies. Raises KeyError
-        when there is no such tool."""
+        """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error
+        replies. Raises KeyError when there is no such tool."""
         given = {} if arguments is None else arguments
-        return self.hooks.call(memory.agent, name, given, partial(self._run, memory, self.tools[name]))
+        return self.hooks.call(
+            memory.agent, name, given, partial(self._run, memory, self.tools[name])
+        )
 
     def refusal(self, name: str, error: MemorandaError) -> Reply:
         """The reply of tool `name` when its call could not even begin, in the form of its contract."""
         tool = self.tools.get(name)
-        return error_reply(error) if tool is None or tool.contract == "notes" else plain_error_reply(error)
+        if tool is None or tool.contract == "notes":
+            return error_reply(error)
+        return plain_error_reply(error)
 
     def _advised(self, reply: Reply) -> Reply:
-        """The error reply; its advice to use a tool that is not served is reworded by texts/advice.json."""
+        """The error reply; its advice to use a tool that is not served is reworded by
+        texts/advice.json.
+        """
         for sentence, instead in _advice().items():
             if sentence in reply.text and not self.tools.keys() >= set(_TOOL.findall(sentence)):
                 reply.text = reply.text.replace(sentence, instead)
@@ -304,15 +358,20 @@ class Registry:
             if tool.rewrite and isinstance(arguments, dict):
                 arguments = tool.rewrite(dict(arguments))
             try:
-                arguments = check(arguments, tool.accepts or tool.schema, tool.contract, tool.name, tool.also)
+                arguments = check(
+                    arguments, tool.accepts or tool.schema, tool.contract, tool.name, tool.also
+                )
             except InvalidInput as error:
                 return self._advised(tool.refuse(error))
         caller = memory.using(tool.name)
         try:
-            if tool.name in _IN_TURN:  # each time with arguments of its own: `run` may take out what it used
+            # Each time with arguments of its own: `run` may take out what it used
+            if tool.name in _IN_TURN:
                 reply = caller.in_turn(lambda: tool.run(caller, dict(arguments)))
             else:
                 reply = tool.run(caller, arguments)
         except MemorandaError as error:
             reply = error_reply(error)
-        return self._advised(reply) if reply.is_error else reply
+        if reply.is_error:
+            return self._advised(reply)
+        return reply

@@ -1,4 +1,6 @@
-"""The index file: opening it, making it anew when it is missing, old or damaged, its transactions and snapshots."""
+"""The index file: opening it, making it anew when it is missing, old or damaged, its transactions
+and snapshots.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,21 @@ SCHEMA_VERSION = 14
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 
-_TABLES = ("project", "note", "tally", "expired", "text", "note_fold", "merged", "link", "entity", "passage", "feature",
-           "embedded", "skipped")  # fmt: skip
+_TABLES = (
+    "project",
+    "note",
+    "tally",
+    "expired",
+    "text",
+    "note_fold",
+    "merged",
+    "link",
+    "entity",
+    "passage",
+    "feature",
+    "embedded",
+    "skipped",
+)
 _WORD_TABLES = ("note_fts", "name_fts", "passage_fts", "stem_fts")
 _PROBES = (
     *(f"select * from {table} limit 1" for table in _TABLES),
@@ -34,13 +49,16 @@ _BATCH = 500
 """Keys bound to one statement."""
 _MERGED = 250
 """Pages of 4 kB of a full-text table that are merged in one transaction."""
-_CORRUPT, _NOT_A_DATABASE = 11, 26
+_CORRUPT = 11
+_NOT_A_DATABASE = 26
 _BUSY_SECONDS = 2.0
 """How long SQLite waits for another process that writes the index."""
 _LARGEST_COPY = 256 << 20
 """Bytes of an index up to which it is copied into memory when it cannot be written."""
 _TRY_AGAIN = 3.0
-"""Seconds after which an index that could not be written is tried again, once what stands in for it shows the disk."""
+"""Seconds after which an index that could not be written is tried again, once what stands in for it
+shows the disk.
+"""
 _OPEN_SECONDS = 0.5
 """How long the opening of the index waits for the home's lock."""
 _SETTINGS = (
@@ -71,8 +89,9 @@ def held(db: sqlite3.Connection, kind: type[T]) -> T:
 class Database:
     """The index file at `path`, opened when first used. For one thread at a time.
 
-    `lock` is held while the file is opened, made or thrown away. `identity` is (st_dev, st_ino, how often a file was
-    opened): when it differs from before, it is another index, and every project has to be compared with the disk.
+    `lock` is held while the file is opened, made or thrown away. `identity` is (st_dev, st_ino, how
+    often a file was opened): when it differs from before, it is another index, and every project
+    has to be compared with the disk.
     """
 
     def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
@@ -88,21 +107,33 @@ class Database:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The open connection. A file that is missing, foreign, damaged or was replaced is opened, or made, anew; while
-        that cannot be, it is read as it is, or an index is made in memory. Raises StorageError."""
+        """The open connection. A file that is missing, foreign, damaged or was replaced is opened,
+        or made, anew; while that cannot be, it is read as it is, or an index is made in memory.
+        Raises StorageError."""
         if self._connection is not None:
-            is_kept = self._is_pinned or self._connection.in_transaction or self._try_again is not None
+            is_kept = (
+                self._is_pinned or self._connection.in_transaction or self._try_again is not None
+            )
             if is_kept or _inode(self.path) == self.identity[:2]:
                 return self._connection
             self.close()
         try:
-            with waits_at_most(_OPEN_SECONDS), self._lock:  # so no two processes make it at once
-                self._use((_open_existing(self.path) if self.path.exists() else None) or _make(self.path))
+            # So no two processes make it at once
+            with waits_at_most(_OPEN_SECONDS), self._lock:
+                self._use(
+                    (_open_existing(self.path) if self.path.exists() else None) or _make(self.path)
+                )
                 self._try_again = None
         except (OSError, sqlite3.OperationalError, StorageError) as error:
-            if not self.path.parent.parent.is_dir():  # the home is away, with all its notes
-                why = error.reason if isinstance(error, StorageError) else str(error)
-                raise StorageError("the index", reason(error) if isinstance(error, OSError) else why) from None
+            # The home is away, with all its notes
+            if not self.path.parent.parent.is_dir():
+                if isinstance(error, StorageError):
+                    why = error.reason
+                else:
+                    why = str(error)
+                raise StorageError(
+                    "the index", reason(error) if isinstance(error, OSError) else why
+                ) from None
             found = _open_to_read(self.path)
             self._use(found or _make(None))
             self.is_copy = found is None
@@ -116,15 +147,25 @@ class Database:
 
     @property
     def write_lock(self) -> AbstractContextManager[object]:
-        """What to hold while the index is brought up to date: the home's lock, nothing for a copy of our own."""
-        return nullcontext() if self.is_copy else self._lock
+        """What to hold while the index is brought up to date: the home's lock, nothing for a copy
+        of our own.
+        """
+        if self.is_copy:
+            return nullcontext()
+        return self._lock
 
     def copy_to_memory(self) -> bool:
-        """Go on with a copy in memory, because the file cannot be written now; False when it is too large, or a copy
-        already."""
-        if self.is_copy or sum(path.stat().st_size for path in _files(self.path) if path.exists()) > _LARGEST_COPY:
+        """Go on with a copy in memory, because the file cannot be written now; False when it is too
+        large, or a copy already."""
+        if (
+            self.is_copy
+            or sum(path.stat().st_size for path in _files(self.path) if path.exists())
+            > _LARGEST_COPY
+        ):
             return False
-        pinned, before, copy = self._is_pinned, self.connection, _connect(None)
+        pinned = self._is_pinned
+        before = self.connection
+        copy = _connect(None)
         before.backup(copy)
         self.close()
         self._use(copy)
@@ -132,7 +173,9 @@ class Database:
         return True
 
     def close_stand_in(self) -> bool:
-        """Have the file itself opened at the next use, if what is in use stands in for it; whether it did."""
+        """Have the file itself opened at the next use, if what is in use stands in for it; whether
+        it did.
+        """
         if self._try_again is None:
             return False
         self.close()
@@ -140,9 +183,12 @@ class Database:
         return True
 
     def pin(self) -> None:
-        """Open the index, and until `unpin` use this file even if another process puts a new one in its place. Only
-        here the file is tried again that could not be written: its rows have other numbers."""
-        is_busy = self._is_pinned or (self._connection is not None and self._connection.in_transaction)
+        """Open the index, and until `unpin` use this file even if another process puts a new one in
+        its place. Only here the file is tried again that could not be written: its rows have other
+        numbers."""
+        is_busy = self._is_pinned or (
+            self._connection is not None and self._connection.in_transaction
+        )
         if self._try_again is not None and time.monotonic() >= self._try_again and not is_busy:
             self.close_stand_in()
         self._is_pinned = self.connection is not None
@@ -172,7 +218,9 @@ class Database:
                 each.unlink(missing_ok=True)
 
     def scrub(self) -> None:
-        """Leave no byte of what was taken out: in the full-text segments, the free pages, the write-ahead log."""
+        """Leave no byte of what was taken out: in the full-text segments, the free pages, the
+        write-ahead log.
+        """
         db = self.connection
         db.execute("pragma secure_delete = on")
         for table in _WORD_TABLES:
@@ -181,9 +229,11 @@ class Database:
         db.execute("pragma wal_checkpoint(truncate)")
 
     def transaction(self) -> AbstractContextManager[None]:
-        """One write transaction: committed at the end, rolled back when an exception passes. Between `begin` and `end`
-        a part of theirs."""
-        return nullcontext() if self._is_begun else transaction(self.connection)
+        """One write transaction: committed at the end, rolled back when an exception passes.
+        Between `begin` and `end` a part of theirs."""
+        if self._is_begun:
+            return nullcontext()
+        return transaction(self.connection)
 
     def begin(self) -> None:
         """Begin a transaction that several calls write in, until `end`."""
@@ -191,8 +241,12 @@ class Database:
         self._is_begun = True
 
     def end(self, *, commit: bool = True) -> None:
-        """End what `begin` began, if anything: keep it, or forget it with all that was cached meanwhile."""
-        db, is_begun, self._is_begun = self._connection, self._is_begun, False
+        """End what `begin` began, if anything: keep it, or forget it with all that was cached
+        meanwhile.
+        """
+        db = self._connection
+        is_begun = self._is_begun
+        self._is_begun = False
         if not is_begun or db is None:
             return
         try:
@@ -205,7 +259,9 @@ class Database:
                     db.held.clear()
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Inside, every query sees one state of the index, whatever another process writes meanwhile."""
+        """Inside, every query sees one state of the index, whatever another process writes
+        meanwhile.
+        """
         return snapshot(self.connection)
 
     def version(self) -> tuple[int, int]:
@@ -217,8 +273,11 @@ class Database:
         try:
             for table in _WORD_TABLES:
                 try:
-                    self.connection.execute(f"insert into {table}({table}) values ('integrity-check')")
-                except sqlite3.OperationalError as error:  # perhaps it cannot be written now
+                    self.connection.execute(
+                        f"insert into {table}({table}) values ('integrity-check')"
+                    )
+                # Perhaps it cannot be written now
+                except sqlite3.OperationalError as error:
                     if is_corrupt(error):
                         return False
             return self.connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
@@ -236,18 +295,25 @@ class Queries:
     def _db(self) -> sqlite3.Connection:
         return self._database.connection
 
-    def _among(self, sql: str, keys: Collection[str | int], *values: object) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query in which `{marks}` stands for `keys`, the last of its values; in batches.
+    def _among(
+        self, sql: str, keys: Collection[str | int], *values: object
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query in which `{marks}` stands for `keys`, the last of its values; in
+        batches.
 
         The keys are bound, not passed as JSON, whose texts SQLite ends at a NUL.
         """
         listed = list(keys)
         for at in range(0, len(listed), _BATCH):
             part = listed[at : at + _BATCH]
-            yield from self._db.execute(sql.format(marks=", ".join("?" * len(part))), (*values, *part))
+            yield from self._db.execute(
+                sql.format(marks=", ".join("?" * len(part))), (*values, *part)
+            )
 
 
-def reads(function: Callable[Concatenate[sqlite3.Connection, P], T]) -> Callable[Concatenate[Any, P], T]:
+def reads(
+    function: Callable[Concatenate[sqlite3.Connection, P], T],
+) -> Callable[Concatenate[Any, P], T]:
     """A function of a connection as a method of `Queries`."""
 
     @wraps(function)
@@ -303,26 +369,33 @@ def version(db: sqlite3.Connection) -> tuple[int, int]:
 
 @contextmanager
 def many_changes(db: sqlite3.Connection) -> Iterator[None]:
-    """Inside, the write-ahead log grows to 64 MB before it is copied, and more of what changes stays in memory: the
-    same pages change again and again, and are written so much less often."""
+    """Inside, the write-ahead log grows to 64 MB before it is copied, and more of what changes
+    stays in memory: the same pages change again and again, and are written so much less often."""
     db.execute("pragma wal_autocheckpoint = 8000")
     db.execute("pragma cache_size = -32768")
     try:
         yield
     finally:
-        for setting in ("wal_autocheckpoint = 1000", "cache_size = -4096", "wal_checkpoint(truncate)"):
+        for setting in (
+            "wal_autocheckpoint = 1000",
+            "cache_size = -4096",
+            "wal_checkpoint(truncate)",
+        ):
             db.execute(f"pragma {setting}")
 
 
 def merge_words(db: sqlite3.Connection, lock: AbstractContextManager[object]) -> None:
-    """Make the segments of each full-text table one, as every search asks each of them: some megabytes a transaction.
+    """Make the segments of each full-text table one, as every search asks each of them: some
+    megabytes a transaction.
 
     Where the lock or the disk cannot be had it ends, and searches are slower.
     """
     with suppress(Busy, sqlite3.OperationalError):
         for table in _WORD_TABLES:
-            pages, before = -_MERGED, -2
-            while db.total_changes - before >= 2:  # fewer: nothing was left
+            pages = -_MERGED
+            before = -2
+            # fewer: nothing was left
+            while db.total_changes - before >= 2:
                 before = db.total_changes
                 with lock, transaction(db):
                     db.execute(f"insert into {table} ({table}, rank) values ('merge', ?)", (pages,))
@@ -344,11 +417,9 @@ def explain(error: sqlite3.Error) -> str:
         return "the disk is full"
     if "readonly" in text or "read-only" in text:
         return "it is read-only"
-    return (
-        "it is in use by another program; try again later"
-        if "locked" in text
-        else "SQLite could not use it; run memory doctor"
-    )
+    if "locked" in text:
+        return "it is in use by another program; try again later"
+    return "SQLite could not use it; run memory doctor"
 
 
 def _inode(path: Path) -> tuple[int, ...]:
@@ -361,9 +432,12 @@ def _inode(path: Path) -> tuple[int, ...]:
 
 
 def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
-    """The index at `path`, once a little of every table was read; None when it is of another version or damaged."""
+    """The index at `path`, once a little of every table was read; None when it is of another
+    version or damaged.
+    """
     if not all(each.is_file() for each in _files(path) if os.path.lexists(each)):
-        return None  # SQLite would wait for a pipe
+        # SQLite would wait for a pipe
+        return None
     db = None
     try:
         db = _connect(path, option)
@@ -382,12 +456,15 @@ def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection | None:
-    """The index at `path`, only to be read; None when there is none that can be. No file is made or changed."""
+    """The index at `path`, only to be read; None when there is none that can be. No file is made or
+    changed.
+    """
     changes_wait = any(each.exists() and each.stat().st_size for each in _files(path)[1:2])
     for option in ("mode=ro", "immutable=1"):
         if path.is_file() and not (changes_wait and option == "immutable=1"):
             with suppress(sqlite3.Error, OSError):
-                if found := _open_existing(path, option):
+                found = _open_existing(path, option)
+                if found:
                     return found
     return None
 
@@ -401,14 +478,25 @@ def _make(path: Path | None) -> sqlite3.Connection:
         os.chmod(path, 0o600)
     db = _connect(path)
     script = SCHEMA.read_text(encoding="utf-8")
-    db.executescript(f"begin immediate;\n{script}\npragma user_version = {SCHEMA_VERSION};\ncommit;")
+    db.executescript(
+        f"begin immediate;\n{script}\npragma user_version = {SCHEMA_VERSION};\ncommit;"
+    )
     return db
 
 
 def _connect(path: Path | None, option: str = "") -> sqlite3.Connection:
-    place = ":memory:" if path is None else f"{path.as_uri()}?{option}"
-    db = sqlite3.connect(place, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True,
-                         factory=IndexConnection)  # fmt: skip
+    if path is None:
+        place = ":memory:"
+    else:
+        place = f"{path.as_uri()}?{option}"
+    db = sqlite3.connect(
+        place,
+        timeout=_BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=True,
+        factory=IndexConnection,
+    )
     for setting in _SETTINGS:
         db.execute(f"pragma {setting}")
     # Asked by word alone. In no file, so that an index made by an earlier version has it too.

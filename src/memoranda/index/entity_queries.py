@@ -1,4 +1,6 @@
-"""The notes of project `graph` as entities and relations, by exact name and in their order (contract 002)."""
+"""The notes of project `graph` as entities and relations, by exact name and in their order
+(contract 002).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _TARGET = f"iif(l.project is null or lower(l.project) = '{GRAPH_PROJECT}', l.tar
 _SEPARATOR = "\udfff"
 """Between texts: no text of an index holds a lone surrogate."""
 _LOOKED_THROUGH = 100
-"""Entities whose relations are looked through, in memory, in the time the index takes for those of one name."""
+"""Entities whose relations are looked through, in memory, in the time the index takes for those of
+one name.
+"""
 
 
 class EntityRow(NamedTuple):
@@ -44,19 +48,26 @@ class EntityRow(NamedTuple):
 
 def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     """Store what a note of project `graph` says. Expects a transaction; `row` is the note's."""
-    kind = None if note.header.get("placeholder") is True else note.type
+    if note.header.get("placeholder") is True:
+        kind = None
+    else:
+        kind = note.type
     texts = json.dumps([each.text for each in note.observations], ensure_ascii=False)
     values = (row, created, note.path, note.scope, note.title, kind, texts)
     db.execute("insert into entity values (null, ?, ?, ?, ?, ?, ?, ?)", values)
 
 
 _Known = tuple[EntityKey, str, str | None, list[GraphRelation]]
-"""What stays in memory of an entity or a placeholder: its key, scope, text (None: a placeholder) and relations."""
+"""What stays in memory of an entity or a placeholder: its key, scope, text (None: a placeholder)
+and relations.
+"""
 Ordered = TypeVar("Ordered", EntityKey, GraphRelation)
 
 
 class EntityMemory:
-    """Every entity of one index, in order, with what it says in lower case; once asked for, every relation."""
+    """Every entity of one index, in order, with what it says in lower case; once asked for, every
+    relation.
+    """
 
     def __init__(self) -> None:
         self.version: tuple[int, int] | None = None
@@ -66,8 +77,11 @@ class EntityMemory:
         self._relations: list[GraphRelation] | None = None
         self._ends: dict[str, list[int]] = {}
         self.entities: list[EntityKey] = []
-        self._texts, self._begins = "", [0]
-        """Name, type and observations of each entity, a line break between them; and where each of these begins."""
+        self._texts = ""
+        self._begins = [0]
+        """Name, type and observations of each entity, a line break between them; and where each of
+        these begins.
+        """
         self._scoped: list[tuple[str, str]] = []
 
     def follow(self, db: sqlite3.Connection) -> None:
@@ -78,24 +92,35 @@ class EntityMemory:
         new: dict[int, _Known] = {}
         sql = f"select e.seq, e.observations, {_ENTITY} from entity e where e.seq > ?"
         for seq, texts, note, created, path, scope, name, kind in db.execute(sql, (last,)):
-            text = None if kind is None else "\n".join((name, kind, *json.loads(texts))).lower()
+            if kind is None:
+                text = None
+            else:
+                text = "\n".join((name, kind, *json.loads(texts))).lower()
             new[seq] = EntityKey((created, path), name, kind or "", note), scope, text, []
         known = self._by_seq | new
         if db.execute("select count(*) from entity").fetchone()[0] != len(known):
             there = {seq for (seq,) in db.execute("select seq from entity")}
             known = {seq: one for seq, one in known.items() if seq in there}
         if new or len(known) < len(self._by_seq):
-            self._ordered, self._relations = sorted(known.values(), key=lambda one: one[0].order), None
+            self._ordered = sorted(known.values(), key=lambda one: one[0].order)
+            self._relations = None
             self.entities = [key for key, _, text, _ in self._ordered if text is not None]
             texts = [text for _, _, text, _ in self._ordered if text is not None]
             self._texts = _SEPARATOR.join(texts)
             self._begins = [0, *accumulate(len(text) + 1 for text in texts)]
-            self._scoped = [(key.order[1], scope) for key, scope, _, _ in self._ordered if scope != GLOBAL]
-        self._by_seq, self.version = known, now
+            self._scoped = [
+                (key.order[1], scope) for key, scope, _, _ in self._ordered if scope != GLOBAL
+            ]
+        self._by_seq = known
+        self.version = now
 
     def holding(self, text: str) -> list[EntityKey]:
         """The entities whose texts hold `text`, in lower case; in order."""
-        found, at = [], self._texts.find(text) if self.entities and _SEPARATOR not in text else -1
+        found = []
+        if self.entities and _SEPARATOR not in text:
+            at = self._texts.find(text)
+        else:
+            at = -1
         while at >= 0:
             place = bisect_right(self._begins, at) - 1
             found.append(self.entities[place])
@@ -111,11 +136,16 @@ class EntityMemory:
         with snapshot(db):
             self.follow(db)
             if self._relations is None:
-                for seq, target, kind, position in db.execute(sql, (self._last_related,)).fetchall():
-                    key, _, _, relations = self._by_seq[seq]  # of what is new since the last time
+                for seq, target, kind, position in db.execute(
+                    sql, (self._last_related,)
+                ).fetchall():
+                    # Of what is new since the last time
+                    key, _, _, relations = self._by_seq[seq]
                     relations.append(GraphRelation(key.name, target, kind, (*key.order, position)))
                 self._last_related = max(self._by_seq, default=0)
-                self._relations = list(chain.from_iterable(relations for _, _, _, relations in self._ordered))
+                self._relations = list(
+                    chain.from_iterable(relations for _, _, _, relations in self._ordered)
+                )
                 self._ends = {}
                 for place, each in enumerate(self._relations):
                     self._ends.setdefault(each.source, []).append(place)
@@ -125,19 +155,24 @@ class EntityMemory:
     def relations_at(self, db: sqlite3.Connection, names: set[str]) -> list[GraphRelation]:
         """Those with at least one end among `names`, in order."""
         every = self.relations(db)
-        return [every[place] for place in sorted({place for name in names for place in self._ends.get(name, ())})]
+        return [
+            every[place]
+            for place in sorted({place for name in names for place in self._ends.get(name, ())})
+        ]
 
     def visible(self, found: list[Ordered], viewer: str | None) -> list[Ordered]:
         """The entities, or relations, that stand in notes the viewer sees."""
         hidden = {path for path, scope in self._scoped if not may_see(scope, viewer)}
-        return [each for each in found if each.order[1] not in hidden] if hidden else found[:]
+        if hidden:
+            return [each for each in found if each.order[1] not in hidden]
+        return found[:]
 
 
 class EntityQueries(Queries):
     """Reads the entities of one index; `viewer` is the agent that asks, None the owner.
 
-    Once a process has asked for every entity, or for the relations of very many, they stay in memory and are brought up
-    to date when the index has changed.
+    Once a process has asked for every entity, or for the relations of very many, they stay in
+    memory and are brought up to date when the index has changed.
     """
 
     def _memory(self) -> EntityMemory:
@@ -152,15 +187,19 @@ class EntityQueries(Queries):
         return memory.visible(memory.entities, viewer)
 
     def matching(self, text: str, viewer: str | None) -> list[EntityKey]:
-        """The entities whose name, type or a single observation holds `text`, all in lower case; in order."""
+        """The entities whose name, type or a single observation holds `text`, all in lower case; in
+        order.
+        """
         memory = self._memory()
         found = memory.holding(text)
-        if "\n" in text:  # two observations may hold it together
+        # Two observations may hold it together
+        if "\n" in text:
             said = self.observations([key.handle for key in found])
             found = [
-                key for key in found
+                key
+                for key in found
                 if any(text in each.lower() for each in (key.name, key.type, *said[key.handle]))
-            ]  # fmt: skip
+            ]
         return memory.visible(found, viewer)
 
     def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
@@ -168,12 +207,15 @@ class EntityQueries(Queries):
         wanted = set(names)
         sql = f"select {_ENTITY} from note_fold f join entity e on e.note = f.note where f.fold in ({{marks}})"
         found = map(EntityRow._make, self._among(sql, {key(name) for name in wanted}))
-        visible = {each.note: each for each in found if each.name in wanted and may_see(each.scope, viewer)}
+        visible = {
+            each.note: each for each in found if each.name in wanted and may_see(each.scope, viewer)
+        }
         return sorted(visible.values(), key=lambda each: (each.created, each.path))
 
     def observations(self, notes: Sequence[int]) -> dict[int, list[str]]:
         """The observations of the entities in these notes, by note."""
-        sql = (  # one row and one parse are faster than many
+        # One row and one parse are faster than many
+        sql = (
             "select '[' || group_concat(note) || ']', '[' || group_concat(observations) || ']'"
             " from entity where note in (select value from json_each(?))"
         )
@@ -188,18 +230,25 @@ class EntityQueries(Queries):
     def relations_at(self, names: set[str], viewer: str | None) -> list[GraphRelation]:
         """The relations with at least one end among `names`, in order."""
         memory = held(self._db, EntityMemory)
-        if len(memory.entities) < _LOOKED_THROUGH * len(names) and memory.version == version(self._db):
+        if len(memory.entities) < _LOOKED_THROUGH * len(names) and memory.version == version(
+            self._db
+        ):
             return memory.visible(memory.relations_at(self._db, names), viewer)
         folds = {key(name) for name in names}
         ends = folds | {key(name.partition("::")[2] or name) for name in names if "::" in name}
         among = "e.note in (select note from note_fold where fold in ({marks}))"
         rows = self._linked("entity e cross join link l on l.note = e.note", among, folds, viewer)
-        touching = {each for each in rows if each.source in names}  # a note with several keys may be in several batches
-        rows = self._linked("link l cross join entity e on e.note = l.note", "l.fold in ({marks})", ends, viewer)
+        # A note with several keys may be in several batches
+        touching = {each for each in rows if each.source in names}
+        rows = self._linked(
+            "link l cross join entity e on e.note = l.note", "l.fold in ({marks})", ends, viewer
+        )
         touching.update(each for each in rows if each.target in names)
         return sorted(touching, key=attrgetter("order"))
 
-    def _linked(self, origin: str, among: str, keys: Collection[str], viewer: str | None) -> list[GraphRelation]:
+    def _linked(
+        self, origin: str, among: str, keys: Collection[str], viewer: str | None
+    ) -> list[GraphRelation]:
         """The relations of `origin` for which `among` holds."""
         sql = (
             f"select e.created, e.path, l.position, e.name, {_TARGET}, l.type from {origin}"
@@ -207,17 +256,24 @@ class EntityQueries(Queries):
         )
         return [
             GraphRelation(source, target, kind, (created, path, position))
-            for created, path, position, source, target, kind in self._among(sql, keys, viewer, viewer)
+            for created, path, position, source, target, kind in self._among(
+                sql, keys, viewer, viewer
+            )
         ]
 
     def holds_file(self, project: str, stem: str) -> bool:
-        """Whether a note in the project's own folder has this file name, whatever its case and composition."""
+        """Whether a note in the project's own folder has this file name, whatever its case and
+        composition.
+        """
         folded = folded_name(stem)
         rows = self._db.execute(
             "select n.path from note_fold f join note n on n.row = f.note join project p on p.id = n.project"
-            " where f.fold = ? and p.name = ?", (key(stem), project),
-        )  # fmt: skip
-        return any("/" not in path and folded_name(without_suffix(path)) == folded for (path,) in rows)
+            " where f.fold = ? and p.name = ?",
+            (key(stem), project),
+        )
+        return any(
+            "/" not in path and folded_name(without_suffix(path)) == folded for (path,) in rows
+        )
 
     def titled(self, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
         """The rows of a project's notes with exactly one of these titles."""
@@ -227,15 +283,23 @@ class EntityQueries(Queries):
         """The rows of a project's notes with a link written as one of these names."""
         return self._exactly("f.target", "link", project, names, viewer)
 
-    def _exactly(self, text: str, table: str, project: str, names: Iterable[str], viewer: str | None) -> list[int]:
-        """The rows whose `text` is one of `names`, found in `table` by the folded key all spellings share."""
+    def _exactly(
+        self, text: str, table: str, project: str, names: Iterable[str], viewer: str | None
+    ) -> list[int]:
+        """The rows whose `text` is one of `names`, found in `table` by the folded key all spellings
+        share.
+        """
         wanted = set(names)
         sql = (
             f"select n.row, {text}, n.scope from {table} f join note n on n.row = f.note"
             " join project p on p.id = n.project where p.name = ? and f.fold in ({marks})"
         )
         found = self._among(sql, {key(name) for name in wanted}, project)
-        return list(dict.fromkeys(row for row, name, scope in found if name in wanted and may_see(scope, viewer)))
+        return list(
+            dict.fromkeys(
+                row for row, name, scope in found if name in wanted and may_see(scope, viewer)
+            )
+        )
 
     def last_created(self) -> int:
         """The latest `created` of all entities and placeholders, 0 when there is none."""
@@ -250,4 +314,6 @@ class EntityQueries(Queries):
 
 def target_name(target: str, project: str | None) -> str:
     """The name a target means in the graph; one in another project is told by its project too."""
-    return target if project is None or project.casefold() == GRAPH_PROJECT else f"{project}::{target}"
+    if project is None or project.casefold() == GRAPH_PROJECT:
+        return target
+    return f"{project}::{target}"

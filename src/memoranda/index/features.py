@@ -1,7 +1,8 @@
-"""Ranking features of a note that are computed when it is indexed: speaker, day, conversation, kind of sentence.
+"""Ranking features of a note that are computed when it is indexed: speaker, day, conversation, kind
+of sentence.
 
-A turn of a conversation that is a note of its own says little by itself. The ranking of questions therefore also
-looks at the other notes of its conversation: those of one folder on one day.
+A turn of a conversation that is a note of its own says little by itself. The ranking of questions
+therefore also looks at the other notes of its conversation: those of one folder on one day.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ from memoranda.note.model import Note
 from memoranda.text.tokens import flatten, parts, passages, pieces, stop_words, tokens, word_count
 
 SHORT = 700
-"""A text of at most so many characters is one chunk; a longer one is no turn, and only its speaker is read."""
+"""A text of at most so many characters is one chunk; a longer one is no turn, and only its speaker
+is read.
+"""
 
 STEMMED = 1_000_000
-"""Characters of a text whose words questions find in other forms; the words themselves are found wherever they are."""
+"""Characters of a text whose words questions find in other forms; the words themselves are found
+wherever they are.
+"""
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
@@ -40,8 +45,9 @@ _FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b|我|咱|
 
 
 class Style(NamedTuple):
-    """`speaker`: the folded first name of who says it. `words`: about how many. `question`: the share of questions in
-    percent. `first_person`: how many such pronouns, up to 4. `has_time`: whether it names a time."""
+    """`speaker`: the folded first name of who says it. `words`: about how many. `question`: the
+    share of questions in percent. `first_person`: how many such pronouns, up to 4. `has_time`:
+    whether it names a time."""
 
     speaker: str | None
     words: int
@@ -51,20 +57,36 @@ class Style(NamedTuple):
 
 
 def row(note: Note, text: str, project: int) -> tuple[object, ...]:
-    """The features of a note, of whose body this `text` is searched, as the table has them after its row.
+    """The features of a note, of whose body this `text` is searched, as the table has them after
+    its row.
 
-    Its day is that of its event as far as it is written so, else of its writing, whose time orders the notes of a
-    conversation, which is a folder on a day. Only what somebody is known to have said belongs to one.
+    Its day is that of its event as far as it is written so, else of its writing, whose time orders
+    the notes of a conversation, which is a folder on a day. Only what somebody is known to have
+    said belongs to one.
     """
-    voice = next((note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None)
+    voice = next(
+        (note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None
+    )
     style = style_of(text, voice or note.source)
     written = (note.date or "").strip()[:10]
-    day = written if _DAY.fullmatch(written) else note.created.date().isoformat()
+    if _DAY.fullmatch(written):
+        day = written
+    else:
+        day = note.created.date().isoformat()
     conversation = None
     if style.speaker is not None:
         place = f"{project}\0{note.path.rpartition('/')[0]}\0{day}"
-        conversation = int.from_bytes(blake2b(place.encode("utf-8", "replace"), digest_size=6).digest())
-    return (conversation, microseconds(note.created), style.speaker, day, *style[1:], len(text) > SHORT)
+        conversation = int.from_bytes(
+            blake2b(place.encode("utf-8", "replace"), digest_size=6).digest()
+        )
+    return (
+        conversation,
+        microseconds(note.created),
+        style.speaker,
+        day,
+        *style[1:],
+        len(text) > SHORT,
+    )
 
 
 def style_of(text: str, source: str | None = None) -> Style:
@@ -74,7 +96,10 @@ def style_of(text: str, source: str | None = None) -> Style:
     size = max(1, round(word_count(body)))
     if len(body) > SHORT or not body:
         return Style(speaker, size, 0, 0, bool(body))
-    asked = sum(map(len, _QUESTION.findall(body))) if "?" in body or "？" in body else 0
+    if "?" in body or "？" in body:
+        asked = sum(map(len, _QUESTION.findall(body)))
+    else:
+        asked = 0
     has_time = _time_words().search(body.lower()) is not None
     return Style(speaker, size, round(100 * asked / len(body)), first_person(body), has_time)
 
@@ -87,12 +112,14 @@ def speaker_of(text: str, source: str | None = None) -> str | None:
 
 def first_person(text: str) -> int:
     """How many pronouns of the first person a short text has, up to 4; 0 of a longer one."""
-    return 0 if len(text.strip()) > SHORT else min(4, len(_FIRST_PERSON.findall(text)))
+    if len(text.strip()) > SHORT:
+        return 0
+    return min(4, len(_FIRST_PERSON.findall(text)))
 
 
 def turns_or_passages(text: str) -> list[tuple[int, int]]:
-    """The turns of a conversation, else the passages of about 200 words, as (start, end). In a conversation people
-    speak several times each."""
+    """The turns of a conversation, else the passages of about 200 words, as (start, end). In a
+    conversation people speak several times each."""
     starts = [match.start() for match in _TURN.finditer(text)]
     if len(starts) >= _MIN_TURNS:
         names = {_SPEAKER.match(text, start)[1] for start in starts}  # type: ignore[index]  # _TURN looks ahead for it
@@ -102,7 +129,9 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
 
 
 def stem_text(texts: Iterable[str], facet: str) -> str:
-    """Every word of `texts`, as `fts_text` gives them, once and without stop words: no question looks for those."""
+    """Every word of `texts`, as `fts_text` gives them, once and without stop words: no question
+    looks for those.
+    """
     found: set[str] = set()
     for part in parts("\n".join(texts)):
         found.update(pieces(part.lower()))
@@ -117,7 +146,9 @@ def stem_text(texts: Iterable[str], facet: str) -> str:
 def _first_name(name: str) -> str | None:
     """The first name in `name`, folded: what a question would call the speaker."""
     first = next((word for word in tokens(flatten(name)) if word not in _TITLES), None)
-    return None if first in _NOT_SPEAKERS or first in stop_words() else first
+    if first in _NOT_SPEAKERS or first in stop_words():
+        return None
+    return first
 
 
 @cache
@@ -126,4 +157,6 @@ def _time_words() -> re.Pattern[str]:
     lines = Path(__file__).with_name("times.txt").read_text(encoding="utf-8").splitlines()
     every = [word for line in lines if not line.startswith("#") for word in line.split()]
     latin = "|".join(word for word in every if word.isascii())
-    return re.compile(rf"\b(?:{latin}|(?:19|20)\d\d)\b|{'|'.join(word for word in every if not word.isascii())}")
+    return re.compile(
+        rf"\b(?:{latin}|(?:19|20)\d\d)\b|{'|'.join(word for word in every if not word.isascii())}"
+    )

@@ -1,15 +1,16 @@
 """Which notes pass the filters of a query: by facets, validity and metadata.
 
-Each note carries facet tokens (project, type, tags …) as words of the full-text table, so that they count and combine
-inside it. They begin with a private-use character, which text/tokens.py keeps out of everything a user writes, so no
-query can mean one by accident.
+Each note carries facet tokens (project, type, tags …) as words of the full-text table, so that they
+count and combine inside it. They begin with a private-use character, which text/tokens.py keeps out
+of everything a user writes, so no query can mean one by accident.
 
-A note is valid from `begins` on, before `ends`, and not superseded by then. It says so in its header (`valid_from`,
-`valid_until`), or the header of another does (`supersedes`). A whole number of days since 1970 stands for that day in
-whatever time zone is asked about, any other number for a moment.
+A note is valid from `begins` on, before `ends`, and not superseded by then. It says so in its
+header (`valid_from`, `valid_until`), or the header of another does (`supersedes`). A whole number
+of days since 1970 stands for that day in whatever time zone is asked about, any other number for a
+moment.
 
-`metadata_filters` (contract 000b, 7) compare values of the header by kind: numbers and dates by value, everything else
-as text; of a list one element is enough.
+`metadata_filters` (contract 000b, 7) compare values of the header by kind: numbers and dates by
+value, everything else as text; of a list one element is enough.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ SUPERSEDES = (
     " (new.scope = old.scope or new.scope = 'global' and (old.scope = 'global'"
     " or lower(coalesce(new.provenance ->> 'who', '')) in (lower(old.scope), '', 'owner', 'import')))"
 )
-"""The `old` notes and the `new` ones that supersede them. What one agent keeps to himself no other agent ends."""
+"""The `old` notes and the `new` ones that supersede them. What one agent keeps to himself no other
+agent ends.
+"""
 _LIMITED = f"select row, begins, ends from note where limited union all select old.row, 0, new.begins from {SUPERSEDES}"
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -71,37 +74,54 @@ UNDERSTOOD = ("type", "title", "permalink", "scope", "source", "category", "phas
 Test = Callable[[Any], bool]
 
 
-@lru_cache(maxsize=1024)  # of each note a dozen, and nearly all are those of others: a tenth of its time in the index
+# Of each note a dozen, and nearly all are those of others: a tenth of its time in the index
+@lru_cache(maxsize=1024)
 def token(kind: int, value: str) -> str:
     """The token of one value; values are compared without case, types with `-`, blank as `_`.
 
-    A scope is folded as its header is: a ligature must not make a scope nobody has out as an agent's.
+    A scope is folded as its header is: a ligature must not make a scope nobody has out as an
+    agent's.
     """
-    value = value.strip().lower() if kind == SCOPE else value.strip().casefold()
+    if kind == SCOPE:
+        value = value.strip().lower()
+    else:
+        value = value.strip().casefold()
     if kind == TYPE:
         value = _TYPE_BLANKS.sub("_", value)
     elif kind == TAG:
         value = value.removeprefix("#")
     if _PLAIN.fullmatch(value):
         return f"{chr(_FIRST_MARK + 2 * kind)}{value}"
-    from hashlib import blake2b  # 3 ms
+    # 3 ms
+    from hashlib import blake2b
 
     return f"{chr(_FIRST_MARK + 2 * kind + 1)}{blake2b(value.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 
 def facet_text(note: Note, project: int) -> str:
     """All facet tokens of `note`, each once, for the `facet` columns."""
-    pairs: list[tuple[int, str | None]] = [(PROJECT, str(project)), (TYPE, note.type), (SCOPE, note.scope)]
+    pairs: list[tuple[int, str | None]] = [
+        (PROJECT, str(project)),
+        (TYPE, note.type),
+        (SCOPE, note.scope),
+    ]
     pairs += [(TAG, tag) for tag in note.tags]
     for seen in note.observations:
         pairs += [(OBSERVED, seen.category), *((TAG, tag) for tag in seen.tags)]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
     pairs.append((BY, note.provenance.who))
-    if client := note.provenance.client:
-        pairs += [(CLIENT, client), (CLIENT, client.partition(" ")[0])]  # with its version, and without
+    client = note.provenance.client
+    if client:
+        # With its version, and without
+        pairs += [
+            (CLIENT, client),
+            (CLIENT, client.partition(" ")[0]),
+        ]
     status = note.header.get("status")
     if status is not None:
-        pairs += [(STATUS, str(value)) for value in (status if isinstance(status, list) else [status])]
+        pairs += [
+            (STATUS, str(value)) for value in (status if isinstance(status, list) else [status])
+        ]
     if note.header.get("pinned") is True:
         pairs.append((PINNED, "true"))
     return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))
@@ -110,10 +130,12 @@ def facet_text(note: Note, project: int) -> str:
 def wanted(
     db: sqlite3.Connection, query: Query, viewer: str | None, *, has_text: bool = False
 ) -> tuple[list[str], list[str]]:
-    """What a note must hold and must not hold to pass the filters of `query` and be seen by `viewer`.
+    """What a note must hold and must not hold to pass the filters of `query` and be seen by
+    `viewer`.
 
-    Each wanted entry is an FTS5 expression (alternatives joined by OR); the unwanted are tokens. With `has_text`
-    projects that have most notes are wanted by not wanting the others, which is read faster.
+    Each wanted entry is an FTS5 expression (alternatives joined by OR); the unwanted are tokens.
+    With `has_text` projects that have most notes are wanted by not wanting the others, which is
+    read faster.
     """
     needed: list[str] = []
     unwanted = [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
@@ -123,17 +145,31 @@ def wanted(
         needed.append(quoted(_NONE) if archive is None else any_of(PROJECT, [str(archive)]))
     if query.projects is not None:
         ids = [known[name.casefold()] for name in query.projects if name.casefold() in known]
-        if archive is not None and CATEGORY_PROJECT in query.projects and query.archived is not False:
+        if (
+            archive is not None
+            and CATEGORY_PROJECT in query.projects
+            and query.archived is not False
+        ):
             ids.append(archive)
         others = set(known.values()).difference(ids)
-        if has_text and len(others) <= _FEW_PROJECTS and counted(db, set(ids)) > counted(db, others):
+        if (
+            has_text
+            and len(others) <= _FEW_PROJECTS
+            and counted(db, set(ids)) > counted(db, others)
+        ):
             unwanted += [token(PROJECT, str(each)) for each in sorted(others)]
         else:
             needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
     elif archive is not None and query.archived is False:
         unwanted.append(token(PROJECT, str(archive)))
-    traces = known.get(TRACE_PROJECT) if query.projects is None else None
-    if traces is not None and db.execute("select 1 from note where project = ? limit 1", (traces,)).fetchone():
+    if query.projects is None:
+        traces = known.get(TRACE_PROJECT)
+    else:
+        traces = None
+    if (
+        traces is not None
+        and db.execute("select 1 from note where project = ? limit 1", (traces,)).fetchone()
+    ):
         unwanted.append(token(PROJECT, str(traces)))
     if query.types:
         needed.append(any_of(TYPE, query.types))
@@ -143,19 +179,26 @@ def wanted(
     for name in query.any_category:
         needed.append(f"({quoted(token(OBSERVED, name))} OR {quoted(token(CATEGORY, name))})")
     for kind, value in (
-        (CATEGORY, query.category), (PHASE, query.phase), (SCOPE, query.scope),
-        (SOURCE, query.source), (STATUS, query.status), (CLIENT, query.client),
-    ):  # fmt: skip
+        (CATEGORY, query.category),
+        (PHASE, query.phase),
+        (SCOPE, query.scope),
+        (SOURCE, query.source),
+        (STATUS, query.status),
+        (CLIENT, query.client),
+    ):
         if value is not None:
             needed.append(any_of(kind, [value]))
-    if query.by is not None:  # the name of an agent will do
+    # The name of an agent will do
+    if query.by is not None:
         needed.append(any_of(BY, [query.by, f"agent:{query.by}"]))
     return needed, unwanted
 
 
-def projects_of(needed: Iterable[str], unwanted: Iterable[str], known: Iterable[int]) -> list[int] | None:
-    """The projects that a note of any kind passes these filters in, as `wanted` gave them; None when they ask for
-    more than its project, or leave out more than scopes."""
+def projects_of(
+    needed: Iterable[str], unwanted: Iterable[str], known: Iterable[int]
+) -> list[int] | None:
+    """The projects that a note of any kind passes these filters in, as `wanted` gave them; None
+    when they ask for more than its project, or leave out more than scopes."""
     left = {f"{chr(_FIRST_MARK + 2 * PROJECT)}{each}": each for each in known}
     scopes = (chr(_FIRST_MARK + 2 * SCOPE), chr(_FIRST_MARK + 2 * SCOPE + 1))
     for one in needed:
@@ -172,13 +215,20 @@ def projects_of(needed: Iterable[str], unwanted: Iterable[str], known: Iterable[
 def counted(db: sqlite3.Connection, projects: Iterable[int], viewer: str | None = None) -> int:
     """How many notes of these projects `viewer` sees."""
     sql = "select scope, sum(notes) from tally where project = ? and folder = '' group by scope"
-    return sum(number for each in projects for scope, number in db.execute(sql, (each,)) if may_see(scope, viewer))
+    return sum(
+        number
+        for each in projects
+        for scope, number in db.execute(sql, (each,))
+        if may_see(scope, viewer)
+    )
 
 
 def any_of(kind: int, values: Iterable[str]) -> str:
     """An FTS5 expression for notes with one of these values."""
     every = [quoted(token(kind, value)) for value in values]
-    return every[0] if len(every) == 1 else f"({' OR '.join(every)})"
+    if len(every) == 1:
+        return every[0]
+    return f"({' OR '.join(every)})"
 
 
 def quoted(phrase: str) -> str:
@@ -197,7 +247,9 @@ def expression(needed: list[str], unwanted: list[str], text: str = "") -> str:
 def passes(facets: str, needed: Iterable[str], unwanted: Iterable[str]) -> bool:
     """Whether a note with these facet tokens passes the filters `wanted` gave."""
     held = set(facets.split(" "))
-    return held.isdisjoint(unwanted) and not any(held.isdisjoint(_TOKEN.findall(each)) for each in needed)
+    return held.isdisjoint(unwanted) and not any(
+        held.isdisjoint(_TOKEN.findall(each)) for each in needed
+    )
 
 
 def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:
@@ -205,7 +257,9 @@ def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:
     if viewer is None:
         return []
     found = [""]
-    next_scope = "select scope from note where scope <> 'global' and scope > ? order by scope limit 1"
+    next_scope = (
+        "select scope from note where scope <> 'global' and scope > ? order by scope limit 1"
+    )
     while row := db.execute(next_scope, (found[-1],)).fetchone():
         found.append(row[0])
     return [scope for scope in found[1:] if scope != f"agent:{viewer}"]
@@ -222,28 +276,38 @@ def project_ids(db: sqlite3.Connection) -> dict[str, int]:
 
 
 def valid_span(note: Note) -> tuple[int, int | None, int | None]:
-    """From when until when a note is valid, in microseconds since 1970 (None = without end); and 1 if it is not valid
-    all the time since it was written, else None.
+    """From when until when a note is valid, in microseconds since 1970 (None = without end); and 1
+    if it is not valid all the time since it was written, else None.
 
-    Without `valid_from` it began with its event or when it was written, whichever came first; if it is said to have
-    ended before that, it was valid always before.
+    Without `valid_from` it began with its event or when it was written, whichever came first; if it
+    is said to have ended before that, it was valid always before.
     """
-    ends = None if note.valid_until is None else microseconds(note.valid_until)
+    if note.valid_until is None:
+        ends = None
+    else:
+        ends = microseconds(note.valid_until)
     begins = created = microseconds(note.created)
     if note.valid_from is not None:
         begins = microseconds(note.valid_from)
         return begins, ends, 1 if ends is not None or begins > created - _DAY else None
     if note.date:
         try:
-            begins = min(begins, microseconds(datetime.fromisoformat(note.date[:10]).replace(tzinfo=UTC)))
+            begins = min(
+                begins, microseconds(datetime.fromisoformat(note.date[:10]).replace(tzinfo=UTC))
+            )
         except (ValueError, OverflowError):
-            pass  # a date written another way than by its days
-    return (begins, None, None) if ends is None else (0 if ends <= begins else begins, ends, 1)
+            # A date written another way than by its days
+            pass
+    if ends is None:
+        return (begins, None, None)
+    return (0 if ends <= begins else begins, ends, 1)
 
 
 def moment_values(moment: datetime) -> tuple[int, int]:
     """A moment, and the day it lies in in its own zone, as HAS_BEGUN compares them."""
-    return microseconds(moment), (datetime(moment.year, moment.month, moment.day, tzinfo=UTC) - EPOCH).days * _DAY
+    return microseconds(moment), (
+        datetime(moment.year, moment.month, moment.day, tzinfo=UTC) - EPOCH
+    ).days * _DAY
 
 
 def valid_spans(db: sqlite3.Connection) -> list[Span]:
@@ -254,32 +318,46 @@ def valid_spans(db: sqlite3.Connection) -> list[Span]:
 def invalid_at(spans: Iterable[Span], moment: datetime) -> list[int]:
     """The rows that are over, superseded or not valid yet at `moment`."""
     now, today = moment_values(moment)
-    return sorted({
-        row for row, begins, ends in spans
-        if begins > (now if begins % _DAY else today) or (ends is not None and ends <= (now if ends % _DAY else today))
-    })  # fmt: skip
+    return sorted(
+        {
+            row
+            for row, begins, ends in spans
+            if begins > (now if begins % _DAY else today)
+            or (ends is not None and ends <= (now if ends % _DAY else today))
+        }
+    )
 
 
 def excluded(rows: Sequence[int], name: str) -> str:
     """An SQL condition that leaves out these rows, which stand in the column `name`; "" for none."""
-    return f"{name} not in ({', '.join(map(str, rows))})" if rows else ""
+    if rows:
+        return f"{name} not in ({', '.join(map(str, rows))})"
+    return ""
 
 
-def validity_marks(db: sqlite3.Connection, rows: Iterable[int], viewer: str | None) -> dict[int, str]:
-    """What is to be said of those of `rows` that are not valid all the time: `superseded by …`, `valid until …`."""
+def validity_marks(
+    db: sqlite3.Connection, rows: Iterable[int], viewer: str | None
+) -> dict[int, str]:
+    """What is to be said of those of `rows` that are not valid all the time: `superseded by …`,
+    `valid until …`.
+    """
     given = json.dumps(list(rows))
     said = "case when ends is null then 'valid from ' || {} else 'valid until ' || {} end"
     said = said.format(*(f"date({name} / 1000000, 'unixepoch')" for name in ("begins", "ends")))
-    found = dict(db.execute(
-        f"select row, {said} from note where row in {_GIVEN} and (ends is not null or begins > created)", (given,)
-    ))  # fmt: skip
+    found = dict(
+        db.execute(
+            f"select row, {said} from note where row in {_GIVEN} and (ends is not null or begins > created)",
+            (given,),
+        )
+    )
     found |= db.execute(
         f"select old.row, 'superseded by ' || {_NAME} from {SUPERSEDES} where old.row in {_GIVEN}"
         " and (?2 is null or new.scope in ('global', 'agent:' || ?2))"
         " order by new.begins desc",
         (given, viewer),
     )
-    return {row: one_line(mark) for row, mark in found.items()}  # a permalink may be written with anything in it
+    # A permalink may be written with anything in it
+    return {row: one_line(mark) for row, mark in found.items()}
 
 
 def predicate(filters: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
@@ -293,7 +371,10 @@ def predicate(filters: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]
 
     def passes(values: Mapping[str, Any]) -> bool:
         for name, test in tests:
-            found = [values[name]] if name in values else _dotted(values, name.split("."))
+            if name in values:
+                found = [values[name]]
+            else:
+                found = _dotted(values, name.split("."))
             found += [element for value in found if isinstance(value, list) for element in value]
             if not any(map(test, found)):
                 return False
@@ -322,7 +403,9 @@ def _test(name: str, wanted: Any) -> Test:
         every = [_test(name, one) for one in wanted]
         return lambda have: isinstance(have, list) and all(any(map(test, have)) for test in every)
     typed = _typed(wanted)
-    return lambda have: not isinstance(have, list) and (type(it := _typed(have)), it) == (type(typed), typed)
+    return lambda have: (
+        not isinstance(have, list) and (type(it := _typed(have)), it) == (type(typed), typed)
+    )
 
 
 def _operator(name: str, operator: str, limit: Any) -> Test:
@@ -334,11 +417,15 @@ def _operator(name: str, operator: str, limit: Any) -> Test:
     if operator == "$between":
         if not isinstance(limit, list | tuple) or len(limit) != 2:
             raise _broken(f'takes a list of two values for $between of "{name}"')
-        low, high = _bound(name, operator, limit[0]), _bound(name, operator, limit[1])
-        return lambda have: _ordered(have, low, _COMPARE["$gte"]) and _ordered(have, high, _COMPARE["$lte"])
+        low = _bound(name, operator, limit[0])
+        high = _bound(name, operator, limit[1])
+        return lambda have: (
+            _ordered(have, low, _COMPARE["$gte"]) and _ordered(have, high, _COMPARE["$lte"])
+        )
     if operator not in _COMPARE:
         raise _broken(f'knows no "{operator}" (for "{name}")')
-    bound, compare = _bound(name, operator, limit), _COMPARE[operator]
+    bound = _bound(name, operator, limit)
+    compare = _COMPARE[operator]
     return lambda have: _ordered(have, bound, compare)
 
 
@@ -354,7 +441,9 @@ def _typed(value: Any) -> Any:
         return value
     if isinstance(value, int | float):
         is_huge = isinstance(value, int) and abs(value) > sys.float_info.max
-        return math.copysign(math.inf, value) if is_huge else float(value)
+        if is_huge:
+            return math.copysign(math.inf, value)
+        return float(value)
     text = str(value).strip()
     if _NUMBER.fullmatch(text):
         return float(text)
@@ -369,9 +458,15 @@ def _typed(value: Any) -> Any:
 
 def _ordered(have: Any, bound: Any, compare: Callable[[Any, Any], bool]) -> bool:
     typed = _typed(have)
-    return type(typed) is type(bound) and not isinstance(typed, bool | list | Mapping) and compare(typed, bound)
+    return (
+        type(typed) is type(bound)
+        and not isinstance(typed, bool | list | Mapping)
+        and compare(typed, bound)
+    )
 
 
 def _broken(what: str) -> InvalidInput:
     examples = '{"status": "draft"} or {"priority": {"$gte": 2}}'
-    return InvalidInput(f"Parameter `metadata_filters` {what}. Use e.g. {examples}; operators: {_OPERATORS}.")
+    return InvalidInput(
+        f"Parameter `metadata_filters` {what}. Use e.g. {examples}; operators: {_OPERATORS}."
+    )

@@ -1,7 +1,8 @@
 """The index of the notes on disk: the one object the engine speaks to.
 
-Everything in it can be made again from the notes. All SQL lives in this package, so that another database can take
-SQLite's place by offering the methods of `Index`, `NoteQueries`, `LinkQueries`, `EntityQueries` and `EntryQueries`.
+Everything in it can be made again from the notes. All SQL lives in this package, so that another
+database can take SQLite's place by offering the methods of `Index`, `NoteQueries`, `LinkQueries`,
+`EntityQueries` and `EntryQueries`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 
 class Index(Database):
-    """The index file at `path`; `lock` is the home's. Modules a caller may not need are imported when first used.
+    """The index file at `path`; `lock` is the home's. Modules a caller may not need are imported
+    when first used.
 
     `put`, `remove`, `forget_project` and `see` expect to run inside a `transaction`.
     """
@@ -74,14 +76,19 @@ class Index(Database):
         writer.forget_project(self.connection, project)
 
     def plan(
-        self, project: str, parts: Iterable[dict[str, Values]], unreadable: Sequence[str] = (), folder: str = ""
+        self,
+        project: str,
+        parts: Iterable[dict[str, Values]],
+        unreadable: Sequence[str] = (),
+        folder: str = "",
     ) -> Differences:
-        """What has to change so that the index shows the files, by stamp, of `parts`: all of a project or of one folder
-        of it. Removals first, then new notes, oldest first. Nothing below a folder that is `unreadable` after the last
-        part counts as removed."""
+        """What has to change so that the index shows the files, by stamp, of `parts`: all of a
+        project or of one folder of it. Removals first, then new notes, oldest first. Nothing below
+        a folder that is `unreadable` after the last part counts as removed."""
         from memoranda.index.sync import Comparison
 
-        comparison, known = Comparison(), self.notes.stamps(project, folder)
+        comparison = Comparison()
+        known = self.notes.stamps(project, folder)
         for stamps in parts:
             comparison.look(known, stamps)
         return comparison.end(known, unreadable)
@@ -91,25 +98,37 @@ class Index(Database):
         from memoranda.index.sync import Difference
 
         known = self.notes.stamp(project, path)
-        return [] if known == stamp else [Difference(path, stamp, None if known is None else path)]
+        if known == stamp:
+            return []
+        return [Difference(path, stamp, None if known is None else path)]
 
     def apply(
-        self, project: str, changes: Sequence[Difference], load: Load, lock: AbstractContextManager[object],
-        result: Result, progress: Progress | None = None, files: BulkSource | None = None,
-    ) -> None:  # fmt: skip
-        """Bring the index in step, a batch of changes per transaction, each under the home's `lock` so that no writer
-        gets between a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the
-        path is none (any more); very many of `files` are read by other processes. `result` is counted up; `progress`
-        hears (done, total)."""
+        self,
+        project: str,
+        changes: Sequence[Difference],
+        load: Load,
+        lock: AbstractContextManager[object],
+        result: Result,
+        progress: Progress | None = None,
+        files: BulkSource | None = None,
+    ) -> None:
+        """Bring the index in step, a batch of changes per transaction, each under the home's `lock`
+        so that no writer gets between a file's bytes and its rows. `load` gives a note and the
+        stamp it was read with, None when the path is none (any more); very many of `files` are read
+        by other processes. `result` is counted up; `progress` hears (done, total)."""
         from memoranda.index import sync
 
         sync.apply(self.connection, project, changes, load, lock, result, progress, files)
 
     def seen(self, project: str) -> Stamp | None:
-        """The stamp of the one file that is the project, as it was when the index last showed it; None = never."""
+        """The stamp of the one file that is the project, as it was when the index last showed it;
+        None = never.
+        """
         sql = "select size, mtime_ns, inode from project where name = ?"
         found = self.connection.execute(sql, (project,)).fetchone()
-        return None if found is None or found[0] is None else Stamp(*found)
+        if found is None or found[0] is None:
+            return None
+        return Stamp(*found)
 
     def see(self, project: str, file: Stamp | None) -> None:
         """Record the stamp of the project's file that the index now shows."""
@@ -120,26 +139,60 @@ class Index(Database):
         )
 
     def search(
-        self, query: Query, *, viewer: str | None, limit: int = 10, offset: int = 0, explain: bool = False,
-        today: date | None = None, near: Nearness | None = None,
-    ) -> Hits:  # fmt: skip
+        self,
+        query: Query,
+        *,
+        viewer: str | None,
+        limit: int = 10,
+        offset: int = 0,
+        explain: bool = False,
+        today: date | None = None,
+        near: Nearness | None = None,
+    ) -> Hits:
         """One page of the notes that match the text and the filters of `query`, best first."""
         from memoranda.index import search
 
-        return search.search(self.connection, query, viewer=viewer, limit=limit, offset=offset, explain=explain,
-                             today=today, near=near)  # fmt: skip
+        return search.search(
+            self.connection,
+            query,
+            viewer=viewer,
+            limit=limit,
+            offset=offset,
+            explain=explain,
+            today=today,
+            near=near,
+        )
 
     def evidence(
-        self, question: str, *, viewer: str | None, max_chars: int = 8_000, projects: Sequence[str] | None = None,
-        today: date | None = None, near: Nearness | None = None, filters: Query = Query(),
-        skip: Callable[[NoteInfo], bool] | None = None, least: float = 0.0,
-    ) -> list[Hit]:  # fmt: skip
-        """The passages that best answer `question`, best first, at most `max_chars` characters as text."""
+        self,
+        question: str,
+        *,
+        viewer: str | None,
+        max_chars: int = 8_000,
+        projects: Sequence[str] | None = None,
+        today: date | None = None,
+        near: Nearness | None = None,
+        filters: Query = Query(),
+        skip: Callable[[NoteInfo], bool] | None = None,
+        least: float = 0.0,
+    ) -> list[Hit]:
+        """The passages that best answer `question`, best first, at most `max_chars` characters as
+        text.
+        """
         from memoranda.index import search
 
-        return search.find_evidence(self.connection, question, viewer=viewer, max_chars=max_chars, projects=projects,
-                                      today=today, near=near, filters=filters, skip=skip,
-                                      least=least)  # fmt: skip
+        return search.find_evidence(
+            self.connection,
+            question,
+            viewer=viewer,
+            max_chars=max_chars,
+            projects=projects,
+            today=today,
+            near=near,
+            filters=filters,
+            skip=skip,
+            least=least,
+        )
 
     @staticmethod
     def evidence_text(hits: Sequence[Hit]) -> str:

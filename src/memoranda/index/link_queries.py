@@ -53,40 +53,72 @@ class LinkQueries(Queries):
     """Reads the links of one index. `viewer` is the agent that asks, None the owner."""
 
     def resolve(
-        self, target: str, *, project: str, folder: str = "", viewer: str | None, target_project: str | None = None
+        self,
+        target: str,
+        *,
+        project: str,
+        folder: str = "",
+        viewer: str | None,
+        target_project: str | None = None,
     ) -> NoteInfo | None:
-        """The note that `[[target]]`, written in a note of `project` in `folder`, leads to for `viewer`, if it is one.
-        `target_project` is the project of `[[project::target]]`."""
-        answer = Resolver(self._db, viewer).link(sqlite_text(target), project, folder, target_project, None)
+        """The note that `[[target]]`, written in a note of `project` in `folder`, leads to for
+        `viewer`, if it is one. `target_project` is the project of `[[project::target]]`."""
+        answer = Resolver(self._db, viewer).link(
+            sqlite_text(target), project, folder, target_project, None
+        )
         return next(iter(in_order(self._db, [] if answer.row is None else [answer.row])), None)
 
     def outgoing(self, note: NoteInfo, viewer: str | None) -> list[Edge]:
         """The note's relations in the order of the file, each with where it leads for `viewer`.
 
-        Ids in a memory's header that lead nowhere are shown to the owner alone: for an agent they may be those of
-        memories it must not see (contract 001, 1).
+        Ids in a memory's header that lead nowhere are shown to the owner alone: for an agent they
+        may be those of memories it must not see (contract 001, 1).
         """
-        ids = note.links if viewer is not None and note.project in MEMORY_PROJECTS else ()
+        if viewer is not None and note.project in MEMORY_PROJECTS:
+            ids = note.links
+        else:
+            ids = ()
         links = self._links("note", [note.row])
         answers = _answers(Resolver(self._db, viewer), links)
         known = infos(self._db, {answer.row for answer in answers if answer.row is not None})
         return [
-            Edge(link.type, "out", link.target, answer.state, known.get(answer.row or 0), link.context, link.line)
+            Edge(
+                link.type,
+                "out",
+                link.target,
+                answer.state,
+                known.get(answer.row or 0),
+                link.context,
+                link.line,
+            )
             for link, answer in zip(links, answers, strict=True)
             if link.target not in ids or answer.row is not None
         ]
 
-    def resolved_links_of(self, rows: Sequence[int], viewer: str | None) -> list[tuple[int, str, int | None]]:
-        """All relations of these notes at once, by note and place: (its row, target as written, row it leads to)."""
+    def resolved_links_of(
+        self, rows: Sequence[int], viewer: str | None
+    ) -> list[tuple[int, str, int | None]]:
+        """All relations of these notes at once, by note and place: (its row, target as written, row
+        it leads to).
+        """
         links = self._links("note", rows)
         answers = _answers(Resolver(self._db, viewer), links)
-        return [(link.note, link.target, answer.row) for link, answer in zip(links, answers, strict=True)]
+        return [
+            (link.note, link.target, answer.row)
+            for link, answer in zip(links, answers, strict=True)
+        ]
 
     def pairs(self, rows: Collection[int] | None, viewer: str | None) -> set[tuple[int, int, str]]:
-        """The relations among these notes, None: among all, as (row, row it leads to, type); each once."""
+        """The relations among these notes, None: among all, as (row, row it leads to, type); each
+        once.
+        """
         if rows is None:
             rows = [row for (row,) in self._db.execute("select distinct note from link")]
-            known = {row for row, scope in self._db.execute("select row, scope from note") if may_see(scope, viewer)}
+            known = {
+                row
+                for row, scope in self._db.execute("select row, scope from note")
+                if may_see(scope, viewer)
+            }
         else:
             known = set(rows)
         links = self._links("note", sorted(known.intersection(rows)))
@@ -98,13 +130,17 @@ class LinkQueries(Queries):
         }
 
     def targets(self, rows: Sequence[int]) -> dict[int, list[str]]:
-        """The targets of these notes' relations, as written, by row and place; notes without any are left out."""
+        """The targets of these notes' relations, as written, by row and place; notes without any
+        are left out.
+        """
         found: dict[int, list[str]] = {}
         for link in self._links("note", rows):
             found.setdefault(link.note, []).append(link.target)
         return found
 
-    def incoming(self, note: NoteInfo, viewer: str | None, limit: int | None = None, offset: int = 0) -> list[Edge]:
+    def incoming(
+        self, note: NoteInfo, viewer: str | None, limit: int | None = None, offset: int = 0
+    ) -> list[Edge]:
         """The relations of other notes, and its own, that lead to `note`: newest source first.
 
         Only links that really resolve to it, from notes the viewer sees; `limit` and `offset` page.
@@ -117,18 +153,34 @@ class LinkQueries(Queries):
     def _incoming(self, links: Sequence[_Link]) -> list[Edge]:
         known = infos(self._db, {link.note for link in links})
         return [
-            Edge(link.type, "in", known[link.note].title, RESOLVED, known[link.note], link.context, link.line)
+            Edge(
+                link.type,
+                "in",
+                known[link.note].title,
+                RESOLVED,
+                known[link.note],
+                link.context,
+                link.line,
+            )
             for link in links
         ]
 
     def around(
-        self, note: NoteInfo, *, depth: int, viewer: str | None, since: datetime | None = None, limit: int = 100
+        self,
+        note: NoteInfo,
+        *,
+        depth: int,
+        viewer: str | None,
+        since: datetime | None = None,
+        limit: int = 100,
     ) -> tuple[list[Edge], int, list[Reached]]:
-        """`outgoing` and `incoming` of a note, of a hub the newest `MOST_SHOWN` or a few more; how many links more name
-        the note; and its `neighbours`. What leads to it is looked for once."""
+        """`outgoing` and `incoming` of a note, of a hub the newest `MOST_SHOWN` or a few more; how
+        many links more name the note; and its `neighbours`. What leads to it is looked for once."""
         with self._database.snapshot():
             resolver = Resolver(self._db, viewer)
-            links, more = self._newest_to(note, resolver, max(limit, MOST_SHOWN) if depth == 1 and not since else None)
+            links, more = self._newest_to(
+                note, resolver, max(limit, MOST_SHOWN) if depth == 1 and not since else None
+            )
             edges = self.outgoing(note, viewer) + self._incoming(links[: max(limit, MOST_SHOWN)])
             more += max(0, len(links) - max(limit, MOST_SHOWN))
             return edges, more, self._walk([note], depth, resolver, limit, since, links)
@@ -136,22 +188,29 @@ class LinkQueries(Queries):
     def neighbours(
         self, notes: Sequence[NoteInfo], *, depth: int, viewer: str | None, limit: int = 100
     ) -> list[Reached]:
-        """Notes within `depth` relations of `notes`, in both directions: each once, nearest first, then newest. At most
-        `limit` notes; `notes` are not among them."""
+        """Notes within `depth` relations of `notes`, in both directions: each once, nearest first,
+        then newest. At most `limit` notes; `notes` are not among them."""
         with self._database.snapshot():
             return self._walk(notes, depth, Resolver(self._db, viewer), limit)
 
     def _walk(
-        self, notes: Sequence[NoteInfo], depth: int, resolver: Resolver, limit: int, since: datetime | None = None,
+        self,
+        notes: Sequence[NoteInfo],
+        depth: int,
+        resolver: Resolver,
+        limit: int,
+        since: datetime | None = None,
         links: Sequence[_Link] | None = None,
-    ) -> list[Reached]:  # fmt: skip
-        """As `neighbours`. `since` leaves out notes changed earlier, though the walk goes through them; `links` are
-        those that lead to the notes, if they are known."""
-        seen, frontier = {note.row for note in notes}, list(notes)
+    ) -> list[Reached]:
+        """As `neighbours`. `since` leaves out notes changed earlier, though the walk goes through
+        them; `links` are those that lead to the notes, if they are known."""
+        seen = {note.row for note in notes}
+        frontier = list(notes)
         found: list[Reached] = []
         earliest = None if since is None else microseconds(since)
         for level in range(1, depth + 1):
-            via: dict[int, str] = {}  # the rows one relation away and not yet seen, with the type they are reached by
+            # The rows one relation away and not yet seen, with the type they are reached by
+            via: dict[int, str] = {}
             turn = {note.row: at for at, note in enumerate(frontier)}
             out = sorted(self._links("note", [*turn]), key=lambda link: turn[link.note])
             for link, answer in zip(out, _answers(resolver, out), strict=True):
@@ -165,11 +224,16 @@ class LinkQueries(Queries):
                     via.setdefault(link.note, link.type)
             sql = "select row, changed, permalink, path from note where row in (select value from json_each(?))"
             asked = self._db.execute(sql, (json.dumps(list(via)),))
-            changed: dict[int, tuple[int, str, str]] = {row: (-when, *place) for row, when, *place in asked}
+            changed: dict[int, tuple[int, str, str]] = {
+                row: (-when, *place) for row, when, *place in asked
+            }
             rows = sorted(via, key=changed.__getitem__)[: MOST_VISITED - len(seen)]
             seen.update(rows)
-            if level == depth:  # nobody goes on from these
-                rows = [row for row in rows if earliest is None or -changed[row][0] >= earliest][: limit - len(found)]
+            # Nobody goes on from these
+            if level == depth:
+                rows = [row for row in rows if earliest is None or -changed[row][0] >= earliest][
+                    : limit - len(found)
+                ]
             frontier = in_order(self._db, rows)
             late = [one for one in frontier if earliest is None or -changed[one.row][0] >= earliest]
             found += [Reached(one, level, via[one.row]) for one in late]
@@ -181,13 +245,16 @@ class LinkQueries(Queries):
         """The links whose column `note` or `fold` is among `values`, by note and place."""
         return list(map(_Link._make, self._among(_LINKS.replace("{column}", column), values)))
 
-    def _newest_to(self, note: NoteInfo, resolver: Resolver, most: int | None) -> tuple[list[_Link], int]:
-        """The links that lead to a note, newest source first, and how many more name it: about `most` (None: all) are
-        looked at, those of the notes that were indexed last."""
+    def _newest_to(
+        self, note: NoteInfo, resolver: Resolver, most: int | None
+    ) -> tuple[list[_Link], int]:
+        """The links that lead to a note, newest source first, and how many more name it: about
+        `most` (None: all) are looked at, those of the notes that were indexed last."""
         keys = self._keys(note)
         places = self._among("select note from link where fold in ({marks})", keys)
         sources = Counter(chain.from_iterable(places))
-        rows, found = sorted(sources, reverse=True), list[_Link]()
+        rows = sorted(sources, reverse=True)
+        found = list[_Link]()
         size = _SOURCES if most is not None else max(1, len(rows))
         for at in range(0, len(rows), size):
             if most is not None and len(found) >= most:
@@ -200,20 +267,30 @@ class LinkQueries(Queries):
 
     @staticmethod
     def _leading(notes: Sequence[NoteInfo], links: list[_Link], resolver: Resolver) -> list[_Link]:
-        """Those of `links` that the caller sees and that lead to one of `notes`, newest source first."""
+        """Those of `links` that the caller sees and that lead to one of `notes`, newest source
+        first.
+        """
         rows = {note.row for note in notes}
         links = [link for link in links if may_see(link.scope, resolver.viewer)]
         # By no row: an index made anew has others.
         links.sort(key=lambda link: (-link.changed, link.project, link.path))
-        return [link for link, answer in zip(links, _answers(resolver, links), strict=True) if answer.row in rows]
+        return [
+            link
+            for link, answer in zip(links, _answers(resolver, links), strict=True)
+            if answer.row in rows
+        ]
 
     def _keys(self, note: NoteInfo) -> set[str]:
-        """The keys that links to a note may have: those it is kept under, its id, its permalink, and this and its path
-        with the project in front."""
-        text = text_of(self._db, note.row)[1] if note.project in MEMORY_PROJECTS else ""
+        """The keys that links to a note may have: those it is kept under, its id, its permalink,
+        and this and its path with the project in front."""
+        if note.project in MEMORY_PROJECTS:
+            text = text_of(self._db, note.row)[1]
+        else:
+            text = ""
         first = first_line_of(note.project, text)
         keys = keys_of(note.project, note.path, note.permalink, (note.title, *note.aliases), first)
-        prefixes, names = {note.project, lead(note.project)}, (note.permalink, posixpath.splitext(note.path)[0])
+        prefixes = {note.project, lead(note.project)}
+        names = (note.permalink, posixpath.splitext(note.path)[0])
         in_front = [f"{prefix}/{name}" for prefix in prefixes for name in names]
         return keys | {key(name) for name in (note.id, note.permalink, *in_front)}
 
@@ -222,6 +299,8 @@ def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
     """Where each link leads; plain targets are looked up together."""
     resolver.prefetch({link.target for link in links if not link.target.startswith(("./", "../"))})
     return [
-        resolver.link(link.target, link.project, posixpath.dirname(link.path), link.target_project, link.scope)
+        resolver.link(
+            link.target, link.project, posixpath.dirname(link.path), link.target_project, link.scope
+        )
         for link in links
     ]

@@ -1,4 +1,6 @@
-"""Lists of notes by filter, without a text to rank by; and which notes contain a piece of text, case folded."""
+"""Lists of notes by filter, without a text to rank by; and which notes contain a piece of text,
+case folded.
+"""
 
 from __future__ import annotations
 
@@ -52,12 +54,19 @@ _CASELESS = "[\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]
 """Letters without case, to which no other character folds."""
 
 
-@in_snapshot  # else a note of a scope nobody had may come between the filters and the list
+# Else a note of a scope nobody had may come between the filters and the list
+@in_snapshot
 def listing(
-    db: sqlite3.Connection, query: Query, *, viewer: str | None, order: str = "changed",
-    limit: int | None = 10, offset: int = 0,
-) -> tuple[list[NoteInfo], int]:  # fmt: skip
-    """One page of the notes that pass the filters of `query` (its text is not looked at), and their number.
+    db: sqlite3.Connection,
+    query: Query,
+    *,
+    viewer: str | None,
+    order: str = "changed",
+    limit: int | None = 10,
+    offset: int = 0,
+) -> tuple[list[NoteInfo], int]:
+    """One page of the notes that pass the filters of `query` (its text is not looked at), and their
+    number.
 
     `order` is `changed` or `created` (newest first, ties by permalink) or `path`. `contains`
     compares with case folded as Python does. Raises InvalidInput for a broken metadata filter.
@@ -69,9 +78,16 @@ def listing(
     conditions, values = columns(query)
     is_since = query.after is not None and len(conditions) == 1
     projects = projects_of(needed, unwanted, project_ids(db).values())
-    held_there = 0 if projects is None else counted(db, projects, viewer)
-    known = None if projects is None or conditions else held_there
-    if (unwanted and not facets) or held_there > _FEW:  # some scopes, the archive, or the traces
+    if projects is None:
+        held_there = 0
+    else:
+        held_there = counted(db, projects, viewer)
+    if projects is None or conditions:
+        known = None
+    else:
+        known = held_there
+    # Some scopes, the archive, or the traces
+    if (unwanted and not facets) or held_there > _FEW:
         facets = ""
         # `+`: else SQLite sorts whole projects, instead of walking the notes in order
         by_path = "" if order == "path" else "+"
@@ -79,7 +95,8 @@ def listing(
         if viewer is not None:
             conditions.append("n.scope in ('global', ?)")
             values.append(f"agent:{viewer}")
-    if moment := query.as_of or query.valid_at:
+    moment = query.as_of or query.valid_at
+    if moment:
         over = filters.invalid_at(filters.valid_spans(db), moment)
         conditions += filter(None, [filters.excluded(over, "n.row")])
         known, is_since = (None, False) if over else (known, is_since)
@@ -87,44 +104,63 @@ def listing(
         facets = ""
         conditions.append(f"n.row in ({_THESE})")
         values.append(json.dumps(_holding(db, query.contains, needed, unwanted, projects)))
-    source, where, every, by = "note n", " and ".join(conditions), values, _ORDERS[order]
-    if facets:  # by way of them
-        source, every = "note_fts f join note n on n.row = f.rowid", [facets, *values]
+    source = "note n"
+    where = " and ".join(conditions)
+    every = values
+    by = _ORDERS[order]
+    # By way of them
+    if facets:
+        source = "note_fts f join note n on n.row = f.rowid"
+        every = [facets, *values]
         where = " and ".join(["note_fts match ?", *conditions])
     source += f" where {where}" if where else ""
-    if query.metadata or query.contains or limit is None:  # every note that passes the filters SQL can apply is read
+    # Every note that passes the filters SQL can apply is read
+    if query.metadata or query.contains or limit is None:
         found = db.execute(f"select n.row from {source} order by {by}", every)
         rows = passing(db, query.replace(contains=None), [row for (row,) in found])
         return in_order(db, rows[offset : None if limit is None else offset + limit]), len(rows)
     if facets and not conditions and offset + limit <= _FEW:
         up_to = "select count(*) from (select 1 from note_fts where note_fts match ? limit ?)"
         if db.execute(up_to, (facets, _FEW + 1)).fetchone()[0] > _FEW:
-            total = db.execute("select count(*) from note_fts where note_fts match ?", (facets,)).fetchone()[0]
+            total = db.execute(
+                "select count(*) from note_fts where note_fts match ?", (facets,)
+            ).fetchone()[0]
             return in_order(db, _walk(db, facets, by, offset + limit)[offset:]), total
     if known is None and is_since and not facets and held_there > _FEW:
         sql = "select count(*) from (select 1 from note n where {} limit ?)"
         number = db.execute(sql.format(where), [*every, _FEW]).fetchone()[0]
         known = number if number < _FEW else None
-        if known is None:  # of a long time, those before it may be the fewer
+        # Of a long time, those before it may be the fewer
+        if known is None:
             before = where.replace("n.changed >= ?", "n.changed < ?")
             number = db.execute(sql.format(before), [*every, _FEW]).fetchone()[0]
             known = held_there - number if number < _FEW else None
-    total = known if known is not None else db.execute(f"select count(*) from {source}", every).fetchone()[0]
-    page = db.execute(f"select n.row from {source} order by {by} limit ? offset ?", [*every, limit, offset])
+    if known is not None:
+        total = known
+    else:
+        total = db.execute(f"select count(*) from {source}", every).fetchone()[0]
+    page = db.execute(
+        f"select n.row from {source} order by {by} limit ? offset ?", [*every, limit, offset]
+    )
     return in_order(db, [row for (row,) in page]), total
 
 
 def _holding(
-    db: sqlite3.Connection, text: str, needed: Sequence[str], unwanted: Sequence[str], projects: Sequence[int] | None
+    db: sqlite3.Connection,
+    text: str,
+    needed: Sequence[str],
+    unwanted: Sequence[str],
+    projects: Sequence[int] | None,
 ) -> list[int]:
-    """The rows of the notes that hold `text` and pass the filters by facet; looked for in `projects` alone, where they
-    have few of all notes."""
+    """The rows of the notes that hold `text` and pass the filters by facet; looked for in
+    `projects` alone, where they have few of all notes."""
     number = _FEW if projects is None else counted(db, projects)
     if projects is None or number >= _FEW or 4 * number > counted(db, project_ids(db).values()):
         rows = json.dumps(held(db, FoldedTexts).find(db, text))
     else:
         source = f"note n join text t on t.row = n.row where n.project in ({', '.join(map(str, projects))})"
-        texts, needle = db.execute(f"select t.row, t.text from {source}"), text.casefold()
+        texts = db.execute(f"select t.row, t.text from {source}")
+        needle = text.casefold()
         rows = json.dumps([row for row, each in texts if needle in each.casefold()])
     found = db.execute(f"select row, facet from text where row in ({_THESE})", (rows,))
     return [row for row, facet in found if passes(facet, needed, unwanted)]
@@ -133,26 +169,36 @@ def _holding(
 def _walk(db: sqlite3.Connection, facets: str, by: str, needed: int) -> list[int]:
     """The first `needed` rows in order that match `facets`, which many do: looked for in portions."""
     found: list[int] = []
-    size, at = max(64, needed * 2), 0
+    size = max(64, needed * 2)
+    at = 0
     page = f"select n.row from note n order by {by} limit ? offset ?"
     while len(found) < needed and (rows := [row for (row,) in db.execute(page, (size, at))]):
-        low, high = min(rows), max(rows)
+        low = min(rows)
+        high = max(rows)
         is_sparse = high - low > 8 * len(rows)
-        here = f"rowid in ({', '.join(map(str, rows))})" if is_sparse else f"rowid between {low} and {high}"
+        if is_sparse:
+            here = f"rowid in ({', '.join(map(str, rows))})"
+        else:
+            here = f"rowid between {low} and {high}"
         sql = f"select rowid from note_fts where note_fts match ? and {here}"
         inside = {row for (row,) in db.execute(sql, (facets,))}
         found += [row for row in rows if row in inside]
-        at, size = at + size, min(size * 2, 5_000)
+        at = at + size
+        size = min(size * 2, 5_000)
     return found[:needed]
 
 
 def columns(query: Query) -> tuple[list[str], list[object]]:
     """The time bounds of `query` as SQL conditions on `note n`, and their values."""
     bounds: tuple[tuple[str, datetime | None], ...] = (
-        ("n.changed >= ?", query.after), ("n.changed < ?", query.before),
-        ("n.created >= ?", query.created_from), ("n.created < ?", query.created_until),
-    )  # fmt: skip
-    given = [(condition, microseconds(moment)) for condition, moment in bounds if moment is not None]
+        ("n.changed >= ?", query.after),
+        ("n.changed < ?", query.before),
+        ("n.created >= ?", query.created_from),
+        ("n.created < ?", query.created_until),
+    )
+    given = [
+        (condition, microseconds(moment)) for condition, moment in bounds if moment is not None
+    ]
     conditions: list[str] = [condition for condition, _ in given]
     values: list[object] = [value for _, value in given]
     if query.as_of is not None:
@@ -165,15 +211,19 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
     """Those of `rows`, in their order, that pass the filters SQL cannot apply: metadata, contains."""
     if query.contains:
         needle = query.contains.casefold()
-        found = db.execute(f"select row, text from text where row in ({_THESE})", (json.dumps(rows),))
+        found = db.execute(
+            f"select row, text from text where row in ({_THESE})", (json.dumps(rows),)
+        )
         held = {row for row, text in found if needle in text.casefold()}
         rows = [row for row in rows if row in held]
     if not query.metadata:
         return rows
-    test, held = predicate(query.metadata), set()
+    test = predicate(query.metadata)
+    held = set()
     asked = [name for name in map(str, query.metadata) if name not in UNDERSTOOD]
     begins = [sqlite_text(name.partition(".")[0]) for name in asked]
-    conditions = "".join([" and instr(t.front || coalesce(t.header, ''), ?)"] * len(asked))  # else none need be read
+    # Else none need be read
+    conditions = "".join([" and instr(t.front || coalesce(t.header, ''), ?)"] * len(asked))
     front = "t.front, t.header" if asked else "'', null"
     for row, front_text, header, tags, *values in db.execute(
         f"select n.row, {front}, n.tags, {', '.join(f'n.{name}' for name in UNDERSTOOD if name != 'tags')}"
@@ -182,7 +232,11 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
         (json.dumps(rows), *begins),
     ):
         known = header_of(front_text, header)
-        known |= {name: value for name, value in zip(UNDERSTOOD, values, strict=False) if value is not None}
+        known |= {
+            name: value
+            for name, value in zip(UNDERSTOOD, values, strict=False)
+            if value is not None
+        }
         known["tags"] = json.loads(tags) if tags else []
         if test(known):
             held.add(row)
@@ -190,9 +244,14 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
 
 
 def matching(
-    db: sqlite3.Connection, address: str, *, viewer: str | None, projects: Sequence[str] | None = None,
-    limit: int | None = 10, offset: int = 0,
-) -> tuple[list[NoteInfo], int]:  # fmt: skip
+    db: sqlite3.Connection,
+    address: str,
+    *,
+    viewer: str | None,
+    projects: Sequence[str] | None = None,
+    limit: int | None = 10,
+    offset: int = 0,
+) -> tuple[list[NoteInfo], int]:
     """Notes whose permalink fits `address`, where `*` stands for any run of characters.
 
     The address counts with and without the project in front; verbatim first, slugged when that
@@ -207,13 +266,22 @@ def matching(
     return in_order(db, rows[offset : None if limit is None else offset + limit]), len(rows)
 
 
-def _matching_rows(db: sqlite3.Connection, address: str, viewer: str | None, names: Sequence[str] | None) -> list[int]:
+def _matching_rows(
+    db: sqlite3.Connection, address: str, viewer: str | None, names: Sequence[str] | None
+) -> list[int]:
     check_length(address, "A permalink")
     pattern = re.sub(r"[\[?]", lambda sign: f"[{sign.group()}]", address)
-    wanted = None if names is None else {name.casefold() for name in names}
+    if names is None:
+        wanted = None
+    else:
+        wanted = {name.casefold() for name in names}
     found: list[tuple[str, str, str, int]] = []
     for number, name in db.execute("select id, name from project").fetchall():
-        if name not in (ARCHIVE_PROJECT, TRACE_PROJECT) if wanted is None else name.casefold() in wanted:
+        if (
+            name not in (ARCHIVE_PROJECT, TRACE_PROJECT)
+            if wanted is None
+            else name.casefold() in wanted
+        ):
             found += db.execute(
                 "select permalink, ?1, path, row from note where project = ?2 and (permalink glob ?3"
                 " or permalink glob ?4 || ?3 or ?4 || permalink glob ?3)"
@@ -224,10 +292,12 @@ def _matching_rows(db: sqlite3.Connection, address: str, viewer: str | None, nam
 
 
 class FoldedTexts:
-    """A cache of all folded texts of an index, one per connection (`database.held`), filled by the second search.
+    """A cache of all folded texts of an index, one per connection (`database.held`), filled by the
+    second search.
 
-    An answer then takes about 1 ms at 10,000 notes instead of 15. Nothing is ever invalidated: the text of a row does
-    not change, new rows have the highest numbers, and callers filter out rows that are gone.
+    An answer then takes about 1 ms at 10,000 notes instead of 15. Nothing is ever invalidated: the
+    text of a row does not change, new rows have the highest numbers, and callers filter out rows
+    that are gone.
     """
 
     def __init__(self) -> None:
@@ -236,19 +306,26 @@ class FoldedTexts:
         self._blocks: dict[bool, _Block] = {}
 
     def find(self, db: sqlite3.Connection, needle: str) -> list[int]:
-        """The rows whose text contains `needle`, in no order; rows of deleted notes may be among them."""
+        """The rows whose text contains `needle`, in no order; rows of deleted notes may be among
+        them.
+        """
         needle = needle.casefold()
-        is_repeated, self._is_used = self._is_used, True
+        is_repeated = self._is_used
+        self._is_used = True
         if not is_repeated or _SEPARATOR in needle or self._is_too_large:
             return _scan(db, needle)
         if not self._add_new(db):
-            self._last_row, self._bytes, self._blocks = 0, 0, {}  # the texts of deleted notes may have filled it
+            # The texts of deleted notes may have filled it
+            self._last_row = 0
+            self._bytes = 0
+            self._blocks = {}
             if not self._add_new(db):
                 self._is_too_large = True
                 return _scan(db, needle)
         found: list[int] = []
         for block in self._blocks.values():
-            starts, at = [*block.starts, len(block.text)], block.text.find(needle)
+            starts = [*block.starts, len(block.text)]
+            at = block.text.find(needle)
             while 0 <= at < len(block.text):
                 place = bisect_right(block.starts, at)
                 found.append(block.rows[place - 1])
@@ -258,11 +335,15 @@ class FoldedTexts:
     def _add_new(self, db: sqlite3.Connection) -> bool:
         """Add the rows that are new. Returns False when all texts take too many bytes."""
         new: dict[bool, list[tuple[int, str]]] = {True: [], False: []}
-        last, size = self._last_row, self._bytes
-        for row, text in db.execute("select row, text from text where row > ? order by row", (last,)):
+        last = self._last_row
+        size = self._bytes
+        for row, text in db.execute(
+            "select row, text from text where row > ? order by row", (last,)
+        ):
             folded = text.casefold()
             new[folded.isascii()].append((row, folded))
-            last, size = row, size + 80 + len(folded) * (1 if folded.isascii() else 4)
+            last = row
+            size = size + 80 + len(folded) * (1 if folded.isascii() else 4)
             if size > MAX_BYTES:
                 return False
         for is_ascii, texts in new.items():
@@ -272,15 +353,19 @@ class FoldedTexts:
                 starts = [*block.starts, *accumulate(lengths, initial=len(block.text))]
                 rows = [*block.rows, *(row for row, _ in texts)]
                 text = "".join([block.text, *(f"{each}{_SEPARATOR}" for _, each in texts)])
-                block.starts, block.rows, block.text = starts, rows, text  # at once: who is interrupted keeps the old
-        self._last_row, self._bytes = last, size
+                # At once: who is interrupted keeps the old
+                block.starts = starts
+                block.rows = rows
+                block.text = text
+        self._last_row = last
+        self._bytes = size
         return True
 
 
 @dataclass(slots=True)
 class _Block:
-    """Texts joined into one string: that of `rows[n]` begins at `starts[n]`. One wide character makes all of a string
-    wide, so ASCII has a block of its own."""
+    """Texts joined into one string: that of `rows[n]` begins at `starts[n]`. One wide character
+    makes all of a string wide, so ASCII has a block of its own."""
 
     rows: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
@@ -288,17 +373,26 @@ class _Block:
 
 
 def folds_to_ascii(text: str) -> bool:
-    """Whether LIKE, which folds ASCII letters only, may miss what Python finds in `text` with case folded."""
-    return "\0" in text if text.isascii() else re.search(_FOLDS_TO_ASCII, text) is not None
+    """Whether LIKE, which folds ASCII letters only, may miss what Python finds in `text` with case
+    folded.
+    """
+    if text.isascii():
+        return "\0" in text
+    return re.search(_FOLDS_TO_ASCII, text) is not None
 
 
 def _scan(db: sqlite3.Connection, needle: str) -> list[int]:
-    """The same by reading texts; SQLite skips those that cannot match, as it is faster at that than Python."""
-    condition, value = "", ""
+    """The same by reading texts; SQLite skips those that cannot match, as it is faster at that than
+    Python.
+    """
+    condition = ""
+    value = ""
     if needle.isascii() and "\0" not in needle and len(needle) < _LONGEST_LIKE:
         escaped = re.sub(r"[%_\\]", r"\\\g<0>", needle)
-        condition, value = " where folds or text like ? escape '\\'", f"%{escaped}%"
+        condition = " where folds or text like ? escape '\\'"
+        value = f"%{escaped}%"
     elif caseless := re.findall(_CASELESS, needle):
-        condition, value = " where instr(text, ?)", max(caseless, key=len)
+        condition = " where instr(text, ?)"
+        value = max(caseless, key=len)
     found = db.execute(f"select row, text from text{condition}", (value,) if condition else ())
     return [row for row, text in found if needle in text.casefold()]

@@ -1,7 +1,8 @@
-"""Notes as the index holds them: one by one, in lists, and by what is known of them before a write; and key-value
-entries (contract 004).
+"""Notes as the index holds them: one by one, in lists, and by what is known of them before a write;
+and key-value entries (contract 004).
 
-An expired entry leaves all other tables, and so every face; `expired` remembers where its file lies.
+An expired entry leaves all other tables, and so every face; `expired` remembers where its file
+lies.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class FolderRow:
 
 @dataclass(slots=True)
 class HomeCounts:
-    """How many notes a caller sees: by project, the archive left out, and of memories by (phase, category)."""
+    """How many notes a caller sees: by project, the archive left out, and of memories by (phase,
+    category).
+    """
 
     projects: dict[str, int]
     categories: dict[tuple[str, str], int]
@@ -62,7 +65,9 @@ class HomeCounts:
 
 @dataclass(slots=True)
 class Section:
-    """A category: all its memories of scope `global` as a number, and those to show, the first one first."""
+    """A category: all its memories of scope `global` as a number, and those to show, the first one
+    first.
+    """
 
     category: str
     total: int
@@ -73,13 +78,20 @@ class Section:
 class NoteQueries(Queries):
     """Reads the notes of one index. `viewer` is the agent that asks, None the owner."""
 
-    get, infos, in_order = reads(get), reads(infos), reads(in_order)
-    text_of, observations = reads(text_of), reads(observations)
-    listing, matching = reads(listing), reads(matching)
-    find, find_id = reads(find), reads(find_id)
+    get = reads(get)
+    infos = reads(infos)
+    in_order = reads(in_order)
+    text_of = reads(text_of)
+    observations = reads(observations)
+    listing = reads(listing)
+    matching = reads(matching)
+    find = reads(find)
+    find_id = reads(find_id)
 
     def validity_marks(self, infos: Iterable[NoteInfo], viewer: str | None) -> dict[int, str]:
-        """By row, what is to be said of notes that are not valid all the time: `filters.validity_marks`."""
+        """By row, what is to be said of notes that are not valid all the time:
+        `filters.validity_marks`.
+        """
         return filters.validity_marks(self._db, [info.row for info in infos], viewer)
 
     def successors(self, identity: str) -> list[NoteInfo]:
@@ -87,18 +99,28 @@ class NoteQueries(Queries):
         return self._select(f"select s.note from {filters.SUPERSEDES} where s.id = ?", (identity,))
 
     def stamps(self, project: str, folder: str = "") -> dict[str, bytes]:
-        """Path → `PACKED` stamp of every note of a project, or of one folder of it, that the index knows, expired
-        entries included."""
-        here, numbers = f"project = {_PROJECT}", "path, size, mtime_ns, inode"
+        """Path → `PACKED` stamp of every note of a project, or of one folder of it, that the index
+        knows, expired entries included."""
+        here = f"project = {_PROJECT}"
+        numbers = "path, size, mtime_ns, inode"
         found: Iterable[tuple[str, int, int, int]] = ()
         if folder:
-            bounds = (project, f"{folder}/", f"{folder}0")  # the sign after the slash
-            found = self._db.execute(f"select {numbers} from note where {here} and path >= ? and path < ?", bounds)
+            # The sign after the slash
+            bounds = (project, f"{folder}/", f"{folder}0")
+            found = self._db.execute(
+                f"select {numbers} from note where {here} and path >= ? and path < ?", bounds
+            )
         elif self._db.execute(f"select 1 from note where {here} limit 1", (project,)).fetchone():
-            found = self._db.execute(f"select {numbers} from note not indexed where {here}", (project,))  # is faster
+            # Is faster
+            found = self._db.execute(
+                f"select {numbers} from note not indexed where {here}", (project,)
+            )
         if project == "kv":
             expired = self._db.execute(f"select {numbers} from expired")
-            found = chain(found, (each for each in expired if each[0].startswith(f"{folder}/" if folder else "")))
+            found = chain(
+                found,
+                (each for each in expired if each[0].startswith(f"{folder}/" if folder else "")),
+            )
         pack = PACKED.pack
         return {path: pack(size, mtime_ns, inode) for path, size, mtime_ns, inode in found}
 
@@ -121,8 +143,9 @@ class NoteQueries(Queries):
     def not_among(
         self, project: str, folder: str, notes: Collection[str], folders: Collection[str], size: int
     ) -> Iterator[dict[str, bytes]]:
-        """Path → `PACKED` stamp of the notes the index knows in a folder that are neither among `notes`, those directly
-        in it, nor below one of `folders`; after every `size` notes looked at."""
+        """Path → `PACKED` stamp of the notes the index knows in a folder that are neither among
+        `notes`, those directly in it, nor below one of `folders`; after every `size` notes looked
+        at."""
         prefix = f"{folder}/" if folder else ""
         known = self._folders(project, prefix, 1, None)
         ranges = [(f"{each}/", each + _AFTER_SLASH) for each in sorted(known.keys() - set(folders))]
@@ -140,10 +163,14 @@ class NoteQueries(Queries):
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
         return in_order(self._db, [row for (row,) in self._db.execute(sql, values)])
 
-    def on_days(self, first: date, until: date, zone: tzinfo | None, viewer: str | None) -> dict[str, list[int]]:
-        """The rows of the notes of each day of `zone` (YYYY-MM-DD) from `first` until before `until`, without the
-        archive: the day a note is about, else the one it was written on."""
-        near = [microseconds(to_utc(datetime.combine(each, time()), zone)) for each in (first, until)]
+    def on_days(
+        self, first: date, until: date, zone: tzinfo | None, viewer: str | None
+    ) -> dict[str, list[int]]:
+        """The rows of the notes of each day of `zone` (YYYY-MM-DD) from `first` until before
+        `until`, without the archive: the day a note is about, else the one it was written on."""
+        near = [
+            microseconds(to_utc(datetime.combine(each, time()), zone)) for each in (first, until)
+        ]
         sql = (
             f"select n.row, n.created, case when {_SAYS_DAY} then substr(n.date, 1, 10) end, n.scope"
             " from note n join project p on p.id = n.project"
@@ -151,7 +178,9 @@ class NoteQueries(Queries):
             " else n.created >= ? and n.created < ? end order by n.created, n.row"
         )
         found: dict[str, list[int]] = {}
-        for row, created, said, scope in self._db.execute(sql, (first.isoformat(), until.isoformat(), *near)):
+        for row, created, said, scope in self._db.execute(
+            sql, (first.isoformat(), until.isoformat(), *near)
+        ):
             if may_see(scope, viewer):
                 written = (EPOCH + timedelta(microseconds=created)).astimezone(zone)
                 found.setdefault(said or written.date().isoformat(), []).append(row)
@@ -168,7 +197,8 @@ class NoteQueries(Queries):
 
     def counts(self, viewer: str | None) -> HomeCounts:
         """How many notes `viewer` sees."""
-        projects, categories = Counter[str](), Counter[tuple[str, str]]()
+        projects = Counter[str]()
+        categories = Counter[tuple[str, str]]()
         columns = "p.name, t.phase, t.category, t.scope, t.notes"
         sql = f"select {columns} from project p cross join tally t on t.project = p.id and t.folder = ''"
         for name, phase, category, scope, number in self._db.execute(sql):
@@ -179,13 +209,22 @@ class NoteQueries(Queries):
                     categories[phase, category] += number
         return HomeCounts(dict(projects), dict(categories))
 
-    def directory(self, project: str, folder: str = "", *, depth: int = 1, viewer: str | None = None,
-        glob: str | None = None, limit: int | None = 50, offset: int = 0,
-    ) -> tuple[list[FolderRow], int]:  # fmt: skip
-        """A page of what lies in a folder (contract 000b, list_directory) and how many entries there are.
+    def directory(
+        self,
+        project: str,
+        folder: str = "",
+        *,
+        depth: int = 1,
+        viewer: str | None = None,
+        glob: str | None = None,
+        limit: int | None = 50,
+        offset: int = 0,
+    ) -> tuple[list[FolderRow], int]:
+        """A page of what lies in a folder (contract 000b, list_directory) and how many entries
+        there are.
 
-        Folders first, then notes, each by code point; down to `depth` levels. `glob` keeps the entries
-        whose last name matches. Folders without a note the caller sees are not known here.
+        Folders first, then notes, each by code point; down to `depth` levels. `glob` keeps the
+        entries whose last name matches. Folders without a note the caller sees are not known here.
         """
         prefix = f"{folder.strip('/')}/".lstrip("/")
         folders = self._folders(project, prefix, depth, viewer)
@@ -196,19 +235,28 @@ class NoteQueries(Queries):
             ):
                 if may_see(scope, viewer) and path.count("/") < prefix.count("/") + depth:
                     notes.append((path, row))
-        entries: list[tuple[str, int | None]] = [*((path, None) for path in sorted(folders)), *notes]
+        entries: list[tuple[str, int | None]] = [
+            *((path, None) for path in sorted(folders)),
+            *notes,
+        ]
         if glob:
-            entries = [one for one in entries if fnmatch.fnmatchcase(one[0].rpartition("/")[2], glob)]
+            entries = [
+                one for one in entries if fnmatch.fnmatchcase(one[0].rpartition("/")[2], glob)
+            ]
         page = entries[offset : None if limit is None else offset + limit]
         known = infos(self._db, [row for _, row in page if row is not None])
         return [
-            FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row]) for path, row in page
+            FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row])
+            for path, row in page
         ], len(entries)
 
     def _folders(self, project: str, prefix: str, depth: int, viewer: str | None) -> dict[str, int]:
-        """The folders below `prefix` down to `depth` levels, and how many notes of each `viewer` sees."""
+        """The folders below `prefix` down to `depth` levels, and how many notes of each `viewer`
+        sees.
+        """
         sql = f"select folder, scope, notes from tally where project = {_PROJECT} and folder > ? and folder < ?"
-        found, most = Counter[str](), prefix.count("/") + depth
+        found = Counter[str]()
+        most = prefix.count("/") + depth
         for path, scope, number in self._db.execute(sql, (project, prefix, prefix + _LAST)):
             if path.count("/") < most and may_see(scope, viewer):
                 found[path] += number
@@ -222,9 +270,13 @@ class NoteQueries(Queries):
     def below(self, project: str, folder: str) -> list[NoteInfo]:
         """All notes of a folder of a project at any depth, whatever their scope, by path."""
         prefix = f"{folder.strip('/')}/".lstrip("/")
-        return self._select(f"select row from note where {_BELOW}", (project, prefix, prefix + _LAST))
+        return self._select(
+            f"select row from note where {_BELOW}", (project, prefix, prefix + _LAST)
+        )
 
-    def complete(self, prefix: str, viewer: str | None, limit: int = 100, project: str | None = None) -> list[str]:
+    def complete(
+        self, prefix: str, viewer: str | None, limit: int = 100, project: str | None = None
+    ) -> list[str]:
         """Permalinks that begin with `prefix`, by code point, at most `limit`."""
         prefix = sqlite_text(prefix)
         found = self._db.execute(
@@ -258,24 +310,30 @@ class NoteQueries(Queries):
         known = f"select {numbers} from note where project = {_PROJECT} and path = ?2"
         expired = f"select {numbers} from expired where ?1 = 'kv' and path = ?2"
         found = self._db.execute(f"{known} union all {expired}", (project, path)).fetchone()
-        return None if found is None else Stamp(*found)
+        if found is None:
+            return None
+        return Stamp(*found)
 
     def skipped(self) -> dict[tuple[str, str], tuple[Stamp, str]]:
-        """(project, path) of each file that is no note → the stamp it was read with, and why it is none."""
+        """(project, path) of each file that is no note → the stamp it was read with, and why it is
+        none.
+        """
         found = self._db.execute("select project, path, size, mtime_ns, inode, why from skipped")
         return {(project, path): (Stamp(*stamp), why) for project, path, *stamp, why in found}
 
     def skip(self, project: str, path: str, stamp: Stamp, why: str) -> None:
         """Remember that the file at `path` is no note as long as it has this stamp."""
-        self._db.execute("insert or replace into skipped values (?, ?, ?, ?, ?, ?)", (project, path, *stamp, why))
+        self._db.execute(
+            "insert or replace into skipped values (?, ?, ?, ?, ?, ?)", (project, path, *stamp, why)
+        )
 
     def unskip(self, project: str, path: str) -> None:
         """Forget what `skip` remembered."""
         self._db.execute("delete from skipped where project = ? and path = ?", (project, path))
 
     def expired_paths(self, now: int, limit: int = -1) -> list[str]:
-        """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as far as the index
-        still shows them; at most `limit` of them."""
+        """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as
+        far as the index still shows them; at most `limit` of them."""
         sql = f"select path from note where project = {_PROJECT} and expires < ? limit ?"
         return [path for (path,) in self._db.execute(sql, (KV_PROJECT, now, limit))]
 
@@ -301,7 +359,9 @@ class NoteQueries(Queries):
         return [info for info in found if identity in info.links]
 
     def with_ids(self, ids: Iterable[str], projects: Sequence[str]) -> list[NoteInfo]:
-        """The notes of these projects that have one of these ids; of two with one id, neither is left out."""
+        """The notes of these projects that have one of these ids; of two with one id, neither is
+        left out.
+        """
         return self._select(
             "select n.row from note n join project p on p.id = n.project"
             " where n.id in (select value from json_each(?)) and p.name in (select value from json_each(?))",
@@ -315,9 +375,11 @@ class NoteQueries(Queries):
         notes = {info.row: info for info in in_order(self._db, [row for _, row in found])}
         return {identity: notes[row] for identity, row in found if row in notes}
 
-    def rows_by_creation(self, viewer: str | None, category: str | None, scope: str | None) -> array[int]:
-        """The rows of all memories `viewer` sees, archived ones too, of one category and scope if given: oldest first,
-        then by id."""
+    def rows_by_creation(
+        self, viewer: str | None, category: str | None, scope: str | None
+    ) -> array[int]:
+        """The rows of all memories `viewer` sees, archived ones too, of one category and scope if
+        given: oldest first, then by id."""
         found = self._db.execute(
             f"select row from note where project in (select id from project where name in {MEMORY_PROJECTS})"
             " and (?1 is null or scope in ('global', 'agent:' || ?1))"
@@ -337,10 +399,11 @@ class NoteQueries(Queries):
         return iter(self._db.execute(sql, (project,)))
 
     def sections(self, most: int, reads: Mapping[str, int], moment: datetime) -> list[Section]:
-        """Every category that has memories; of each the `most` (0 = none) first: pinned, often read, new ones, of those
-        that are valid at `moment`.
+        """Every category that has memories; of each the `most` (0 = none) first: pinned, often
+        read, new ones, of those that are valid at `moment`.
 
-        `reads` are counted besides those in the frontmatter, by id. Reminders are left to `reminders`.
+        `reads` are counted besides those in the frontmatter, by id. Reminders are left to
+        `reminders`.
         """
         counted = self._db.execute(
             "select n.category, count(*), sum(n.phase = 'inbox') from note n join project p on p.id = n.project"
@@ -349,7 +412,9 @@ class NoteQueries(Queries):
         found = {name: Section(name, total, inbox) for name, total, inbox in counted}
         over = filters.excluded(filters.invalid_at(filters.valid_spans(self._db), moment), "n.row")
         invalid = f" and {over}" if over else ""
-        pinned = self._db.execute("select rowid from name_fts where name_fts match ?", (any_of(PINNED, ["true"]),))
+        pinned = self._db.execute(
+            "select rowid from name_fts where name_fts match ?", (any_of(PINNED, ["true"]),)
+        )
         ranked = self._db.execute(
             "select category, row from (select n.category, n.row, row_number() over (partition by n.category order by"
             " n.row in (select value from json_each(?)) desc,"
@@ -373,14 +438,18 @@ class NoteQueries(Queries):
 def _between(prefix: str, folders: Iterable[str], depth: int) -> Iterator[tuple[str, str]]:
     """The ranges of paths below `prefix` that leave out what lies in the deepest of these folders."""
     start = prefix
-    for folder in sorted(f"{each}/" for each in folders if each.count("/") == prefix.count("/") + depth - 1):
+    for folder in sorted(
+        f"{each}/" for each in folders if each.count("/") == prefix.count("/") + depth - 1
+    ):
         yield start, folder
         start = folder + _LAST
     yield start, prefix + _LAST
 
 
 class Kept(NamedTuple):
-    """What a list shows of an entry; `created` in microseconds since 1970, `body` the text after the frontmatter."""
+    """What a list shows of an entry; `created` in microseconds since 1970, `body` the text after
+    the frontmatter.
+    """
 
     row: int
     path: str
@@ -419,7 +488,9 @@ class EntryQueries(Queries):
 
     def expired(self, limit: int = -1) -> list[Expired]:
         """Entries that wait for their removal; `limit` -1 = all."""
-        found = self._db.execute("select path, namespace, scope from expired order by path limit ?", (limit,))
+        found = self._db.execute(
+            "select path, namespace, scope from expired order by path limit ?", (limit,)
+        )
         return [Expired(*one) for one in found]
 
     def paths_with(self, key: str) -> Sequence[str]:
@@ -432,8 +503,8 @@ class EntryQueries(Queries):
         return [path for (path,) in found]
 
     def retire(self, now: int) -> None:
-        """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables every face reads.
-        Expects to run inside a transaction."""
+        """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables
+        every face reads. Expects to run inside a transaction."""
         from memoranda.index import writer
         from memoranda.note.entry import namespace_of
 
@@ -444,5 +515,13 @@ class EntryQueries(Queries):
             writer.remove(db, KV_PROJECT, path)
             db.execute(
                 "insert into expired values (?, ?, ?, ?, ?, ?, ?)",
-                (path, info.size, info.mtime_ns, info.inode, namespace_of(info.header, path), info.title, info.scope),
+                (
+                    path,
+                    info.size,
+                    info.mtime_ns,
+                    info.inode,
+                    namespace_of(info.header, path),
+                    info.title,
+                    info.scope,
+                ),
             )

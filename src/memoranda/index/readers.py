@@ -1,7 +1,9 @@
-"""Reading the files of a large project in processes of their own, as Python runs one thread at a time.
+"""Reading the files of a large project in processes of their own, as Python runs one thread at a
+time.
 
-Each is a child of this process: it is told paths on its standard input, and ends where that ends, so with its parent
-at the latest. What it cannot read or finds odd is left to the caller; so is everything where none can be started.
+Each is a child of this process: it is told paths on its standard input, and ends where that ends,
+so with its parent at the latest. What it cannot read or finds odd is left to the caller; so is
+everything where none can be started.
 """
 
 from __future__ import annotations
@@ -24,24 +26,34 @@ from memoranda.store.folder import FolderStore
 
 Suspicious = Callable[[str], tuple[str, ...]]
 _MOST = 4
-_PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from memoranda.index.readers import answer; answer()"
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[1:]; from memoranda.index.readers import answer; answer()"
+)
 
 
 class Readers:
-    """The processes that read files of `store` for the project with this id, as long as this is entered; `suspicious`
-    names the gate's rules that match a text."""
+    """The processes that read files of `store` for the project with this id, as long as this is
+    entered; `suspicious` names the gate's rules that match a text."""
 
     def __init__(self, store: FolderStore, suspicious: Suspicious, project: int):
         self._processes: list[subprocess.Popen[bytes]] = []
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if hasattr(os, "sched_getaffinity"):
+            cores = len(os.sched_getaffinity(0))
+        else:
+            cores = os.cpu_count() or 1
         count = min(cores, _MOST)
         with suppress(OSError):
-            for _ in range(count if count > 1 and "python" in os.path.basename(sys.executable or "") else 0):
+            for _ in range(
+                count if count > 1 and "python" in os.path.basename(sys.executable or "") else 0
+            ):
                 process = subprocess.Popen(
-                    [sys.executable, "-c", _PROGRAM, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL, start_new_session=True,
-                )  # fmt: skip
+                    [sys.executable, "-c", _PROGRAM, *sys.path],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
                 self._processes.append(process)
                 self._idle.put(process)
                 pickle.dump((SCHEMA_VERSION, store, suspicious, project), process.stdin)  # type: ignore[arg-type]
@@ -55,12 +67,13 @@ class Readers:
             process.kill()
         self._threads.shutdown(cancel_futures=True)
         for process in self._processes:
-            with process, suppress(OSError):  # waits, and closes the pipes
+            # waits, and closes the pipes
+            with process, suppress(OSError):
                 process.stdin.close()  # type: ignore[union-attr]
 
     def ahead(self, batches: Iterable[Sequence[str]]) -> Iterator[dict[str, Prepared]]:
-        """What the index is to hold of the files in each batch of paths, by path; some batches are read ahead. Missing
-        are those the caller has to read."""
+        """What the index is to hold of the files in each batch of paths, by path; some batches are
+        read ahead. Missing are those the caller has to read."""
         waiting: deque[Future[list[Prepared]]] = deque()
         for paths in batches:
             waiting.append(self._threads.submit(self._ask, paths))
@@ -77,8 +90,17 @@ class Readers:
             pickle.dump(paths, process.stdin)  # type: ignore[arg-type]
             process.stdin.flush()  # type: ignore[union-attr]
             return pickle.load(process.stdout)  # type: ignore[arg-type]
-        except (OSError, EOFError, ValueError, pickle.PickleError, AttributeError, ImportError, IndexError):
-            process.kill()  # it died, or is of another version of this program
+        except (
+            OSError,
+            EOFError,
+            ValueError,
+            pickle.PickleError,
+            AttributeError,
+            ImportError,
+            IndexError,
+        ):
+            # It died, or is of another version of this program
+            process.kill()
             process.wait()
             return []
         finally:
@@ -89,9 +111,10 @@ def answer() -> None:
     """What such a process does: read the files whose paths stand in its input, until that ends."""
     with suppress(EOFError, BrokenPipeError):
         version, store, suspicious, project = pickle.load(sys.stdin.buffer)
-        while version == SCHEMA_VERSION:  # else this program was exchanged while the other process ran
-            # Each step is done for all files before the next: what a processor keeps at hand then serves the next file,
-            # which takes a fifth less time.
+        # Else this program was exchanged while the other process ran
+        while version == SCHEMA_VERSION:
+            # Each step is done for all files before the next: what a processor keeps at hand then
+            # serves the next file, which takes a fifth less time.
             files: list[tuple[str, str, File]] = []
             for path in pickle.load(sys.stdin.buffer):
                 with suppress(MemorandaError, UnicodeDecodeError):

@@ -1,8 +1,8 @@
 """Where a link leads, and which note an identifier names (contracts 000b, 3.4 and 4.2; 001, 1).
 
 Nothing resolved is stored, so nothing can be stale: a link finds its note as soon as that is
-indexed, and loses it when it goes. Stored are folded keys of names and of links: where two are equal, the steps of
-contract 000b, 3.4 decide.
+indexed, and loses it when it goes. Stored are folded keys of names and of links: where two are
+equal, the steps of contract 000b, 3.4 decide.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJE
 from memoranda.text.tokens import fts_text, words
 from memoranda.text.unicode import sqlite_text
 
-RESOLVED, UNWRITTEN, AMBIGUOUS = "resolved", "unwritten", "ambiguous"
+RESOLVED = "resolved"
+UNWRITTEN = "unwritten"
+AMBIGUOUS = "ambiguous"
 
 KEY_LENGTH = 48
 TITLE_CUT = 100
@@ -35,8 +37,11 @@ _LONGEST_PREFIX = 200
 _MOST_VALUES = 400
 """Names looked up by one statement."""
 _UUID_BEGIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
-_SHORTEST, _SHORTEST_OF_MEMORY = 8, 4
-"""Characters an id, or its beginning, has at least where names mean notes too; and where only memories are meant."""
+_SHORTEST = 8
+_SHORTEST_OF_MEMORY = 4
+"""Characters an id, or its beginning, has at least where names mean notes too; and where only
+memories are meant.
+"""
 
 _CANDIDATE = (
     "n.row, p.name, n.path, n.id, n.permalink, n.title, n.aliases, n.scope, n.created,"
@@ -50,11 +55,19 @@ def key(name: str) -> str:
     return fold(name)[:KEY_LENGTH] or "=" + fold_title(name)[:KEY_LENGTH]
 
 
-def keys_of(project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None) -> set[str]:
+def keys_of(
+    project: str, path: str, permalink: str, titles: Iterable[str], first_line: str | None
+) -> set[str]:
     """The keys a note is kept under, without its id and without the project in front: permalink,
     path, file name, titles, and the first line of a memory."""
     stem = posixpath.splitext(path)[0]
-    names = {permalink.removeprefix(f"{lead(project)}/"), stem, path, posixpath.basename(stem), *titles}
+    names = {
+        permalink.removeprefix(f"{lead(project)}/"),
+        stem,
+        path,
+        posixpath.basename(stem),
+        *titles,
+    }
     if first_line is not None:
         names.update((first_line, first_line.lstrip("#").strip()))
     if project in MEMORY_PROJECTS:
@@ -74,13 +87,20 @@ def root_path(target: str, folder: str) -> str | None:
     if not target.startswith(("./", "../")):
         return target.lstrip("/")
     path = posixpath.normpath(posixpath.join(folder, target))
-    return None if path.startswith("..") or path == "." else path
+    if path.startswith("..") or path == ".":
+        return None
+    return path
 
 
 def link_key(target: str, path: str) -> str | None:
     """The key a link in the note at `path` is kept under; None for one that leads nowhere."""
-    reached = root_path(target, posixpath.dirname(path)) if target.startswith(("./", "../")) else target
-    return None if reached is None else key(reached)
+    if target.startswith(("./", "../")):
+        reached = root_path(target, posixpath.dirname(path))
+    else:
+        reached = target
+    if reached is None:
+        return None
+    return key(reached)
 
 
 class Candidate(NamedTuple):
@@ -127,22 +147,34 @@ class Resolver:
 
     def prefetch(self, targets: Iterable[str]) -> None:
         """Looks up the candidates of many targets in a few queries."""
-        missing = {name for target in targets for name in self._names(target, "")} - self._candidates.keys()
+        missing = {
+            name for target in targets for name in self._names(target, "")
+        } - self._candidates.keys()
         names = list(missing)
         for at in range(0, len(names), _MOST_VALUES):
             self._fetch(names[at : at + _MOST_VALUES])
 
-    def link(self, target: str, project: str, folder: str, target_project: str | None, scope: str | None) -> LinkTarget:
+    def link(
+        self, target: str, project: str, folder: str, target_project: str | None, scope: str | None
+    ) -> LinkTarget:
         """What a link in `folder` of `project` means (contract 000b, 3.4)."""
         relative = target.startswith(("./", "../"))
-        asked = (target, project, folder if relative else "", target_project,
-                 scope if CATEGORY_PROJECT in (project, target_project) else None)  # fmt: skip
+        asked = (
+            target,
+            project,
+            folder if relative else "",
+            target_project,
+            scope if CATEGORY_PROJECT in (project, target_project) else None,
+        )
         if asked not in self._answers:
-            folder, home = asked[2], project if target_project is None else target_project
+            folder = asked[2]
+            home = project if target_project is None else target_project
             candidates = self.candidates(target, folder)
             found = _first_step(target, folder, _inside(candidates, home))
             if len(found) > 1 and home == project == CATEGORY_PROJECT:
-                found = [min(found, key=lambda one: (one.scope != scope, one.created, one.id, one.path))]
+                found = [
+                    min(found, key=lambda one: (one.scope != scope, one.created, one.id, one.path))
+                ]
             if not found and target_project is None:
                 outside = [one for one in candidates if one.project != project]
                 found = _by_permalink(target, outside) or _by_title(target, outside)
@@ -153,36 +185,46 @@ class Resolver:
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
         """The notes the caller sees which any step could mean by `target`."""
         names = self._names(target, folder)
-        if missing := [name for name in names if name not in self._candidates]:
+        missing = [name for name in names if name not in self._candidates]
+        if missing:
             self._fetch(missing)
         found = [one for name in names for one in self._candidates[name]]
-        return list(dict.fromkeys(found)) if len(names) > 1 else found
+        if len(names) > 1:
+            return list(dict.fromkeys(found))
+        return found
 
     def _names(self, target: str, folder: str) -> list[str]:
         """What to look a target up under: its link key, with and without a project's name in front,
         and the target as an id, marked by a NUL."""
         if target.startswith(("./", "../")):
             path = root_path(target, folder)
-            return [] if path is None else [key(path)]
+            if path is None:
+                return []
+            return [key(path)]
         keys = {key(target), key(target[:TITLE_CUT])}
         head, slash, rest = target.partition("/")
         if slash and (head.casefold() in self._projects or slug(head) in self._projects):
             keys.add(key(rest))
-        return [*keys, "\0" + target] if target else list(keys)
+        if target:
+            return [*keys, "\0" + target]
+        return list(keys)
 
     def _fetch(self, names: list[str]) -> None:
         """Names are link keys, or ids marked by a NUL in front."""
         self._candidates |= {name: [] for name in names}
         ids = [name[1:] for name in names if name[0] == "\0"]
         keys = [name for name in names if name[0] != "\0"]
-        join, found = "join project p on p.id = n.project", list[tuple[str, Candidate]]()
+        join = "join project p on p.id = n.project"
+        found = list[tuple[str, Candidate]]()
         if keys:
             sql = f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join} where f.fold in "
             every = self.db.execute(f"{sql}({', '.join('?' * len(keys))})", keys)
             found += [(name, Candidate(*values)) for name, *values in every]
         if ids:
             sql = f"select {_CANDIDATE} from note n {join} where n.id in ({', '.join('?' * len(ids))})"
-            found += [("\0" + one.id, one) for one in map(Candidate._make, self.db.execute(sql, ids))]
+            found += [
+                ("\0" + one.id, one) for one in map(Candidate._make, self.db.execute(sql, ids))
+            ]
         for name, candidate in found:
             if may_see(candidate.scope, self.viewer):
                 self._candidates[name].append(candidate)
@@ -214,30 +256,38 @@ def _first_step(target: str, folder: str, candidates: list[Candidate]) -> list[C
         lambda: _by_title(target, candidates),
         lambda: [one for one in candidates if path in (one.path, posixpath.splitext(one.path)[0])],
     )
-    if found := next(filter(None, (step() for step in steps)), None):
+    found = next(filter(None, (step() for step in steps)), None)
+    if found:
         return found
     stems = [
-        one for one in candidates if posixpath.splitext(posixpath.basename(one.path))[0] == target.removesuffix(".md")
+        one
+        for one in candidates
+        if posixpath.splitext(posixpath.basename(one.path))[0] == target.removesuffix(".md")
     ]
     if len(stems) == 1:
         return stems
     folded = fold_title(target)
-    return [one for one in candidates if any(fold_title(name) == folded for name in one.titles)] or stems
+    return [
+        one for one in candidates if any(fold_title(name) == folded for name in one.titles)
+    ] or stems
 
 
 def _by_permalink(target: str, candidates: list[Candidate]) -> list[Candidate]:
     return [
         one
         for one in candidates
-        if target and (
+        if target
+        and (
             one.permalink in (target, f"{lead(one.project)}/{target}")
             or target in (f"{one.project}/{one.permalink}", f"{lead(one.project)}/{one.permalink}")
         )
-    ]  # fmt: skip
+    ]
 
 
 def _by_title(target: str, candidates: list[Candidate]) -> list[Candidate]:
-    found, in_lower_case = [], target.strip().lower()[:TITLE_CUT]  # as `categories` compares titles (contract 001, 4)
+    # As `categories` compares titles (contract 001, 4)
+    found = []
+    in_lower_case = target.strip().lower()[:TITLE_CUT]
     for one in candidates:
         if one.project in MEMORY_PROJECTS:
             is_named = in_lower_case in [title.strip().lower()[:TITLE_CUT] for title in one.titles]
@@ -252,17 +302,22 @@ def _inside(candidates: list[Candidate], project: str) -> list[Candidate]:
     return [one for one in candidates if one.project.casefold() == project.casefold()]
 
 
-@in_snapshot  # else another process may replace the row before it is read
+# Else another process may replace the row before it is read
+@in_snapshot
 def find(
-    db: sqlite3.Connection, identifier: str, *, project: str | None = None, default_project: str,
+    db: sqlite3.Connection,
+    identifier: str,
+    *,
+    project: str | None = None,
+    default_project: str,
     viewer: str | None,
-) -> NoteInfo:  # fmt: skip
+) -> NoteInfo:
     """The note an identifier names: an address with or without `memory://`, a title, an id, or a
     unique beginning of an id of at least 8 characters.
 
     With `project`: there. Without: in the default project; then, when the first segment names a
-    project, in that one; then in all others together. An id, and the beginning of a UUID, come before
-    all of this: names are given by anybody. Raises NotFound with suggestions, Ambiguous with
+    project, in that one; then in all others together. An id, and the beginning of a UUID, come
+    before all of this: names are given by anybody. Raises NotFound with suggestions, Ambiguous with
     candidates, and what `parse_address` raises for addresses that are refused.
     """
     target = sqlite_text(parse_address(identifier))
@@ -273,17 +328,25 @@ def find(
         if _UUID_BEGIN.fullmatch(text):
             found = _by_prefix(db, text.lower(), viewer, name)
         else:
-            inside = candidates if name is None else _inside(candidates, name)
+            if name is None:
+                inside = candidates
+            else:
+                inside = _inside(candidates, name)
             found = [one for one in inside if one.id == text and len(text) >= _SHORTEST]
         if found:
             return _only(db, identifier, _inside(found, default_project) or found)
     for name in [project] if project is not None else [default_project, *([head] if slash else [])]:
-        found = first_step(target, _inside(candidates, name), name) or _by_prefix(db, target, viewer, name)
+        found = first_step(target, _inside(candidates, name), name) or _by_prefix(
+            db, target, viewer, name
+        )
         if found:
             return _only(db, identifier, found)
     if project is None:
-        outside = [one for one in candidates if one.project.casefold() != default_project.casefold()]
-        live = [one for one in outside if one.project != ARCHIVE_PROJECT]  # an archived one of that name comes last
+        outside = [
+            one for one in candidates if one.project.casefold() != default_project.casefold()
+        ]
+        # An archived one of that name comes last
+        live = [one for one in outside if one.project != ARCHIVE_PROJECT]
         found = first_step(target, live, None) or _by_prefix(db, target, viewer, None)
         found = found or first_step(target, outside, None)
         if found:
@@ -296,8 +359,8 @@ def find(
 def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInfo:
     """The memory whose id is `text` or uniquely begins with it, four characters at least.
 
-    An archived memory is one of `categories`. An id that was merged into another note answers that one. Raises
-    NotFound, or Ambiguous with `total` notes.
+    An archived memory is one of `categories`. An id that was merged into another note answers that
+    one. Raises NotFound, or Ambiguous with `total` notes.
     """
     text = sqlite_text(text.strip())
     for wanted in dict.fromkeys((text, text.lower())):
@@ -309,32 +372,55 @@ def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInf
     raise NotFound(text, CATEGORY_PROJECT)
 
 
-def _suggestions(db: sqlite3.Connection, target: str, viewer: str | None, project: str | None) -> list[str]:
+def _suggestions(
+    db: sqlite3.Connection, target: str, viewer: str | None, project: str | None
+) -> list[str]:
     """Some permalinks that come near `target`, the nearest first."""
     wanted = key(target.rpartition("/")[2] or target)
     rows: dict[int, None] = {}
     for length in dict.fromkeys((len(wanted), max(3, len(wanted) * 2 // 3), 3)):
         begin = wanted[:length]
-        rows.update(dict.fromkeys(row for (row,) in db.execute(
-            "select note from note_fold where fold >= ? and fold < ? limit 50", (begin, begin + _LAST)
-        )))  # fmt: skip
+        rows.update(
+            dict.fromkeys(
+                row
+                for (row,) in db.execute(
+                    "select note from note_fold where fold >= ? and fold < ? limit 50",
+                    (begin, begin + _LAST),
+                )
+            )
+        )
         if len(rows) >= 20:
             break
     telling = [quoted(fts_text(word).strip()) + "*" for word in words(target)[:8]]
     if telling:
-        rows.update(dict.fromkeys(row for (row,) in db.execute(
-            "select rowid from name_fts where name_fts match ? order by rowid desc limit 50", (" OR ".join(telling),)
-        )))  # fmt: skip
-    import difflib  # 3 ms, for errors only
+        rows.update(
+            dict.fromkeys(
+                row
+                for (row,) in db.execute(
+                    "select rowid from name_fts where name_fts match ? order by rowid desc limit 50",
+                    (" OR ".join(telling),),
+                )
+            )
+        )
+    # 3 ms, for errors only
+    import difflib
 
     near = [
-        (max(difflib.SequenceMatcher(None, wanted, key(name)).ratio()
-             for name in (note.title, note.permalink.rpartition("/")[2])), note)
+        (
+            max(
+                difflib.SequenceMatcher(None, wanted, key(name)).ratio()
+                for name in (note.title, note.permalink.rpartition("/")[2])
+            ),
+            note,
+        )
         for note in infos(db, rows).values()
-        if may_see(note.scope, viewer) and (project is None or note.project.casefold() == project.casefold())
-    ]  # fmt: skip
+        if may_see(note.scope, viewer)
+        and (project is None or note.project.casefold() == project.casefold())
+    ]
     near.sort(key=lambda one: (-one[0], one[1].permalink))
-    return list(dict.fromkeys(note.permalink for likeness, note in near if likeness > 0.3))[:_SUGGESTIONS]
+    return list(dict.fromkeys(note.permalink for likeness, note in near if likeness > 0.3))[
+        :_SUGGESTIONS
+    ]
 
 
 def _only(db: sqlite3.Connection, identifier: str, found: list[Candidate]) -> NoteInfo:
@@ -346,21 +432,33 @@ def _only(db: sqlite3.Connection, identifier: str, found: list[Candidate]) -> No
     return in_order(db, [found[0].row])[0]
 
 
-def _by_prefix(db: sqlite3.Connection, target: str, viewer: str | None, project: str | None) -> list[Candidate]:
+def _by_prefix(
+    db: sqlite3.Connection, target: str, viewer: str | None, project: str | None
+) -> list[Candidate]:
     """The notes of `project` with this id, else with one that begins so."""
     if len(target) < _SHORTEST or len(target) > _LONGEST_PREFIX or " " in target:
         return []
     rows = _ids(db, target, _SHORTEST, viewer, project)
     return [
-        Candidate(one.row, one.project, one.path, one.id, one.permalink, one.title, None, one.scope, 0)
+        Candidate(
+            one.row, one.project, one.path, one.id, one.permalink, one.title, None, one.scope, 0
+        )
         for one in in_order(db, rows)
     ]
 
 
-def _ids(db: sqlite3.Connection, text: str, minimum: int, viewer: str | None, project: str | None) -> list[int]:
-    """Rows of the visible notes with this id, else with one that begins so and `text` has `minimum` characters, else
-    of those that took such an id over."""
-    wanted = None if project is None else MEMORY_PROJECTS if project == CATEGORY_PROJECT else (project.casefold(),)
+def _ids(
+    db: sqlite3.Connection, text: str, minimum: int, viewer: str | None, project: str | None
+) -> list[int]:
+    """Rows of the visible notes with this id, else with one that begins so and `text` has `minimum`
+    characters, else of those that took such an id over."""
+    wanted = (
+        None
+        if project is None
+        else MEMORY_PROJECTS
+        if project == CATEGORY_PROJECT
+        else (project.casefold(),)
+    )
     for having in ("n.id", "n.row in (select note from merged where id"):
         for last in (text, text + _LAST) if len(text) >= minimum else (text,):
             found = db.execute(
@@ -369,9 +467,10 @@ def _ids(db: sqlite3.Connection, text: str, minimum: int, viewer: str | None, pr
                 (text, last),
             )
             rows = [
-                row for row, scope, name in found
+                row
+                for row, scope, name in found
                 if may_see(scope, viewer) and (wanted is None or name.casefold() in wanted)
-            ]  # fmt: skip
+            ]
             if rows:
                 return rows
     return []

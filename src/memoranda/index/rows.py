@@ -1,5 +1,6 @@
-"""What the index knows of a note, as values, and reading them by row; and databases read as they are, never made or
-brought up to date: an index, for what a shell offers, and those of other programs, for moving in."""
+"""What the index knows of a note, as values, and reading them by row; and databases read as they
+are, never made or brought up to date: an index, for what a shell offers, and those of other
+programs, for moving in."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from memoranda.note.model import Provenance
 if TYPE_CHECKING:
     from memoranda.note.model import Observation
 
-_EPOCH = datetime(1970, 1, 1)  # UTC; without a zone it is shown much faster
+# UTC; without a zone it is shown much faster
+_EPOCH = datetime(1970, 1, 1)
 _COLUMNS = (
     "n.row, p.name, n.path, n.id, n.title, n.type, n.permalink, n.etag, n.size, n.mtime_ns, n.inode, n.created,"
     " n.changed, n.updated, n.date, n.phase, n.category, n.scope, n.source, n.expires, n.access_count, n.version,"
@@ -28,7 +30,8 @@ _COLUMNS = (
 )
 _FROM = "note n join project p on p.id = n.project join text t on t.row = n.row"
 PACKED = Struct("qqq")
-"""How a stamp is kept where there are very many: an eighth of what its numbers take by themselves."""
+"""How a stamp is kept where there are very many: an eighth of what its numbers take by themselves.
+"""
 FIRST_PASSAGE = 1 << 16
 """A long note's passages begin at the row of this times its own: none has so many."""
 _TITLE = 80
@@ -41,15 +44,15 @@ _SEEN = "(n.scope = 'global' or :agent is null or n.scope = 'agent:' || :agent)"
 _MEMORY = "n.project = (select id from project where name = 'categories')"
 _SQL = {
     "id": f"select n.id, substr(t.text, 1, 200) from note n join text t on t.row = n.row where {_MEMORY} and {_SEEN}"
-          " and n.id >= :prefix and n.id < :prefix || 'g' order by n.created desc limit :most",
+    " and n.id >= :prefix and n.id < :prefix || 'g' order by n.created desc limit :most",
     "entity": f"select n.title, n.type from note n join project p on p.id = n.project where {_SEEN}"
-              " and p.name = 'graph' and n.title >= :prefix and n.title < :prefix || char(1114111)"
-              " order by n.changed desc limit :most",
+    " and p.name = 'graph' and n.title >= :prefix and n.title < :prefix || char(1114111)"
+    " order by n.changed desc limit :most",
     "tag": f"select n.tags, '' from note n where n.tags is not null and {_SEEN} order by n.changed desc limit :many",
     "scope": f"select distinct n.scope, '' from note n where {_SEEN} order by 1 limit :most",
     "source": f"select n.source, count(*) || ' notes' from note n where {_MEMORY} and {_SEEN} and n.source is not null"
-              " group by 1 order by count(*) desc limit :most",
-}  # fmt: skip
+    " group by 1 order by count(*) desc limit :most",
+}
 
 
 @dataclass(slots=True)
@@ -93,7 +96,8 @@ class NoteInfo:
     def may_say(self, keys: Iterable[str]) -> bool:
         """False when no such key can stand in the header: told without reading it."""
         text = self.written[1] or self.written[0]
-        for key in keys:  # a list is asked for each of its notes, so no generator
+        # A list is asked for each of its notes, so no generator
+        for key in keys:
             if key in text:
                 return True
         return "\\" in text
@@ -108,7 +112,9 @@ class NoteInfo:
     @property
     def provenance(self) -> Provenance:
         """Where the text comes from, as the channel said it came through."""
-        return Provenance(**json.loads(self._provenance)) if self._provenance else Provenance()
+        if self._provenance:
+            return Provenance(**json.loads(self._provenance))
+        return Provenance()
 
     @property
     def checksum(self) -> str:
@@ -122,7 +128,8 @@ def header_of(front: str, header: str | None) -> dict[str, Any]:
         return json.loads(header)
     if len(front) < 4:
         return {}
-    from memoranda.note import frontmatter  # 4 ms, and most commands look at no header
+    # 4 ms, and most commands look at no header
+    from memoranda.note import frontmatter
 
     try:
         return frontmatter.parse(frontmatter.split(front)[0] or "")
@@ -133,8 +140,8 @@ def header_of(front: str, header: str | None) -> dict[str, Any]:
 @dataclass(slots=True)
 class Hit:
     """One note found: `passage` is the snippet (at most 200 characters cut from the file's text),
-    `line` where it starts (from 1), `score` higher = better, `why` short reasons. `shares`, where an explanation was
-    asked for: what each feature adds to the score."""
+    `line` where it starts (from 1), `score` higher = better, `why` short reasons. `shares`, where
+    an explanation was asked for: what each feature adds to the score."""
 
     note: NoteInfo
     passage: str
@@ -164,8 +171,8 @@ class SmartResult:
 
 @dataclass(slots=True)
 class Hits:
-    """One page of a search: `total` notes match in all, or more where it `is_lower_bound`: beyond 10,000, and beyond
-    the page, they are not counted. `relaxed` when AND found nothing."""
+    """One page of a search: `total` notes match in all, or more where it `is_lower_bound`: beyond
+    10,000, and beyond the page, they are not counted. `relaxed` when AND found nothing."""
 
     hits: list[Hit]
     total: int
@@ -175,7 +182,9 @@ class Hits:
     @property
     def bound(self) -> dict[str, bool]:
         """What replies say beside a total that is a lower bound; else nothing."""
-        return {"total_is_lower_bound": True} if self.is_lower_bound else {}
+        if self.is_lower_bound:
+            return {"total_is_lower_bound": True}
+        return {}
 
     def __iter__(self):
         return iter(self.hits)
@@ -187,12 +196,14 @@ class Hits:
         return self.hits[index]
 
     def cut(self, characters: int) -> None:
-        """Leave the first hits whose titles and passages fit, at least one, the last one shortened if need be.
+        """Leave the first hits whose titles and passages fit, at least one, the last one shortened
+        if need be.
 
         What an earlier passage said is not said twice: such a hit keeps its place without it.
         """
         kept: list[Hit] = []
-        said, room = "", characters
+        said = ""
+        room = characters
         for hit in self.hits:
             flat = f" {' '.join(hit.passage.split()).casefold()} "
             if flat in said and hit.passage:
@@ -233,14 +244,19 @@ class Reached:
 
 def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:
     """The note at `path` of `project` (exact), None when the index has none."""
-    found = db.execute(f"select {_COLUMNS} from {_FROM} where p.name = ? and n.path = ?", (project, path)).fetchone()
-    return None if found is None else _info(found)
+    found = db.execute(
+        f"select {_COLUMNS} from {_FROM} where p.name = ? and n.path = ?", (project, path)
+    ).fetchone()
+    if found is None:
+        return None
+    return _info(found)
 
 
 def infos(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NoteInfo]:
     """The notes of these rows by row; missing rows are left out."""
     found = db.execute(
-        f"select {_COLUMNS} from {_FROM} where n.row in (select value from json_each(?))", (json.dumps(list(rows)),)
+        f"select {_COLUMNS} from {_FROM} where n.row in (select value from json_each(?))",
+        (json.dumps(list(rows)),),
     )
     return {one[0]: _info(one) for one in found}
 
@@ -253,11 +269,14 @@ def in_order(db: sqlite3.Connection, rows: Sequence[int]) -> list[NoteInfo]:
 
 def observations(db: sqlite3.Connection, note: NoteInfo) -> list[Observation]:
     """The note's observations in the order of the file."""
-    from memoranda.note.grammar import scan  # 3 ms
+    # 3 ms
+    from memoranda.note.grammar import scan
 
     front, text = text_of(db, note.row)
     in_place = "select 1 from project where name = ? and size is not null"
-    is_graph = note.project == "graph" or db.execute(in_place, (note.project,)).fetchone() is not None
+    is_graph = (
+        note.project == "graph" or db.execute(in_place, (note.project,)).fetchone() is not None
+    )
     return scan(front + text, len(front), graph=is_graph)[0]
 
 
@@ -267,53 +286,129 @@ def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:
 
 
 def _info(found: tuple[Any, ...]) -> NoteInfo:
-    (row, project, path, note_id, title, kind, permalink, etag, size, mtime_ns, inode, created, changed, updated,
-     date, phase, category, scope, source, expires, access_count, version, locked, tags, aliases, links, header,
-     front, warned, suspicious, provenance) = found  # fmt: skip
+    (
+        row,
+        project,
+        path,
+        note_id,
+        title,
+        kind,
+        permalink,
+        etag,
+        size,
+        mtime_ns,
+        inode,
+        created,
+        changed,
+        updated,
+        date,
+        phase,
+        category,
+        scope,
+        source,
+        expires,
+        access_count,
+        version,
+        locked,
+        tags,
+        aliases,
+        links,
+        header,
+        front,
+        warned,
+        suspicious,
+        provenance,
+    ) = found
     return NoteInfo(
-        row, project, path, note_id, title, kind, permalink, etag.hex() if isinstance(etag, bytes) else etag,
-        size, mtime_ns, inode, _iso(created), _iso(changed), _iso(updated), date, phase, category, scope,
-        source, _iso(expires), access_count, version, bool(locked), _tuple(tags), _tuple(aliases),
-        _tuple(links), _tuple(warned), (front, header), _tuple(suspicious), provenance,
-    )  # fmt: skip
+        row,
+        project,
+        path,
+        note_id,
+        title,
+        kind,
+        permalink,
+        etag.hex() if isinstance(etag, bytes) else etag,
+        size,
+        mtime_ns,
+        inode,
+        _iso(created),
+        _iso(changed),
+        _iso(updated),
+        date,
+        phase,
+        category,
+        scope,
+        source,
+        _iso(expires),
+        access_count,
+        version,
+        bool(locked),
+        _tuple(tags),
+        _tuple(aliases),
+        _tuple(links),
+        _tuple(warned),
+        (front, header),
+        _tuple(suspicious),
+        provenance,
+    )
 
 
 def _iso(microseconds: int | None) -> Any:
     """A stored time as ISO 8601 UTC with `Z`; None for null."""
-    return None if microseconds is None else f"{(_EPOCH + timedelta(microseconds=microseconds)).isoformat()}Z"
+    if microseconds is None:
+        return None
+    return f"{(_EPOCH + timedelta(microseconds=microseconds)).isoformat()}Z"
 
 
 def _tuple(values: str | None) -> tuple[str, ...]:
-    return tuple(json.loads(values)) if values else ()
+    if values:
+        return tuple(json.loads(values))
+    return ()
 
 
-def indexed(file: Path, kind: str, prefix: str, agent: str | None, most: int) -> list[tuple[str, str]]:
-    """At most `most` values of a kind of `_SQL` that begin with `prefix`, of notes `agent` sees, each with a text.
+def indexed(
+    file: Path, kind: str, prefix: str, agent: str | None, most: int
+) -> list[tuple[str, str]]:
+    """At most `most` values of a kind of `_SQL` that begin with `prefix`, of notes `agent` sees,
+    each with a text.
 
     None of them when there is no index, or it cannot be read.
     """
     values = {"prefix": prefix, "agent": agent, "most": most, "many": _LOOKED_AT}
     try:
-        at_rest = not file.with_name(f"{file.name}-wal").exists()  # then SQLite need not make files to read it
+        # Then SQLite need not make files to read it
+        at_rest = not file.with_name(f"{file.name}-wal").exists()
         how = "mode=ro&immutable=1" if at_rest else "mode=ro"
-        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=0.2)) as db:
+        with closing(
+            sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=0.2)
+        ) as db:
             rows = db.execute(_SQL[kind], values).fetchall()
     except sqlite3.Error:
         return []
     if kind == "tag":
         counts = Counter(tag for tags, _ in rows for tag in json.loads(tags))
-        rows = [(tag, "1 note" if number == 1 else f"{number} notes") for tag, number in counts.most_common()]
+        rows = [
+            (tag, "1 note" if number == 1 else f"{number} notes")
+            for tag, number in counts.most_common()
+        ]
     return [(value, text) for value, text in rows if value.startswith(prefix)][:most]
 
 
 def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
-    """All rows of a table, [] when it is not there. The database is opened for reading only. Raises ValueError."""
-    from urllib.parse import quote  # 3 ms, which a shell would wait
+    """All rows of a table, [] when it is not there. The database is opened for reading only. Raises
+    ValueError.
+    """
+    # 3 ms, which a shell would wait
+    from urllib.parse import quote
 
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as db:
+        with closing(
+            sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
+        ) as db:
             db.row_factory = sqlite3.Row
-            if not db.execute("select 1 from sqlite_master where type = 'table' and name = ?", (table,)).fetchone():
+            if not db.execute(
+                "select 1 from sqlite_master where type = 'table' and name = ?", (table,)
+            ).fetchone():
                 return []
             return [dict(row) for row in db.execute(f"select * from {table} order by rowid")]
     except sqlite3.Error as error:

@@ -20,16 +20,20 @@ from memoranda.store.folder import FolderStore
 if TYPE_CHECKING:
     from memoranda.index.writer import Prepared
 
-BATCH, BATCH_BYTES = 200, 4 << 20
+BATCH = 200
+BATCH_BYTES = 4 << 20
 """Notes, and bytes of them, that are indexed before the lock is given back; at least one note."""
 
 MANY_NEW = 4_000
-"""From so many new files on, processes of their own pay, each of which takes a third of a second to start."""
+"""From so many new files on, processes of their own pay, each of which takes a third of a second to
+start.
+"""
 _MANY_CHANGES = 2_000
 _MANY = 50
 """From so many new notes in a batch on, a second thread pays."""
 
-_AGE, _OLDEST = Struct(">Q"), 1 << 63
+_AGE = Struct(">Q")
+_OLDEST = 1 << 63
 """A time in nanoseconds, so that the older of two comes first."""
 _IS_KNOWN = (
     "select 1 from note where project = (select id from project where name = ?) and path = ?"
@@ -41,7 +45,9 @@ Progress = Callable[[int, int], None]
 
 
 class Difference(NamedTuple):
-    """A file the index knows at `old` (None: not at all), which has this stamp at `path` now (None: it is gone)."""
+    """A file the index knows at `old` (None: not at all), which has this stamp at `path` now (None:
+    it is gone).
+    """
 
     path: str
     stamp: Stamp | None
@@ -50,8 +56,8 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BulkSource:
-    """The files of a folder, and what becomes of them: `suspicious` names the gate's rules that match a text, `accept`
-    says where a file comes from that is indexed."""
+    """The files of a folder, and what becomes of them: `suspicious` names the gate's rules that
+    match a text, `accept` says where a file comes from that is indexed."""
 
     store: FolderStore
     suspicious: Callable[[str], tuple[str, ...]]
@@ -73,11 +79,15 @@ class Result:
 
 
 class Differences(Sequence[Difference]):
-    """Differences in the order they are to be applied: removals first, then moves, new notes and changed ones, each of
-    these two oldest first. A million is kept in some 100 MB."""
+    """Differences in the order they are to be applied: removals first, then moves, new notes and
+    changed ones, each of these two oldest first. A million is kept in some 100 MB."""
 
     def __init__(
-        self, gone: Iterable[str], moved: Iterable[tuple[bytes, str]], added: list[bytes], changed: list[bytes]
+        self,
+        gone: Iterable[str],
+        moved: Iterable[tuple[bytes, str]],
+        added: list[bytes],
+        changed: list[bytes],
     ):
         added.sort()
         changed.sort()
@@ -111,11 +121,15 @@ class Comparison:
         self._changed: list[bytes] = []
 
     def look(self, known: dict[str, bytes], stamps: dict[str, Values]) -> None:
-        """Compare files on disk with what the index knows; what it knows of these files is taken out of `known`."""
+        """Compare files on disk with what the index knows; what it knows of these files is taken
+        out of `known`.
+        """
         before = [*map(known.pop, stamps, repeat(None))]
-        with suppress(error):  # of a number of more than 64 bits
+        # Of a number of more than 64 bits
+        with suppress(error):
             if before == [*starmap(PACKED.pack, stamps.values())]:
-                return  # the usual case, compared in C
+                # The usual case, compared in C
+                return
         for (path, values), old in zip(stamps.items(), before, strict=True):
             stamp = bounded(values)
             packed = PACKED.pack(*stamp)
@@ -124,15 +138,20 @@ class Comparison:
                 (self._added if old is None else self._changed).append(new)
 
     def end(self, gone: dict[str, bytes], unreadable: Sequence[str]) -> Differences:
-        """All that differs, when the index knows files that are `gone`. Nothing below a folder that could not be read
-        counts as removed. A file that is gone and a new one of equal stamp are one that moved."""
+        """All that differs, when the index knows files that are `gone`. Nothing below a folder that
+        could not be read counts as removed. A file that is gone and a new one of equal stamp are
+        one that moved."""
         if unreadable and gone:
             folders = tuple(f"{folder}/" if folder else "" for folder in unreadable)
             gone = {path: stamp for path, stamp in gone.items() if not path.startswith(folders)}
-        by_stamp = {stamp: path for path, stamp in gone.items()} if self._added else {}
+        if self._added:
+            by_stamp = {stamp: path for path, stamp in gone.items()}
+        else:
+            by_stamp = {}
         moved: list[tuple[bytes, str]] = []
         for each in self._added if by_stamp else ():
-            if (old := by_stamp.pop(each[-PACKED.size :], None)) is not None:
+            old = by_stamp.pop(each[-PACKED.size :], None)
+            if old is not None:
                 moved.append((each, old))
         if moved:
             new = {each for each, _ in moved}
@@ -143,14 +162,19 @@ class Comparison:
 
 
 def apply(
-    db: sqlite3.Connection, project: str, changes: Sequence[Difference], load: Load,
-    lock: AbstractContextManager[object], result: Result, progress: Progress | None = None,
+    db: sqlite3.Connection,
+    project: str,
+    changes: Sequence[Difference],
+    load: Load,
+    lock: AbstractContextManager[object],
+    result: Result,
+    progress: Progress | None = None,
     files: BulkSource | None = None,
-) -> None:  # fmt: skip
-    """Carry out `changes`, a batch a transaction, each under the home's lock so that no writer gets between
-    a file's bytes and its rows. `load` gives a note and the stamp it was read with, None when the path is none
-    (any more); very many of `files` are read by other processes. What came of it is added to `result`; `progress`
-    hears (done, total)."""
+) -> None:
+    """Carry out `changes`, a batch a transaction, each under the home's lock so that no writer gets
+    between a file's bytes and its rows. `load` gives a note and the stamp it was read with, None
+    when the path is none (any more); very many of `files` are read by other processes. What came of
+    it is added to `result`; `progress` hears (done, total)."""
     with many_changes(db) if len(changes) > _MANY_CHANGES else nullcontext():
         done = 0
         with _read_ahead(db, project, changes, lock, files) as prepared:
@@ -161,7 +185,10 @@ def apply(
                 done += len(batch)
                 if progress is not None:
                     progress(done, len(changes))
-        if done > _MANY_CHANGES and done * 4 > db.execute("select count(*) from note").fetchone()[0]:
+        if (
+            done > _MANY_CHANGES
+            and done * 4 > db.execute("select count(*) from note").fetchone()[0]
+        ):
             merge_words(db, lock)
 
 
@@ -171,7 +198,8 @@ def _batches(changes: Iterable[Difference]) -> Iterator[list[Difference]]:
     for change in changes:
         if len(batch) == BATCH or (batch and size > BATCH_BYTES):
             yield batch
-            batch, size = [], 0
+            batch = []
+            size = 0
         batch.append(change)
         size += change.stamp.size if change.stamp else 0
     if batch:
@@ -180,11 +208,20 @@ def _batches(changes: Iterable[Difference]) -> Iterator[list[Difference]]:
 
 @contextmanager
 def _read_ahead(
-    db: sqlite3.Connection, project: str, changes: Sequence[Difference], lock: AbstractContextManager[object],
+    db: sqlite3.Connection,
+    project: str,
+    changes: Sequence[Difference],
+    lock: AbstractContextManager[object],
     files: BulkSource | None,
-) -> Iterator[Iterator[dict[str, Prepared]]]:  # fmt: skip
-    """What other processes read of the new files of each batch, by path; nothing where they are few."""
-    if files is None or len(changes) < MANY_NEW or sum(each.old is None for each in changes) < MANY_NEW:
+) -> Iterator[Iterator[dict[str, Prepared]]]:
+    """What other processes read of the new files of each batch, by path; nothing where they are
+    few.
+    """
+    if (
+        files is None
+        or len(changes) < MANY_NEW
+        or sum(each.old is None for each in changes) < MANY_NEW
+    ):
         yield iter(())
         return
     from memoranda.index import readers, writer
@@ -192,19 +229,28 @@ def _read_ahead(
     with lock, transaction(db):
         number = writer.project_id(db, project)
     with readers.Readers(files.store, files.suspicious, number) as reading:
-        yield reading.ahead([each.path for each in batch if each.old is None] for batch in _batches(changes))
+        yield reading.ahead(
+            [each.path for each in batch if each.old is None] for batch in _batches(changes)
+        )
 
 
 def _apply_batch(
-    db: sqlite3.Connection, project: str, changes: Sequence[Difference], load: Load, result: Result,
-    prepared: dict[str, Prepared], files: BulkSource | None,
-) -> None:  # fmt: skip
-    """Carry out some changes; of many new notes, some are written by a second thread while the next are read, unless
-    they are `prepared` and their files are the same still."""
-    from memoranda.index import writer  # 8 ms, and most calls find nothing new
+    db: sqlite3.Connection,
+    project: str,
+    changes: Sequence[Difference],
+    load: Load,
+    result: Result,
+    prepared: dict[str, Prepared],
+    files: BulkSource | None,
+) -> None:
+    """Carry out some changes; of many new notes, some are written by a second thread while the next
+    are read, unless they are `prepared` and their files are the same still."""
+    # 8 ms, and most calls find nothing new
+    from memoranda.index import writer
 
     added = [each.path for each in changes if each.old is None]
-    is_new = len(set(added)) == len(changes)  # a name exchanged while its folder was listed may have come twice
+    # A name exchanged while its folder was listed may have come twice
+    is_new = len(set(added)) == len(changes)
     if not is_new or len(added) < _MANY or writer.holds_any(db, project, added):
         for change in changes:
             _apply(db, project, change, load, result)
@@ -214,9 +260,11 @@ def _apply_batch(
         for path in added:
             known = prepared.get(path)
             if (
-                known is not None and files is not None
-                and known.place[0] == loading.project and known.stamp == files.store.stamp(path)
-            ):  # fmt: skip
+                known is not None
+                and files is not None
+                and known.place[0] == loading.project
+                and known.stamp == files.store.stamp(path)
+            ):
                 known.sign(files.accept(path, File(b"", known.stamp, known.etag)))
                 loading.add(known)
                 result.added += 1
@@ -226,7 +274,9 @@ def _apply_batch(
         loading.end()
 
 
-def _apply(db: sqlite3.Connection, project: str, change: Difference, load: Load, result: Result) -> None:
+def _apply(
+    db: sqlite3.Connection, project: str, change: Difference, load: Load, result: Result
+) -> None:
     from memoranda.index import writer
 
     path, _, old = change
@@ -235,7 +285,8 @@ def _apply(db: sqlite3.Connection, project: str, change: Difference, load: Load,
     if old is not None and old != path:
         before = get(db, project, old)
         if before is not None and loaded is not None and before.etag == loaded[0].etag:
-            row = before.row  # a row's text never changes
+            # A row's text never changes
+            row = before.row
             loaded[0].provenance = before.provenance
         writer.remove(db, project, old)
     if loaded is None:
@@ -245,7 +296,8 @@ def _apply(db: sqlite3.Connection, project: str, change: Difference, load: Load,
         return
     note, stamp = loaded
     if old != path and db.execute(_IS_KNOWN, (project, path, *stamp)).fetchone():
-        return  # another process has indexed it since the disk was listed
+        # Another process has indexed it since the disk was listed
+        return
     if old == path and (known := get(db, project, path)) is not None and known.etag == note.etag:
         if known.mtime_ns == stamp.mtime_ns:
             writer.touch(db, project, path, stamp)

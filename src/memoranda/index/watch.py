@@ -1,6 +1,8 @@
-"""What changed on disk since the last look, told by the system (Linux: inotify, read without waiting).
+"""What changed on disk since the last look, told by the system (Linux: inotify, read without
+waiting).
 
-No thread runs and nothing is polled: an idle memory costs nothing, and an empty queue is one system call.
+No thread runs and nothing is polled: an idle memory costs nothing, and an empty queue is one system
+call.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from memoranda.text.unicode import is_valid_unicode
 
 @dataclass(slots=True)
 class Changes:
-    """`files` and `folders` as (project, project-relative path); `lost` when the queue missed something and
-    everything must be looked at, with a new watch."""
+    """`files` and `folders` as (project, project-relative path); `lost` when the queue missed
+    something and everything must be looked at, with a new watch."""
 
     files: set[tuple[str, str]] = field(default_factory=set)
     folders: set[tuple[str, str]] = field(default_factory=set)
@@ -38,8 +40,8 @@ class Watch:
     def open(cls, folders: Iterable[tuple[str, str, str]]) -> Watch | None:
         """Watch `folders`, given as (project, the project's root, absolute folder).
 
-        None where the system has no inotify or its limit of watches is reached: then every call has to
-        look at all files.
+        None where the system has no inotify or its limit of watches is reached: then every call has
+        to look at all files.
         """
         if not sys.platform.startswith("linux"):
             return None
@@ -58,13 +60,30 @@ class Watch:
         return watch
 
     def add(self, project: str, root: str, folder: str) -> None:
-        """Watch one folder (again); one that is gone already is no error. Raises OSError when there are too many."""
+        """Watch one folder (again); one that is gone already is no error. Raises OSError when there
+        are too many.
+        """
         f = self._flags
-        mask = (f.CREATE | f.MODIFY | f.CLOSE_WRITE | f.ATTRIB | f.DELETE | f.MOVED_FROM | f.MOVED_TO
-                | f.DELETE_SELF | f.MOVE_SELF | f.ONLYDIR)  # fmt: skip
+        mask = (
+            f.CREATE
+            | f.MODIFY
+            | f.CLOSE_WRITE
+            | f.ATTRIB
+            | f.DELETE
+            | f.MOVED_FROM
+            | f.MOVED_TO
+            | f.DELETE_SELF
+            | f.MOVE_SELF
+            | f.ONLYDIR
+        )
         try:
             number = self._inotify.add_watch(os.path.join(root, folder) if folder else root, mask)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):  # what nobody may read, we cannot show
+        # What nobody may read, we cannot show
+        except (
+            FileNotFoundError,
+            NotADirectoryError,
+            PermissionError,
+        ):
             return
         self._places[number] = (project, root, folder)
 
@@ -80,7 +99,8 @@ class Watch:
         return changes
 
     def _note(self, event: Any, changes: Changes) -> None:
-        f, mask = self._flags, event.mask
+        f = self._flags
+        mask = event.mask
         if mask & (f.Q_OVERFLOW | f.UNMOUNT):
             changes.lost = True
             return
@@ -104,16 +124,22 @@ class Watch:
             return
         if name in SKIPPED_FOLDERS:
             return
-        if mask & (f.DELETE | f.MOVED_FROM):  # what watches the folder would report under its old name
+        # What watches the folder would report under its old name
+        if mask & (f.DELETE | f.MOVED_FROM):
             for number, (watched, _, below) in list(self._places.items()):
                 if watched == project and f"{below}/".startswith(f"{path}/"):
                     del self._places[number]
                     with suppress(OSError):
                         self._inotify.rm_watch(number)
-        elif not mask & f.ATTRIB:  # a changed mode may hide what the folder holds, but its watches stay
+        # A changed mode may hide what the folder holds, but its watches stay
+        elif not mask & f.ATTRIB:
             self.add(project, root, path)
             for inside, names, _ in os.walk(os.path.join(root, path)):
-                names[:] = [each for each in names if not each.startswith(".") and each not in SKIPPED_FOLDERS]
+                names[:] = [
+                    each
+                    for each in names
+                    if not each.startswith(".") and each not in SKIPPED_FOLDERS
+                ]
                 for each in names:
                     self.add(project, root, os.path.relpath(os.path.join(inside, each), root))
         changes.folders.add((project, path))

@@ -32,32 +32,41 @@ from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-LONG_TEXT, PLACED = 16_000, 4_000_000
-"""Characters from which on a note's passages are indexed by themselves, and up to which: a hit further on shows the
-note's beginning."""
-WORDS, PAIRS, _STEP = 250_000, 150_000, 1 << 16
-"""About how many different words or CJK pairs of a note are searched: SQLite holds those of one row in memory, and each
-takes longer than the one before."""
+LONG_TEXT = 16_000
+PLACED = 4_000_000
+"""Characters from which on a note's passages are indexed by themselves, and up to which: a hit
+further on shows the note's beginning."""
+WORDS = 250_000
+PAIRS = 150_000
+_STEP = 1 << 16
+"""About how many different words or CJK pairs of a note are searched: SQLite holds those of one row
+in memory, and each takes longer than the one before."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 
 _COLUMNS = {
-    "note_fts": "body, title, headings, tags, address, facet", "name_fts": "title, headings, tags, facet",
+    "note_fts": "body, title, headings, tags, address, facet",
+    "name_fts": "title, headings, tags, facet",
     "stem_fts": "words",
-}  # fmt: skip
+}
 _TABLES = {
-    "note": "note", "text": "text", **{table: f"{table} (rowid, {columns})" for table, columns in _COLUMNS.items()},
-    "feature": "feature", "note_fold": "note_fold (note, fold)", "link": "link", "merged": "merged (note, id)",
+    "note": "note",
+    "text": "text",
+    **{table: f"{table} (rowid, {columns})" for table, columns in _COLUMNS.items()},
+    "feature": "feature",
+    "note_fold": "note_fold (note, fold)",
+    "link": "link",
+    "merged": "merged (note, id)",
     "superseded": "superseded (note, id)",
-}  # fmt: skip
+}
 _AROUND = (
     "select p.id, 1 + coalesce((select seq from sqlite_sequence where name = 'note'), 0), n.row,"
     " exists (select 1 from note o where o.permalink = ?3 and +o.project = p.id and o.path <> ?2)"
     " from project p left join note n on n.project = p.id and n.path = ?2 where p.name = ?1"
 )
-"""The id of a project, the row of the next new note, that of the note at a path, and whether another note has a
-permalink."""
+"""The id of a project, the row of the next new note, that of the note at a path, and whether
+another note has a permalink."""
 _TALLIED = (
     "folder = ? and (project, scope, phase, category) ="
     " (select project, scope, coalesce(phase, ''), coalesce(category, '') from note where row = ?)"
@@ -86,9 +95,11 @@ class _Indexed(NamedTuple):
 
 @dataclass(slots=True)
 class Prepared:
-    """What the tables are to hold of a note, by the name of the table, each row without that of the note in front.
+    """What the tables are to hold of a note, by the name of the table, each row without that of the
+    note in front.
 
-    `passages`: start, end and words of each passage of a long note. `place`: what `tally` counts it by, besides its
+    `passages`: start, end and words of each passage of a long note. `place`: what `tally` counts it
+    by, besides its
     folders. `entity`: the note, where it is one.
     """
 
@@ -114,10 +125,13 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     The row is new and the highest, unless `row` is given (a moved file keeps its place in the
     order of change). A derived permalink may get a number: `_claimed`.
     """
-    path, wanted, own = sqlite_text(note.path), sqlite_text(note.permalink), note.own_permalink
+    path = sqlite_text(note.path)
+    wanted = sqlite_text(note.permalink)
+    own = note.own_permalink
     around = db.execute(_AROUND, (note.project, path, wanted)).fetchone()
     if around is None:
-        project_id(db, note.project)  # adds it
+        # Adds it
+        project_id(db, note.project)
         around = db.execute(_AROUND, (note.project, path, wanted)).fetchone()
     project, next_row, is_known, is_taken = around
     if note.project == "kv":
@@ -138,12 +152,17 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
 
 
 class Loading:
-    """Many new notes of one project: while `threads`, one thread, writes some, the next ones are prepared."""
+    """Many new notes of one project: while `threads`, one thread, writes some, the next ones are
+    prepared.
+    """
 
     def __init__(self, db: sqlite3.Connection, project: str, threads: Executor):
-        self._db, self._threads = db, threads
+        self._db = db
+        self._threads = threads
         self._name, self.project = project, project_id(db, project)
-        self._row = 1 + next(db.execute("select seq from sqlite_sequence where name = 'note'"), (0,))[0]
+        self._row = (
+            1 + next(db.execute("select seq from sqlite_sequence where name = 'note'"), (0,))[0]
+        )
         self._ready: list[tuple[int, Prepared]] = []
         self._writing: Future[None] | None = None
         self._permalinks: list[tuple[int, str, bool]] = []
@@ -168,7 +187,8 @@ class Loading:
         assert self._writing is not None
         self._writing.result()
         sql = "select permalink from note where permalink in ({}) and +project = ? group by 1 having count(*) > 1"
-        every, shared = list({permalink for _, permalink, _ in self._permalinks}), set[str]()
+        every = list({permalink for _, permalink, _ in self._permalinks})
+        shared = set[str]()
         for at in range(0, len(every), 500):
             part = every[at : at + 500]
             found = self._db.execute(sql.format(", ".join("?" * len(part))), (*part, self.project))
@@ -215,7 +235,8 @@ def forget_project(db: sqlite3.Connection, project: str) -> None:
     number = project_ids(db).get(project.casefold(), 0)
     paths = db.execute("select path from note where project = ?", (number,)).fetchall()
     for (path,) in paths:
-        if old := _read(db, number, path):
+        old = _read(db, number, path)
+        if old:
             _take_out(db, project, old)
     db.execute("delete from project where id = ?", (number,))
 
@@ -223,61 +244,133 @@ def forget_project(db: sqlite3.Connection, project: str) -> None:
 def project_id(db: sqlite3.Connection, name: str) -> int:
     """The id of a project, which is added when it is new."""
     found = db.execute("select id from project where name = ?", (name,)).fetchone()
-    return (found or db.execute("insert into project (name) values (?) returning id", (name,)).fetchone())[0]
+    return (
+        found
+        or db.execute("insert into project (name) values (?) returning id", (name,)).fetchone()
+    )[0]
 
 
-def prepare(note: Note, stamp: Stamp, project: int, permalink: str | None = None, base: str | None = None) -> Prepared:
-    """What the index is to hold of a note of the project with this id; computed from it alone, unless its `permalink`
-    has to be another."""
+def prepare(
+    note: Note, stamp: Stamp, project: int, permalink: str | None = None, base: str | None = None
+) -> Prepared:
+    """What the index is to hold of a note of the project with this id; computed from it alone,
+    unless its `permalink` has to be another."""
     is_valid = all(map(is_valid_unicode, (note.text, note.path, note.title)))
-    if not is_valid or "\\u" in note.text or "\\U" in note.text:  # an escape may make what SQLite cannot hold
+    # An escape may make what SQLite cannot hold
+    if not is_valid or "\\u" in note.text or "\\U" in note.text:
         note = sqlite_value(note)
-    permalink = note.permalink if permalink is None else permalink
+    if permalink is None:
+        permalink = note.permalink
+    else:
+        permalink = permalink
     etag = bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag
-    front, body = note.text[: note.body_at], note.text[note.body_at :]
-    text, warnings = searched(body), note.warnings
+    front = note.text[: note.body_at]
+    body = note.text[note.body_at :]
+    text = searched(body)
+    warnings = note.warnings
     if len(text) < len(body):
-        warnings = [*warnings, f"partly_read: words after {len(text):,} characters are not searched. Split the note."]
-    own, aliases = note.own_permalink, _json(note.aliases)
+        warnings = [
+            *warnings,
+            f"partly_read: words after {len(text):,} characters are not searched. Split the note.",
+        ]
+    own = note.own_permalink
+    aliases = _json(note.aliases)
     in_note = (
-        project, note.path, note.id, note.title, note.type, permalink, own, base, etag, *stamp,
-        microseconds(note.created), microseconds(note.changed), note.updated and microseconds(note.updated),
-        note.date, note.phase, note.category, note.scope, note.source, note.expires and microseconds(note.expires),
-        note.access_count, note.version, note.locked, _json(note.tags), aliases, _json(note.links), _json(warnings),
-        *filters.valid_span(note), _json(note.suspicious),
+        project,
+        note.path,
+        note.id,
+        note.title,
+        note.type,
+        permalink,
+        own,
+        base,
+        etag,
+        *stamp,
+        microseconds(note.created),
+        microseconds(note.changed),
+        note.updated and microseconds(note.updated),
+        note.date,
+        note.phase,
+        note.category,
+        note.scope,
+        note.source,
+        note.expires and microseconds(note.expires),
+        note.access_count,
+        note.version,
+        note.locked,
+        _json(note.tags),
+        aliases,
+        _json(note.links),
+        _json(warnings),
+        *filters.valid_span(note),
+        _json(note.suspicious),
         None if note.provenance.who == "file" else _json(note.provenance.row()),
-    )  # fmt: skip
+    )
     headings = "\n".join([heading.text for heading in note.headings])
     tags = [*note.tags]
     for seen in note.observations:
         tags += [*seen.tags, seen.category] if seen.category else seen.tags
     header = None if "---" in front else _json(note.header)
-    places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
+    if len(text) >= LONG_TEXT:
+        places = passages(text[:PLACED])
+    else:
+        places = []
     facet = facet_text(note, project)
-    known = _Indexed(0, note.path, note.title, permalink, own, base, aliases, headings, " ".join(dict.fromkeys(tags)),
-                     facet, len(places), text)  # fmt: skip
+    known = _Indexed(
+        0,
+        note.path,
+        note.title,
+        permalink,
+        own,
+        base,
+        aliases,
+        headings,
+        " ".join(dict.fromkeys(tags)),
+        facet,
+        len(places),
+        text,
+    )
     words, names, stems = _words(note.project, known)
     tables: dict[str, list[tuple[Any, ...]]] = {
-        "note": [in_note], "note_fts": [words], "name_fts": [names],
-        "text": [(front, header, headings, known.tags, facet, len(places), folds_to_ascii(body), body)],
-        "stem_fts": [stems], "feature": [features.row(note, text, project)],
-        "note_fold": [(one,) for one in _keys(note.project, known)], "link": _links(note),
+        "note": [in_note],
+        "note_fts": [words],
+        "name_fts": [names],
+        "text": [
+            (front, header, headings, known.tags, facet, len(places), folds_to_ascii(body), body)
+        ],
+        "stem_fts": [stems],
+        "feature": [features.row(note, text, project)],
+        "note_fold": [(one,) for one in _keys(note.project, known)],
+        "link": _links(note),
         "superseded": [(one,) for one in dict.fromkeys(note.supersedes)],
-    }  # fmt: skip
-    if merged := note.header.get("merged"):
-        every = merged if isinstance(merged, list) else str(merged).split(",")
+    }
+    merged = note.header.get("merged")
+    if merged:
+        if isinstance(merged, list):
+            every = merged
+        else:
+            every = str(merged).split(",")
         tables["merged"] = [(one,) for one in dict.fromkeys(str(one).strip() for one in every)]
     return Prepared(
-        note.path, note.permalink, own, note.etag, stamp, tables,
+        note.path,
+        note.permalink,
+        own,
+        note.etag,
+        stamp,
+        tables,
         [(one.start, one.end, fts_text(body[one.start : one.end])) for one in places],
         (project, note.scope, note.phase or "", note.category or ""),
         note if note.project == GRAPH_PROJECT else None,
-    )  # fmt: skip
+    )
 
 
 def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
     """Put new notes into the tables, each in its row."""
-    places = [(row * FIRST_PASSAGE + at, *one) for row, note in notes for at, one in enumerate(note.passages)]
+    places = [
+        (row * FIRST_PASSAGE + at, *one)
+        for row, note in notes
+        for at, one in enumerate(note.passages)
+    ]
     every: dict[str, list[tuple[Any, ...]]] = {
         name: [(row, *each) for row, note in notes for each in note.tables.get(table, ())]
         for table, name in _TABLES.items()
@@ -311,13 +404,26 @@ def _folders(path: str) -> list[str]:
 
 def _links(note: Note) -> list[tuple[Any, ...]]:
     known = {one.target for one in note.relations if one.type == "links_to"}
-    relations = [*note.relations, *(Relation("links_to", link) for link in note.links if link not in known)]
-    path, in_graph = note.path, note.project == GRAPH_PROJECT  # where a name is no path
+    relations = [
+        *note.relations,
+        *(Relation("links_to", link) for link in note.links if link not in known),
+    ]
+    # Where a name is no path
+    path = note.path
+    in_graph = note.project == GRAPH_PROJECT
     return [
-        (at, one.type, one.target, one.project, one.context, one.line,
-         key(one.target) if one.is_item and in_graph else link_key(one.target, path), one.is_item)
+        (
+            at,
+            one.type,
+            one.target,
+            one.project,
+            one.context,
+            one.line,
+            key(one.target) if one.is_item and in_graph else link_key(one.target, path),
+            one.is_item,
+        )
         for at, one in enumerate(relations)
-    ]  # fmt: skip
+    ]
 
 
 def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
@@ -334,7 +440,9 @@ def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
 
 
 def searched(text: str) -> str:
-    """What is searched of a note's text: all of it, or its beginning with about `WORDS` different words."""
+    """What is searched of a note's text: all of it, or its beginning with about `WORDS` different
+    words.
+    """
     seen: set[str] = set()
     for at in range(0, len(text) if len(text) > PAIRS else 0, _STEP):
         part = text[at : at + _STEP].lower()
@@ -346,61 +454,96 @@ def searched(text: str) -> str:
 
 
 def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
-    """Deletes all rows of a note; the full-text tables have to be told the very words they were given."""
+    """Deletes all rows of a note; the full-text tables have to be told the very words they were
+    given.
+    """
     row = old.row
     for (table, columns), some in zip(_COLUMNS.items(), _words(project, old), strict=True):
         marks = ", ?" * (len(some) + 1)
-        db.execute(f"insert into {table} ({table}, rowid, {columns}) values ('delete'{marks})", (row, *some))
+        db.execute(
+            f"insert into {table} ({table}, rowid, {columns}) values ('delete'{marks})",
+            (row, *some),
+        )
     if old.passages:
         span = (row * FIRST_PASSAGE, row * FIRST_PASSAGE + old.passages - 1)
-        parts = db.execute("select row, start, stop from passage where row between ? and ?", span).fetchall()
+        parts = db.execute(
+            "select row, start, stop from passage where row between ? and ?", span
+        ).fetchall()
         db.executemany(
             "insert into passage_fts (passage_fts, rowid, body) values ('delete', ?, ?)",
             ((at, fts_text(old.text[start:stop])) for at, start, stop in parts),
         )
         db.execute("delete from passage where row between ? and ?", span)
-    db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(project, old)])
+    db.executemany(
+        "delete from note_fold where fold = ? and note = ?",
+        [(one, row) for one in _keys(project, old)],
+    )
     for folder in _folders(old.path):
         db.execute(f"update tally set notes = notes - 1 where {_TALLIED}", (folder, row))
         db.execute(f"delete from tally where {_TALLIED} and notes = 0", (folder, row))
-    tables = ("link where note", "entity where note", "merged where note", "superseded where note", "feature where row",
-              "text where row", "note where row")  # fmt: skip
+    tables = (
+        "link where note",
+        "entity where note",
+        "merged where note",
+        "superseded where note",
+        "feature where row",
+        "text where row",
+        "note where row",
+    )
     for place in tables:
         if place[:6] != "entity" or project == GRAPH_PROJECT:
             db.execute(f"delete from {place} = ?", (row,))
 
 
 def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str]]:
-    """What the full-text tables of notes, of their names and of stems hold, in the order of _COLUMNS."""
+    """What the full-text tables of notes, of their names and of stems hold, in the order of
+    _COLUMNS.
+    """
     titles = fts_text("\n".join([old.title, *json.loads(old.aliases or "[]")]))
-    headings, tags, address = fts_text(old.headings), fts_text(old.tags), old.path
+    headings = fts_text(old.headings)
+    tags = fts_text(old.tags)
+    address = old.path
     tail = (old.base or old.permalink).removeprefix(f"{lead(project)}/")
-    if not set(tokens(address.casefold())).issuperset(tokens(tail)):  # it says more than the path
+    # It says more than the path
+    if not set(tokens(address.casefold())).issuperset(tokens(tail)):
         address = f"{address}\n{tail}"
-    names, body, address = (titles, headings, tags), fts_text(old.text), fts_text(address)
-    begin = body if len(old.text) <= STEMMED else fts_text(old.text[:STEMMED])
+    names = (titles, headings, tags)
+    body = fts_text(old.text)
+    address = fts_text(address)
+    if len(old.text) <= STEMMED:
+        begin = body
+    else:
+        begin = fts_text(old.text[:STEMMED])
     stems = features.stem_text([*names, address, begin], old.facet)
     return (body, *names, address, old.facet), (*names, old.facet), (stems,)
 
 
 def _keys(project: str, old: _Indexed) -> set[str]:
     first = first_line_of(project, old.text)
-    return keys_of(project, old.path, old.permalink, (old.title, *json.loads(old.aliases or "[]")), first)
+    return keys_of(
+        project, old.path, old.permalink, (old.title, *json.loads(old.aliases or "[]")), first
+    )
 
 
 def _json(value: Any) -> str | None:
-    return _ENCODER.encode(value) if value else None
+    if value:
+        return _ENCODER.encode(value)
+    return None
 
 
-def _claimed(db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own: bool) -> None:
+def _claimed(
+    db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own: bool
+) -> None:
     """The note `row` now claims `permalink`: renumbers the groups this touches.
 
-    Of the notes of one derived permalink (contract 000b, 4.1) the first path in code-point order keeps it, the others
-    take `-1`, `-2` ..., leaving out what another note is called by its own path or frontmatter. The outcome does not
-    depend on the order in which notes came. A note of its own permalink never gives way.
+    Of the notes of one derived permalink (contract 000b, 4.1) the first path in code-point order
+    keeps it, the others take `-1`, `-2` ..., leaving out what another note is called by its own
+    path or frontmatter. The outcome does not depend on the order in which notes came. A note of its
+    own permalink never gives way.
     """
     others = db.execute(
-        "select own, base from note where permalink = ? and project = ? and row <> ?", (permalink, project, row)
+        "select own, base from note where permalink = ? and project = ? and row <> ?",
+        (permalink, project, row),
     ).fetchall()
     groups = {base or permalink for own_one, base in others if not own_one}
     if others and not own:
@@ -413,12 +556,16 @@ def _released(db: sqlite3.Connection, project: int, name: str, permalink: str) -
     """A note called `permalink` is gone: those that had to give way may move up."""
     numbered = _NUMBERED.fullmatch(permalink)
     for base in (permalink, numbered[1]) if numbered else (permalink,):
-        if db.execute("select 1 from note where base = ? and project = ? limit 1", (base, project)).fetchone():
+        if db.execute(
+            "select 1 from note where base = ? and project = ? limit 1", (base, project)
+        ).fetchone():
             _renumber(db, project, name, base)
 
 
 def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> None:
-    """Gives the notes of one derived permalink their numbers, and the link keys that follow from them."""
+    """Gives the notes of one derived permalink their numbers, and the link keys that follow from
+    them.
+    """
     members = db.execute(
         # `+`: else SQLite walks all notes of the project in the order of their paths
         "select row, path, permalink, scope from note where permalink = ?1 and +project = ?2 and own = 0"
@@ -428,12 +575,14 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
     ).fetchall()
     members.sort(key=lambda member: member[3] != GLOBAL)
     next_of: dict[str, int] = {}
-    is_taken = (  # by another note's own or path-derived permalink
+    # By another note's own or path-derived permalink
+    is_taken = (
         "select 1 from note where permalink = ? and project = ? and base is null and (own = 1 or ?)"
         f" and scope in ('{GLOBAL}', ?) limit 1"
     )
     for row, path, current, scope in members:
-        # A note gives way to those of its own scope and of all agents: others are not to be told from its number.
+        # A note gives way to those of its own scope and of all agents: others are not to be told
+        # from its number.
         start = max(next_of.get(scope, 0), next_of.get(GLOBAL, 0))
         for number in count(start):
             permalink = f"{base}-{number}" if number else base
@@ -444,7 +593,13 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
             continue
         old = _read(db, project, path)
         assert old is not None
-        db.executemany("delete from note_fold where fold = ? and note = ?", [(one, row) for one in _keys(name, old)])
+        db.executemany(
+            "delete from note_fold where fold = ? and note = ?",
+            [(one, row) for one in _keys(name, old)],
+        )
         keys = _keys(name, old._replace(permalink=permalink))
         db.executemany("insert into note_fold values (?, ?)", [(one, row) for one in keys])
-        db.execute("update note set permalink = ?, base = ? where row = ?", (permalink, base if number else None, row))
+        db.execute(
+            "update note set permalink = ?, base = ? where row = ?",
+            (permalink, base if number else None, row),
+        )

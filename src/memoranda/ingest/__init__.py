@@ -1,4 +1,5 @@
-"""Taking other programs' notes in: which files become new memories, which change one, which are known. Plan, then act.
+"""Taking other programs' notes in: which files become new memories, which change one, which are
+known. Plan, then act.
 
 What each source says is read in sources.py. Source: contract 001, 11.
 """
@@ -14,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from memoranda.engine.exchange import VERB, batches
-from memoranda.engine.upkeep import SOURCE_HASH, SOURCE_REF, SOURCE_ROOT, Ingested, IngestedTexts, Upkeep
+from memoranda.engine.upkeep import (
+    SOURCE_HASH,
+    SOURCE_REF,
+    SOURCE_ROOT,
+    Ingested,
+    IngestedTexts,
+    Upkeep,
+)
 from memoranda.errors import Conflict, InvalidInput, Locked, NotFound, NotText, choices
 from memoranda.index.rows import NoteInfo
 from memoranda.ingest.sources import SOURCES, Source, SourceNote, Tree
@@ -26,7 +34,8 @@ if TYPE_CHECKING:
     from memoranda.config import Settings
     from memoranda.engine import Memory
 
-BATCH, BATCH_CHARACTERS = 200, 4_000_000
+BATCH = 200
+BATCH_CHARACTERS = 4_000_000
 """How many new memories are one change at most, and about how much text."""
 Change = tuple[NoteInfo, SourceNote]
 
@@ -45,7 +54,9 @@ class IngestPlan:
 
 @dataclass(slots=True)
 class Ingestion:
-    """What was done with the files of one source; `skipped` are those that were neither new nor changed."""
+    """What was done with the files of one source; `skipped` are those that were neither new nor
+    changed.
+    """
 
     ingested: int = 0
     updated: int = 0
@@ -56,10 +67,12 @@ class Ingestion:
 ALL = "all"
 
 
-def named_sources(wanted: str, path: str | None, settings: Settings) -> list[tuple[Source, Path | None]]:
-    """The sources named (parted by commas), each with its folder; of all sources those that are there and not switched
-    off. `path`: the folder to read instead. Raises InvalidInput for an unknown source, or a `path` that is missing, a
-    file or blank."""
+def named_sources(
+    wanted: str, path: str | None, settings: Settings
+) -> list[tuple[Source, Path | None]]:
+    """The sources named (parted by commas), each with its folder; of all sources those that are
+    there and not switched off. `path`: the folder to read instead. Raises InvalidInput for an
+    unknown source, or a `path` that is missing, a file or blank."""
     names = list(dict.fromkeys(split_list(wanted)))
     for name in names or [wanted]:
         if name != ALL and name not in SOURCES:
@@ -83,22 +96,35 @@ def _absolute(path: str) -> Path:
 
 
 def run(
-    memory: Memory, chosen: Sequence[tuple[Source, Path | None]], *, dry_run: bool = False, again: bool = False,
+    memory: Memory,
+    chosen: Sequence[tuple[Source, Path | None]],
+    *,
+    dry_run: bool = False,
+    again: bool = False,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[IngestPlan], list[Ingestion]]:  # fmt: skip
-    """Take in what the files of these sources say: the plans, and what became of each (with `dry_run`: would)."""
+) -> tuple[list[IngestPlan], list[Ingestion]]:
+    """Take in what the files of these sources say: the plans, and what became of each (with
+    `dry_run`: would).
+    """
     known = Ingested(memory).known()
-    plans = plan([(source, Tree(root, (memory.home,))) for source, root in chosen], known, again=again)
+    plans = plan(
+        [(source, Tree(root, (memory.home,))) for source, root in chosen], known, again=again
+    )
     if not dry_run:
         return plans, apply(memory, plans, known, progress)
     sizes = [(len(each.new), len(each.changed), each) for each in plans]
-    return plans, [Ingestion(new, changed, each.seen - new - changed, each.warnings) for new, changed, each in sizes]
+    return plans, [
+        Ingestion(new, changed, each.seen - new - changed, each.warnings)
+        for new, changed, each in sizes
+    ]
 
 
-def plan(reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: bool = False) -> list[IngestPlan]:
-    """What the files of these sources ask for, given what is `known`, which takes the plan up. A text some memory has
-    is skipped; a known file with a new text changes its memory; what was removed stays so, unless `again`. Nothing is
-    written."""
+def plan(
+    reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: bool = False
+) -> list[IngestPlan]:
+    """What the files of these sources ask for, given what is `known`, which takes the plan up. A
+    text some memory has is skipped; a known file with a new text changes its memory; what was
+    removed stays so, unless `again`. Nothing is written."""
     plans: list[IngestPlan] = []
     unknown: list[tuple[IngestPlan, SourceNote]] = []
     changed: deque[tuple[IngestPlan, NoteInfo, SourceNote]] = deque()
@@ -113,7 +139,8 @@ def plan(reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: b
                 changed.append((here, info, note))
         here.seen = tree.seen
     waiting: dict[str, list[tuple[IngestPlan, NoteInfo, SourceNote]]] = {}
-    while changed:  # a text another memory has waits until the change of that memory's own file frees it
+    # A text another memory has waits until the change of that memory's own file frees it
+    while changed:
         here, info, note = changed.popleft()
         if known.hashes[note.content_hash]:
             waiting.setdefault(note.content_hash, []).append((here, info, note))
@@ -130,12 +157,16 @@ def plan(reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: b
 
 
 def apply(
-    memory: Memory, plans: Sequence[IngestPlan], known: IngestedTexts,
+    memory: Memory,
+    plans: Sequence[IngestPlan],
+    known: IngestedTexts,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Ingestion]:  # fmt: skip
-    """Carry out the plans; each batch of new memories is one change, and each changed memory. One that changed since
-    the plan, or is locked, is left as it is, with a warning. Raises StorageError; what was stored before it stays."""
-    ingested, upkeep = Ingested(memory), Upkeep(memory)
+) -> list[Ingestion]:
+    """Carry out the plans; each batch of new memories is one change, and each changed memory. One
+    that changed since the plan, or is locked, is left as it is, with a warning. Raises
+    StorageError; what was stored before it stays."""
+    ingested = Ingested(memory)
+    upkeep = Upkeep(memory)
     total = sum(len(each.new) + len(each.changed) for each in plans)
     done = 0
     outcomes = [Ingestion(warnings=list(each.warnings)) for each in plans]
@@ -149,14 +180,21 @@ def apply(
     for each, here in zip(plans, outcomes, strict=True):
         records = []
         for note in each.new:
-            now = memory.clock()  # one after the other: of two files of one name the first is the older
-            expires, further = now + memory.settings.short_term_ttl, _further(note, each.root, note.aliases)
+            # One after the other: of two files of one name the first is the older
+            now = memory.clock()
+            expires = now + memory.settings.short_term_ttl
+            further = _further(note, each.root, note.aliases)
             more: dict[str, Any] = {"source": note.source, "expires": expires, "further": further}
-            records.append(Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, **more))
+            records.append(
+                Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, **more)
+            )
         size = lambda each: len(each.content)
-        here.ingested = ingested.store(list(batches(records, BATCH, size, BATCH_CHARACTERS)), known, advance)
+        here.ingested = ingested.store(
+            list(batches(records, BATCH, size, BATCH_CHARACTERS)), known, advance
+        )
     for each, here in zip(plans, outcomes, strict=True):
-        for info, note in each.changed:  # what a memory was tagged and named with since stays
+        # What a memory was tagged and named with since stays
+        for info, note in each.changed:
             keys = _further(note, each.root, tuple(dict.fromkeys((*info.aliases, *note.aliases))))
             keys["tags"] = united((*info.tags, *note.tags))
             try:
@@ -172,4 +210,8 @@ def apply(
 def _further(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:
     named = {"title": note.title} | ({"aliases": list(aliases)} if aliases else {})
     dated = {"date": note.date} if note.date else {}
-    return named | {SOURCE_REF: note.source_ref, SOURCE_ROOT: root, SOURCE_HASH: note.content_hash} | dated
+    return (
+        named
+        | {SOURCE_REF: note.source_ref, SOURCE_ROOT: root, SOURCE_HASH: note.content_hash}
+        | dated
+    )

@@ -23,8 +23,9 @@ MOST_BYTES = 1 << 20
 
 
 class Tree:
-    """A folder being read; None or a missing one holds nothing. `warnings` tells what was left out and why, `seen`
-    counts the files asked for. Folders of `apart` (the memory home) are never entered. Nothing here writes."""
+    """A folder being read; None or a missing one holds nothing. `warnings` tells what was left out
+    and why, `seen` counts the files asked for. Folders of `apart` (the memory home) are never
+    entered. Nothing here writes."""
 
     def __init__(self, root: Path | None, apart: Collection[Path] = ()):
         self.root = "" if root is None else str(root)
@@ -34,28 +35,34 @@ class Tree:
         self._apart = {os.path.realpath(each) for each in apart}
 
     def notes(self, folder: str = "", *, hidden: bool, deep: bool = True) -> list[str]:
-        """Paths of all `*.md` below a folder of the root, sorted; with `hidden` also those in hidden folders. Without
-        `deep` only those in the folder itself. Symbolic links that stay below the root are followed, each folder
-        reached so once; others are not."""
+        """Paths of all `*.md` below a folder of the root, sorted; with `hidden` also those in
+        hidden folders. Without `deep` only those in the folder itself. Symbolic links that stay
+        below the root are followed, each folder reached so once; others are not."""
         found: list[str] = []
-        folders, linked, followed = [folder] if self.root else [], list[str](), set[str]()
+        folders = [folder] if self.root else []
+        linked = list[str]()
+        followed = set[str]()
         while folders or linked:
             here = folders.pop() if folders else linked.pop(0)
             for entry in self._entries(here):
                 path = f"{here}/{entry.name}" if here else entry.name
                 if entry.name.startswith(".") and not hidden:
                     continue
-                if entry.is_symlink():  # one that leads nowhere, or to itself, is left out
+                # One that leads nowhere, or to itself, is left out
+                if entry.is_symlink():
                     if not os.path.exists(entry.path):
                         continue
-                    real, above = (os.path.realpath(each) for each in (entry.path, os.path.dirname(entry.path)))
+                    real, above = (
+                        os.path.realpath(each) for each in (entry.path, os.path.dirname(entry.path))
+                    )
                     if not self._is_inside(real):
                         if entry.is_dir() or entry.name.endswith(".md"):
                             self.warn(path, "a link out of the folder is not followed")
                         continue
                     if not hidden and "/." in real[len(self._real.rstrip("/")) :]:
                         continue
-                    is_above = f"{above}/".startswith(f"{real.rstrip('/')}/")  # it lies in the folder it leads to
+                    # It lies in the folder it leads to
+                    is_above = f"{above}/".startswith(f"{real.rstrip('/')}/")
                     if entry.is_dir() and not is_above and real not in followed:
                         followed.add(real)
                         linked.append(path)
@@ -68,8 +75,13 @@ class Tree:
         return sorted(found)
 
     def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
-        """What a folder holds; nothing when it is missing, apart, unreadable, or reached by a link out of the root."""
-        place = os.path.join(self.root, folder) if folder else self.root
+        """What a folder holds; nothing when it is missing, apart, unreadable, or reached by a link
+        out of the root.
+        """
+        if folder:
+            place = os.path.join(self.root, folder)
+        else:
+            place = self.root
         real = os.path.realpath(place)
         if real in self._apart or not self._is_inside(real):
             return
@@ -91,7 +103,9 @@ class Tree:
         return real == self._real or real.startswith(self._real.rstrip("/") + "/")
 
     def text(self, path: str) -> str:
-        """The file's text without a byte order mark; "", with a warning, when it is too large or no UTF-8."""
+        """The file's text without a byte order mark; "", with a warning, when it is too large or no
+        UTF-8.
+        """
         self.seen += 1
         try:
             with open(os.path.join(self.root, path), "rb") as file:
@@ -118,7 +132,9 @@ _LOGSEQ_PROPERTY = re.compile(r"[ \t]*(?:[-*][ \t]+)?([\w\-]+)::[ \t]*(.*)").mat
 _LOGSEQ_NAMES = re.compile(r'\[\[([^\[\]]+)\]\]|"([^"]+)"|([^,，\[\]"]+)').findall
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
 _TAG = re.compile(rf"\[\[[^\[\]\n]*\]\]|(?<![^\s(（])#(?:\[\[([^\[\]\n]+)\]\]|([{TAG_SIGNS}]+))")
-_BEFORE_ADDRESS = re.compile(r"\]\([ \t]*\Z|://\S*\Z|^[ \t]{0,3}\[[^\]\n]+\]:[ \t]*\Z", re.MULTILINE)
+_BEFORE_ADDRESS = re.compile(
+    r"\]\([ \t]*\Z|://\S*\Z|^[ \t]{0,3}\[[^\]\n]+\]:[ \t]*\Z", re.MULTILINE
+)
 _PLACEHOLDER = "\ue000"
 
 
@@ -126,9 +142,10 @@ _PLACEHOLDER = "\ue000"
 class SourceNote:
     """The text of one file that may become a memory.
 
-    `source_ref` is `<source>:<path relative to the root>`; `content` is trimmed and not empty; `own_tags` are those its
-    place and header give it; `inline` tells which tags in the text count: none (None), `#tag` (""), also
-    `#[[two words]]` ("[["). `date` is the day the text is about, as written, if the file says so.
+    `source_ref` is `<source>:<path relative to the root>`; `content` is trimmed and not empty;
+    `own_tags` are those its place and header give it; `inline` tells which tags in the text count:
+    none (None), `#tag` (""), also `#[[two words]]` ("[["). `date` is the day the text is about, as
+    written, if the file says so.
     """
 
     source: str
@@ -144,14 +161,18 @@ class SourceNote:
 
     def __post_init__(self) -> None:
         # A name that outlives runs and systems: file systems differ in how they compose letters.
-        object.__setattr__(self, "source_ref", f"{self.source}:{unicodedata.normalize('NFC', self.path)}")
+        object.__setattr__(
+            self, "source_ref", f"{self.source}:{unicodedata.normalize('NFC', self.path)}"
+        )
         object.__setattr__(self, "content_hash", hashlib.sha256(self.content.encode()).hexdigest())
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """All tags in lower case without leading `#`, each once. Reads the text, which files that are known already
-        need not."""
-        inline = () if self.inline is None else inline_tags(self.content, bracketed=self.inline == "[[")
+        """All tags in lower case without leading `#`, each once. Reads the text, which files that
+        are known already need not."""
+        inline = (
+            () if self.inline is None else inline_tags(self.content, bracketed=self.inline == "[[")
+        )
         plain = (tag.strip().lstrip("#").strip().lower() for tag in (*self.own_tags, *inline))
         return tuple(dict.fromkeys(tag for tag in plain if tag))
 
@@ -159,7 +180,12 @@ class SourceNote:
 def scan_claude(tree: Tree) -> Iterator[SourceNote]:
     """Claude Code: every file whose name ends in `CLAUDE.md`, and `projects/**/memory/*.md`."""
     for path in tree.notes(hidden=True):
-        kind = "instructions" if path.endswith("CLAUDE.md") else "project-memory" if _CLAUDE_MEMORY(path) else None
+        if path.endswith("CLAUDE.md"):
+            kind = "instructions"
+        elif _CLAUDE_MEMORY(path):
+            kind = "project-memory"
+        else:
+            kind = None
         if kind and (content := tree.text(path).strip()):
             yield SourceNote("claude", path, content, stem(path), ("claude", kind))
 
@@ -167,13 +193,16 @@ def scan_claude(tree: Tree) -> Iterator[SourceNote]:
 def scan_car_agent(tree: Tree) -> Iterator[SourceNote]:
     """Car agent: all `*.md`, the first 5,000 characters of each."""
     for path in tree.notes(hidden=True):
-        if content := shortened(tree.text(path)):
+        content = shortened(tree.text(path))
+        if content:
             yield SourceNote("car-agent", path, content, stem(path), ("car-agent",))
 
 
 def scan_fingersaver(tree: Tree) -> Iterator[SourceNote]:
     """Fingersaver: `chat.md`, its first 5,000 characters."""
-    if "chat.md" in tree.notes(hidden=True, deep=False) and (content := shortened(tree.text("chat.md"))):
+    if "chat.md" in tree.notes(hidden=True, deep=False) and (
+        content := shortened(tree.text("chat.md"))
+    ):
         yield SourceNote("fingersaver", "chat.md", content, "chat", ("fingersaver", "chat"))
 
 
@@ -185,23 +214,39 @@ def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
             if not content:
                 continue
             name, properties, (header, length) = stem(path), dict[str, str](), _header(content)
-            for line in content[length:].lstrip().splitlines():  # those the page begins with
-                if (match := _LOGSEQ_PROPERTY(line)) is None:
+            # Those the page begins with
+            for line in content[length:].lstrip().splitlines():
+                match = _LOGSEQ_PROPERTY(line)
+                if match is None:
                     break
                 properties.setdefault(match[1].lower(), match[2])
-            names = [each for key in ("alias", "aliases") for each in _LOGSEQ_NAMES(properties.get(key, ""))]
+            names = [
+                each
+                for key in ("alias", "aliases")
+                for each in _LOGSEQ_NAMES(properties.get(key, ""))
+            ]
             named = ["".join(each).strip() for each in names]
-            aliases = tuple(dict.fromkeys(each for each in [*named, *_texts(header, ",", *_ALIASES)] if each))
+            aliases = tuple(
+                dict.fromkeys(each for each in [*named, *_texts(header, ",", *_ALIASES)] if each)
+            )
             if folder == "journals":
                 date = day(name.replace("_", "-"))
-                yield SourceNote("logseq", path, content, name, ("logseq", "journal", name), "[[", aliases, date)
+                yield SourceNote(
+                    "logseq", path, content, name, ("logseq", "journal", name), "[[", aliases, date
+                )
             else:
-                title = properties.get("title", "").strip() or _text(header, "title") or logseq_page(name)
+                title = (
+                    properties.get("title", "").strip()
+                    or _text(header, "title")
+                    or logseq_page(name)
+                )
                 yield SourceNote("logseq", path, content, title, ("logseq", title), "[[", aliases)
 
 
 def logseq_page(name: str) -> str:
-    """The page a file is: `%2F` and `___` stand for `/`, other signs no file name may have for themselves."""
+    """The page a file is: `%2F` and `___` stand for `/`, other signs no file name may have for
+    themselves.
+    """
     name = name.replace("___", "/")
     try:
         return unquote(name, errors="strict")
@@ -210,8 +255,9 @@ def logseq_page(name: str) -> str:
 
 
 def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
-    """Obsidian: all `*.md` of a vault that are not hidden; the frontmatter is taken out of the content. A note that
-    shares its file name with another is also known by its path: so do links in a vault name it."""
+    """Obsidian: all `*.md` of a vault that are not hidden; the frontmatter is taken out of the
+    content. A note that shares its file name with another is also known by its path: so do links in
+    a vault name it."""
     paths = tree.notes(hidden=False)
     files = Counter(stem(path).casefold() for path in paths)
     for path in paths:
@@ -222,11 +268,19 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
         content = text[length:].strip()
         if not content:
             continue
-        aliases, folder = _texts(header, ",", *_ALIASES), path.rpartition("/")[0]
-        tags = ("obsidian", folder.replace("/", "-"), *_texts(header, r"[,\s]", "tags", "tag"), *aliases)
+        aliases = _texts(header, ",", *_ALIASES)
+        folder = path.rpartition("/")[0]
+        tags = (
+            "obsidian",
+            folder.replace("/", "-"),
+            *_texts(header, r"[,\s]", "tags", "tag"),
+            *aliases,
+        )
         if folder and files[stem(path).casefold()] > 1:
             aliases = tuple(dict.fromkeys((*aliases, without_suffix(path))))
-        yield SourceNote("obsidian", path, content, stem(path), tags, "", aliases, day(_text(header, "date")))
+        yield SourceNote(
+            "obsidian", path, content, stem(path), tags, "", aliases, day(_text(header, "date"))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +311,9 @@ def stem(path: str) -> str:
 def shortened(text: str) -> str:
     """The text trimmed; of a longer one the first 5,000 characters and `...`."""
     text = text.strip()
-    return text if len(text) <= LONGEST_START else text[:LONGEST_START] + "..."
+    if len(text) <= LONGEST_START:
+        return text
+    return text[:LONGEST_START] + "..."
 
 
 def day(text: str) -> str | None:
@@ -266,41 +322,60 @@ def day(text: str) -> str | None:
         datetime.date.fromisoformat(text[:10])
     except ValueError:
         return None
-    return text if len(text) == 10 or text[10] in "T " else None
+    if len(text) == 10 or text[10] in "T ":
+        return text
+    return None
 
 
 def _header(text: str) -> tuple[dict[str, Any], int]:
-    """The frontmatter's keys in lower case, and how many characters it takes; of one that cannot be read none, 0."""
+    """The frontmatter's keys in lower case, and how many characters it takes; of one that cannot be
+    read none, 0.
+    """
     yaml_text, body_at = frontmatter.split(text)
     try:
         keys = frontmatter.parse(yaml_text or "")
     except ValueError:
         yaml_text = None
-    return ({}, 0) if yaml_text is None else ({key.lower(): value for key, value in keys.items()}, body_at)
+    if yaml_text is None:
+        return ({}, 0)
+    return ({key.lower(): value for key, value in keys.items()}, body_at)
 
 
 def _text(header: dict[str, Any], key: str) -> str:
     value = header.get(key)
-    return value.strip() if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value.strip()
+    return ""
 
 
 def _texts(header: dict[str, Any], separator: str, *keys: str) -> tuple[str, ...]:
     """The texts of some keys, a list each or separated."""
     found: list[str] = []
     for value in map(header.get, keys):
-        parts = re.split(separator, value) if isinstance(value, str) else value if isinstance(value, list) else ()
+        parts = (
+            re.split(separator, value)
+            if isinstance(value, str)
+            else value
+            if isinstance(value, list)
+            else ()
+        )
         found += [part.strip() for part in parts if isinstance(part, str) and part.strip()]
     return tuple(dict.fromkeys(found))
 
 
 def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
-    """The tags in a text in lower case, in order, each once: `#tag`, `#a/b`, `#标签`; with `bracketed` also `#[[two
-    words]]`. A tag stands after the start of a line, a blank or `(`, and is not of digits alone, nor in code, comments
-    or an address."""
+    """The tags in a text in lower case, in order, each once: `#tag`, `#a/b`, `#标签`; with
+    `bracketed` also `#[[two words]]`. A tag stands after the start of a line, a blank or `(`, and
+    is not of digits alone, nor in code, comments or an address."""
     names: list[str] = []
 
     def placeholder(match: re.Match[str]) -> str:
-        name = (match[2] or "").strip("/") if match[1] is None else match[1].strip() if bracketed else ""
+        if match[1] is None:
+            name = (match[2] or "").strip("/")
+        elif bracketed:
+            name = match[1].strip()
+        else:
+            name = ""
         name = name.lower()
         is_tag = any(map(str.isalnum, name)) and not name.isdigit()
         if not is_tag or _BEFORE_ADDRESS.search(text, max(0, match.start() - 200), match.start()):
@@ -308,9 +383,12 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
         names.append(name)
         return f"[[{_PLACEHOLDER}{len(names) - 1}]]"
 
-    # A wikilink in a tag's place is a relation just where the tag is text: one place knows what is code.
+    # A wikilink in a tag's place is a relation just where the tag is text: one place knows what is
+    # code.
     probe = _TAG.sub(placeholder, text)
     if not names:
         return ()
     targets = {relation.target for relation in grammar.scan(probe)[1]}
-    return tuple(dict.fromkeys(name for at, name in enumerate(names) if f"{_PLACEHOLDER}{at}" in targets))
+    return tuple(
+        dict.fromkeys(name for at, name in enumerate(names) if f"{_PLACEHOLDER}{at}" in targets)
+    )

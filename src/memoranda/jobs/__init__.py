@@ -1,1 +1,3 @@
-"""The work that upkeep does by itself: each job plans actions, one runner applies or only shows them."""
+"""The work that upkeep does by itself: each job plans actions, one runner applies or only shows
+them.
+"""

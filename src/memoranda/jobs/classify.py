@@ -1,7 +1,8 @@
-"""Which category a text belongs to: layers, the first of which that says something decides (contract 001, 7 and 18.8).
+"""Which category a text belongs to: layers, the first of which that says something decides
+(contract 001, 7 and 18.8).
 
-The owner's corrections, the table of section 7 (classify.toml), the time grammar, the nearest of labelled example
-sentences (examples.txt), `knowledge`.
+The owner's corrections, the table of section 7 (classify.toml), the time grammar, the nearest of
+labelled example sentences (examples.txt), `knowledge`.
 """
 
 from __future__ import annotations
@@ -32,15 +33,23 @@ FALLBACK = "knowledge"
 """The category of a text no layer says anything of."""
 _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
-_NEIGHBOURS, _WEIGHT = 60, 1.5  # examples that vote, each by this power of its likeness to the text
-_BY_MEANING = 4  # the power for likeness by meaning, whose values lie closer together
-_ALIKE = 0.4  # the likeness with which the nearest example decides alone
-_LEAST_LIKE = 0.12  # the likeness (cosine) an example must have to decide
-_OUTWEIGHS, _TABLE_SHARE = 0.25, 0.15
-"""The likeness an example must have to be weighed against one ordinary word of the table, whose category then has this
-share of all votes more."""
-_CORRECTED = 0.35  # the likeness a memory the owner corrected must have to decide
-_SURE = 1.5  # how many times the votes of the second category those of the first are when nobody need be asked
+# Examples that vote, each by this power of its likeness to the text
+_NEIGHBOURS = 60
+_WEIGHT = 1.5
+# The power for likeness by meaning, whose values lie closer together
+_BY_MEANING = 4
+# The likeness with which the nearest example decides alone
+_ALIKE = 0.4
+# The likeness (cosine) an example must have to decide
+_LEAST_LIKE = 0.12
+_OUTWEIGHS = 0.25
+_TABLE_SHARE = 0.15
+"""The likeness an example must have to be weighed against one ordinary word of the table, whose
+category then has this share of all votes more."""
+# The likeness a memory the owner corrected must have to decide
+_CORRECTED = 0.35
+# How many times the votes of the second category those of the first are when nobody need be asked
+_SURE = 1.5
 _SAYS_WHEN = re.compile(
     r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:[a-z]*ary|ch|il|ust|ember|ober)?\b"
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:19|20)\d\d\b"
@@ -49,14 +58,17 @@ _SAYS_WHEN = re.compile(
     re.I,
 )
 """Words of time the grammar reads no time from, as it would guess: "in August"."""
-_READ = 2000  # characters of a text that are compared
-_SHOWN = 40  # characters of an example that a reason shows
+# Characters of a text that are compared
+_READ = 2000
+# Characters of an example that a reason shows
+_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryChoice:
-    """The category chosen for a text, why in words, the table's words that decided, and what came second. `layer`:
-    `correction`, `table`, `time`, `example` or `fallback`; `second`: the category the owner may be asked for."""
+    """The category chosen for a text, why in words, the table's words that decided, and what came
+    second. `layer`: `correction`, `table`, `time`, `example` or `fallback`; `second`: the category
+    the owner may be asked for."""
 
     category: str
     layer: str
@@ -75,8 +87,12 @@ class Classifier:
 
     def __init__(self, settings: Settings, memories: Iterable[MemoryState] = ()):
         self._settings = settings
-        may_be = (each for each in memories if each.info is not None and each.info.may_say((SET_BY,)))
-        corrected = [(each.content, each.category) for each in may_be if each.header.get(SET_BY) == OWNER]
+        may_be = (
+            each for each in memories if each.info is not None and each.info.may_say((SET_BY,))
+        )
+        corrected = [
+            (each.content, each.category) for each in may_be if each.header.get(SET_BY) == OWNER
+        ]
         self._corrected = Examples(corrected) if corrected else None
 
     def choose(self, memory: MemoryState) -> CategoryChoice:
@@ -84,19 +100,29 @@ class Classifier:
         text = memory.content
         if self._corrected is not None and (near := self._corrected.nearest(text, 1, _CORRECTED)):
             _, category, example = near[0]
-            return CategoryChoice(category, "correction", f'{category} (you put "{shortened(example)}" there)')
+            return CategoryChoice(
+                category, "correction", f'{category} (you put "{shortened(example)}" there)'
+            )
         found = classify(text)
         most = max(found.scores.values(), default=0)
         if most == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
             return self._by_examples(text, found.category)
         if most > _WEIGHTS["weak"]:
-            equal = [name for name, score in found.scores.items() if score == most and name != found.category]
+            equal = [
+                name
+                for name, score in found.scores.items()
+                if score == most and name != found.category
+            ]
             reason = f"{found.category} ({', '.join(found.words)})"
-            return CategoryChoice(found.category, "table", reason, found.words, next(iter(equal), None))
+            return CategoryChoice(
+                found.category, "table", reason, found.words, next(iter(equal), None)
+            )
         from memoranda.note import timephrase
 
         settings = self._settings
-        times = list(timephrase.read_all(text, memory.created, settings.reading_zone, settings.day_hour))
+        times = list(
+            timephrase.read_all(text, memory.created, settings.reading_zone, settings.day_hour)
+        )
         readings = [each for _, each in times if isinstance(each, timephrase.Reading)]
         # `habits` for a repeat, `date` for a day of the calendar.
         said = [("habits", each.phrase) for each in readings if each.repeat]
@@ -106,21 +132,39 @@ class Classifier:
             return CategoryChoice(category, "time", f'{category} (time "{words}")')
         return self._by_examples(text, is_timeless=not times and _SAYS_WHEN.search(text) is None)
 
-    def _by_examples(self, text: str, leaning: str | None = None, *, is_timeless: bool = False) -> CategoryChoice:
-        """By the examples that are nearest in their words and, where a model is, in what they mean: both vote alike.
-        `leaning`: what the table says. Those of `date` have no vote on a text that names no time."""
+    def _by_examples(
+        self, text: str, leaning: str | None = None, *, is_timeless: bool = False
+    ) -> CategoryChoice:
+        """By the examples that are nearest in their words and, where a model is, in what they mean:
+        both vote alike.
+        `leaning`: what the table says. Those of `date` have no vote on a text that names no
+        time."""
         near = examples().nearest(text, 2 * _NEIGHBOURS, 0.0)
         near = [each for each in near if not (is_timeless and each[1] == "date")][:_NEIGHBOURS]
         votes = _votes(near, _WEIGHT)
-        # By what the texts mean: nothing without a model, before `learn`, and for a text the model cannot read.
+        # By what the texts mean: nothing without a model, before `learn`, and for a text the model
+        # cannot read.
         known = known_texts(self._settings, examples().texts)
-        labelled = zip(known.cosines(text[:_READ]) if known else [], examples().labelled, strict=False)
-        meant = sorted(((cosine, category, example) for cosine, (example, category) in labelled
-                        if not (is_timeless and category == "date")), reverse=True)  # fmt: skip
-        if meant := [each for each in meant[:_NEIGHBOURS] if each[0] > 0]:
+        labelled = zip(
+            known.cosines(text[:_READ]) if known else [], examples().labelled, strict=False
+        )
+        meant = sorted(
+            (
+                (cosine, category, example)
+                for cosine, (example, category) in labelled
+                if not (is_timeless and category == "date")
+            ),
+            reverse=True,
+        )
+        meant = [each for each in meant[:_NEIGHBOURS] if each[0] > 0]
+        if meant:
             by_meaning = _votes(meant, _BY_MEANING)
-            total, whole = sum(votes.values()) or 1.0, sum(by_meaning.values())
-            both = {name: votes[name] / total + by_meaning[name] / whole for name in [*votes, *by_meaning]}
+            total = sum(votes.values()) or 1.0
+            whole = sum(by_meaning.values())
+            both = {
+                name: votes[name] / total + by_meaning[name] / whole
+                for name in [*votes, *by_meaning]
+            }
             votes = defaultdict(float, both)
         elif not near or near[0][0] < _LEAST_LIKE:
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
@@ -129,15 +173,29 @@ class Classifier:
         if leaning is not None:
             votes[leaning] += _TABLE_SHARE * sum(votes.values())
         (category, most), *others = sorted(votes.items(), key=lambda each: -each[1])
-        nearest = next((example for _, each, example in (*meant, *near) if each == category), near[0][2])
-        second = others[0][0] if others and most < _SURE * others[0][1] else None
-        return CategoryChoice(category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second)
+        nearest = next(
+            (example for _, each, example in (*meant, *near) if each == category), near[0][2]
+        )
+        if others and most < _SURE * others[0][1]:
+            second = others[0][0]
+        else:
+            second = None
+        return CategoryChoice(
+            category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second
+        )
 
 
 def organize(
-    job: str, verb: str, memory: MemoryState, classifier: Classifier, why: str = "", *, careful: bool = False
+    job: str,
+    verb: str,
+    memory: MemoryState,
+    classifier: Classifier,
+    why: str = "",
+    *,
+    careful: bool = False,
 ) -> Action | None:
-    """The action that takes a memory out of the inbox: into the category it has, else where the classifier says.
+    """The action that takes a memory out of the inbox: into the category it has, else where the
+    classifier says.
     `careful`: None where it is not sure, of which `memory review` asks."""
     category, reason = memory.category, memory.category
     words: tuple[str, ...] = ()
@@ -145,12 +203,18 @@ def organize(
         choice = classifier.choose(memory)
         if careful and not choice.is_sure:
             return None
-        category, reason, words = choice.category, choice.reason, choice.words
-    return Action(job, verb, memory.id, f"{why}: {reason}" if why else reason, memory.path, category, words)
+        category = choice.category
+        reason = choice.reason
+        words = choice.words
+    return Action(
+        job, verb, memory.id, f"{why}: {reason}" if why else reason, memory.path, category, words
+    )
 
 
 def category_of(memory: MemoryState, classifier: Classifier) -> str:
-    return classifier.choose(memory).category if memory.category == INBOX else memory.category
+    if memory.category == INBOX:
+        return classifier.choose(memory).category
+    return memory.category
 
 
 def _votes(near: Iterable[tuple[float, str, str]], power: float) -> defaultdict[str, float]:
@@ -161,16 +225,20 @@ def _votes(near: Iterable[tuple[float, str, str]], power: float) -> defaultdict[
 
 
 def learn(settings: Settings) -> int:
-    """Embed some of the examples, so that texts are compared by meaning, too. Returns how many were; 0 = all are, or
-    there is no model. Raises NoModel, NoAnswer, StorageError."""
+    """Embed some of the examples, so that texts are compared by meaning, too. Returns how many
+    were; 0 = all are, or there is no model. Raises NoModel, NoAnswer, StorageError."""
     known = known_texts(settings, examples().texts)
-    return known.learn() if known else 0
+    if known:
+        return known.learn()
+    return 0
 
 
 def shortened(text: str) -> str:
     """A text in one line, as a reason or a question shows it."""
     line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+    if len(line) <= _SHOWN:
+        return line
+    return line[: _SHOWN - 1] + "…"
 
 
 class Examples:
@@ -181,11 +249,15 @@ class Examples:
         self.texts = tuple([text for text, _ in labelled])
         counts = _counted_features(self.texts)
         having = Counter(chain.from_iterable(counts))
-        self._rarity = {feature: log((len(counts) + 1) / (count + 0.5)) for feature, count in having.items()}
+        self._rarity = {
+            feature: log((len(counts) + 1) / (count + 0.5)) for feature, count in having.items()
+        }
         self._unknown = log(2 * (len(counts) + 1))
         self._with = defaultdict[str, list[tuple[int, float]]](list)
-        for at, each in enumerate(counts):  # loops, no small functions: there are a thousand
-            weights, squares = {}, 0.0
+        # loops, no small functions: there are a thousand
+        for at, each in enumerate(counts):
+            weights = {}
+            squares = 0.0
             for feature, count in each.items():
                 weights[feature] = weight = (1 + log(count)) * self._rarity[feature]
                 squares += weight * weight
@@ -194,22 +266,32 @@ class Examples:
                 self._with[feature].append((at, weight / length))
 
     def nearest(self, text: str, most: int, least: float) -> list[tuple[float, str, str]]:
-        """(likeness, category, example) of the nearest ones that are like `text` by `least` at least, best first."""
+        """(likeness, category, example) of the nearest ones that are like `text` by `least` at
+        least, best first.
+        """
         likeness = [0.0] * len(self.labelled)
         (counts,) = _counted_features([text])
-        weights = {name: (1 + log(count)) * self._rarity.get(name, self._unknown) for name, count in counts.items()}
+        weights = {
+            name: (1 + log(count)) * self._rarity.get(name, self._unknown)
+            for name, count in counts.items()
+        }
         length = sqrt(sum(weight * weight for weight in weights.values())) or 1.0
         for feature, weight in weights.items():
             for at, other in self._with.get(feature, ()):
                 likeness[at] += weight / length * other
         best = sorted(range(len(likeness)), key=likeness.__getitem__, reverse=True)[:most]
-        return [(likeness[at], self.labelled[at][1], self.labelled[at][0]) for at in best if likeness[at] > least]
+        return [
+            (likeness[at], self.labelled[at][1], self.labelled[at][0])
+            for at in best
+            if likeness[at] > least
+        ]
 
 
 @cache
 def examples() -> Examples:
     """The sentences of examples.txt."""
-    found, category = list[tuple[str, str]](), ""
+    found = list[tuple[str, str]]()
+    category = ""
     for line in Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             category = line.strip("[]")
@@ -224,13 +306,16 @@ _MARK = re.compile("[?!:;,、，：；]")
 
 
 def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
-    """What each text is compared by, and how often it has that: its words without endings, CJK characters and pairs,
-    how it begins, and how it is built: names, numbers, marks, length. Of a long text the beginning counts. Loops and
-    patterns, no small functions: a thousand examples are read before the first text is compared."""
+    """What each text is compared by, and how often it has that: its words without endings, CJK
+    characters and pairs, how it begins, and how it is built: names, numbers, marks, length. Of a
+    long text the beginning counts. Loops and patterns, no small functions: a thousand examples are
+    read before the first text is compared."""
     every = list[Counter[str]]()
-    words, is_cjk = one_word(), runs().match
+    words = one_word()
+    is_cjk = runs().match
     for text in texts:
-        text, found = text[:_READ], list[str]()
+        text = text[:_READ]
+        found = list[str]()
         low = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
         for at, word in enumerate(ENDING.sub("", " ".join(words.findall(low))).split()):
             if not word.isascii() and is_cjk(word):
@@ -251,15 +336,20 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
             "#of": "'s " in every_word,
             "#did": "ed " in every_word,
         }
-        found += [*compress(signs, signs.values()), *map("#".__add__, dict.fromkeys(_MARK.findall(text)))]
-        found.append(f"#words{min(4, len(written) // 4)}" if written else f"#length{min(5, len(text) // 5)}")
+        found += [
+            *compress(signs, signs.values()),
+            *map("#".__add__, dict.fromkeys(_MARK.findall(text))),
+        ]
+        found.append(
+            f"#words{min(4, len(written) // 4)}" if written else f"#length{min(5, len(text) // 5)}"
+        )
         every.append(Counter(found))
     return every
 
 
 class Classified(NamedTuple):
-    """`words` are the entries that decided, as the table has them, in the order the text first has them;
-    `scores` the categories that scored at all, in the table's order."""
+    """`words` are the entries that decided, as the table has them, in the order the text first has
+    them; `scores` the categories that scored at all, in the table's order."""
 
     category: str
     words: tuple[str, ...]
@@ -286,21 +376,29 @@ class _Entry(NamedTuple):
 
 
 def classify(text: str) -> Classified:
-    """The category with the highest score, of equal ones the first in the table; `knowledge` when no word matches. An
-    entry counts once; a match inside a longer match of any entry does not count. `text` is the memory's content.
-    Source: contract 001, 7."""
+    """The category with the highest score, of equal ones the first in the table; `knowledge` when
+    no word matches. An entry counts once; a match inside a longer match of any entry does not
+    count. `text` is the memory's content. Source: contract 001, 7."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.replace("’", "'"))
     text = " ".join(text.split())
     low = text.lower()
-    if len(low) != len(text):  # a letter that grows in lower case stays, so that every character keeps its place
+    # A letter that grows in lower case stays, so that every character keeps its place
+    if len(low) != len(text):
         low = "".join(char if len(char.lower()) != 1 else char.lower() for char in text)
     categories, table = _table()
     found: dict[_Entry, None] = {}
     reached = 0
     for match in _WORD_START.finditer(low):
         at = match.start()
-        entry = next((each for each in table.get(match[0], ()) if each.is_at(at, text if each.exact else low)), None)
+        entry = next(
+            (
+                each
+                for each in table.get(match[0], ())
+                if each.is_at(at, text if each.exact else low)
+            ),
+            None,
+        )
         if entry is not None and at + len(entry.sought) > reached:
             reached = at + len(entry.sought)
             found[entry] = None
@@ -314,13 +412,21 @@ def classify(text: str) -> Classified:
 
 @cache
 def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
-    """The categories of classify.toml in their order, and its entries by what they begin with, the longest first."""
+    """The categories of classify.toml in their order, and its entries by what they begin with, the
+    longest first.
+    """
     tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
-    rows = [(category, kind, words) for category, kinds in tables.items() for kind, words in kinds.items()]
+    rows = [
+        (category, kind, words)
+        for category, kinds in tables.items()
+        for kind, words in kinds.items()
+    ]
     places = {word: (category, kind) for category, kind, words in rows for word in words}
     found: dict[str, list[_Entry]] = {}
     for word in sorted(places, key=len, reverse=True):
         (category, kind), low = places[word], word.lower()
-        entry = _Entry(word, word if kind == "exact" else low, category, _WEIGHTS[kind], kind == "exact")
+        entry = _Entry(
+            word, word if kind == "exact" else low, category, _WEIGHTS[kind], kind == "exact"
+        )
         found.setdefault(_WORD_START.findall(low)[0], []).append(entry)
     return tuple(tables), found

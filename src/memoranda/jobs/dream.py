@@ -1,10 +1,12 @@
 """Dreams: what is done to memories while nobody asks for anything (contract 001, 6).
 
-Level 1 classifies the inbox; 2 also merges and links what is similar and turns wikilinks into links; 3 also links
-across categories and makes reminders of what the texts say about time. Those reminders are copies: they are neither
-compared nor counted, or every dream would find work in what the last one made.
+Level 1 classifies the inbox; 2 also merges and links what is similar and turns wikilinks into
+links; 3 also links across categories and makes reminders of what the texts say about time. Those
+reminders are copies: they are neither compared nor counted, or every dream would find work in what
+the last one made.
 
-At level 3 a language model may propose categories and links. Every answer is checked, and none is needed.
+At level 3 a language model may propose categories and links. Every answer is checked, and none is
+needed.
 
 What a dream did is its report, kept below `.memoranda` and shown again to those who may see it.
 """
@@ -53,16 +55,23 @@ T = TypeVar("T")
 LEVELS = (1, 2, 3)
 CHOICES = tuple(name for name in CATEGORIES if name not in (INBOX, REMINDERS))
 """The categories a language model may choose."""
-PER_REQUEST, MOST_ASKED = 20, 200
-"""Memories a request to the model holds, and how many it is asked about in a dream; the table decides on the rest."""
+PER_REQUEST = 20
+MOST_ASKED = 200
+"""Memories a request to the model holds, and how many it is asked about in a dream; the table
+decides on the rest.
+"""
 MOST_SHOWN = 60
 """Older memories a request for links holds: those that share most words with the fresh ones."""
-_TEXT, _REASON = 600, 120  # characters shown of a memory, and of a reason kept
+# Characters shown of a memory, and of a reason kept
+_TEXT = 600
+_REASON = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Dream:
-    """What a dream did, or under a dry run would do: the outcome of each step, and the document of its report."""
+    """What a dream did, or under a dry run would do: the outcome of each step, and the document of
+    its report.
+    """
 
     level: int
     outcomes: tuple[Outcome, ...]
@@ -88,14 +97,19 @@ def endpoint_of(settings: Settings) -> Endpoint | None:
 
 
 def run(
-    memory: Memory, level: int, *, dry_run: bool = False, endpoint: Endpoint | None = None,
-    stop: Callable[[], bool] = lambda: False, careful: bool = False,
+    memory: Memory,
+    level: int,
+    *,
+    dry_run: bool = False,
+    endpoint: Endpoint | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    careful: bool = False,
     progress: Callable[[int, int], None] | None = None,
-) -> Dream:  # fmt: skip
-    """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`). A `careful` dream,
-    the daemon's, leaves in the inbox what `memory review` would ask the category of. A step that fails does not stop
-    the others: its outcome tells. For `stop` and `progress` see Round. Raises InvalidInput for a level there is not,
-    StorageError."""
+) -> Dream:
+    """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`). A
+    `careful` dream, the daemon's, leaves in the inbox what `memory review` would ask the category
+    of. A step that fails does not stop the others: its outcome tells. For `stop` and `progress` see
+    Round. Raises InvalidInput for a level there is not, StorageError."""
     check(level)
 
     def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
@@ -104,22 +118,40 @@ def run(
         found: dict[frozenset[str], Action] = {}
         has_any = any(each.targets for each in memories)
         for one in memory.resolve_links(dry_run=True).actions if has_any else ():
-            a, b = by_id.get(one.source), by_id.get(one.target)
-            if a is not None and b is not None and a is not b and not (a.id in b.links and b.id in a.links):
-                found.setdefault(frozenset((a.id, b.id)), Action(DREAM, LINK, a.id, one.reason, a.path, target=b.id))
+            a = by_id.get(one.source)
+            b = by_id.get(one.target)
+            if (
+                a is not None
+                and b is not None
+                and a is not b
+                and not (a.id in b.links and b.id in a.links)
+            ):
+                found.setdefault(
+                    frozenset((a.id, b.id)),
+                    Action(DREAM, LINK, a.id, one.reason, a.path, target=b.id),
+                )
         return list(found.values())
 
     def cross(memories: Sequence[MemoryState], _: Settings, now: datetime) -> list[Action]:
-        """Links across categories; an endpoint may add some for what this dream took out of the inbox, so that a second
-        dream asks for nothing."""
+        """Links across categories; an endpoint may add some for what this dream took out of the
+        inbox, so that a second dream asks for nothing."""
         compared = _without_copies(memories)
         links = plan_links(compared, now)
-        return links + proposed_links(endpoint, compared, {each.id for each in outcomes[0].actions}, links)
+        return links + proposed_links(
+            endpoint, compared, {each.id for each in outcomes[0].actions}, links
+        )
 
     turn = Round(memory, dry_run=dry_run, stop=stop, progress=progress)
-    outcomes = [turn.run("classify", partial(_classify, endpoint=endpoint if level == 3 else None, careful=careful))]
+    outcomes = [
+        turn.run(
+            "classify",
+            partial(_classify, endpoint=endpoint if level == 3 else None, careful=careful),
+        )
+    ]
     if level >= 2:
-        outcomes.append(turn.run("similar", lambda memories, *_: plan_similar(_without_copies(memories))))
+        outcomes.append(
+            turn.run("similar", lambda memories, *_: plan_similar(_without_copies(memories)))
+        )
         outcomes.append(turn.run("wikilinks", wikilinks))
     skipped: list[Skipped] = []
     if level == 3:
@@ -127,39 +159,58 @@ def run(
         outcomes.append(turn.run("remind", partial(plan_from_text, skipped=skipped)))
     found = _report_of(turn, level, outcomes, skipped)
     if not dry_run:
-        kept, before = found, load_report(memory.home)
-        if before and not found["actions"] and level < DEEP:  # the older report stays, and only says when this one was
+        kept = found
+        before = load_report(memory.home)
+        # The older report stays, and only says when this one was
+        if before and not found["actions"] and level < DEEP:
             kept = before | {"last_dream": found["last_dream"]}
         path = Layout(memory.home).dream_report
         with changing_shared(memory.home, path):
-            put_derived(path, json.dumps(kept, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass") + b"\n")
+            put_derived(
+                path,
+                json.dumps(kept, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass")
+                + b"\n",
+            )
     return Dream(level, tuple(outcomes), found)
 
 
 def _without_copies(memories: Sequence[MemoryState]) -> list[MemoryState]:
-    """The memories but for reminders made of another memory's text: what that says stands there already."""
+    """The memories but for reminders made of another memory's text: what that says stands there
+    already.
+    """
     return [each for each in memories if not each.header.get("reminder_of")]
 
 
 def _classify(
-    memories: Sequence[MemoryState], settings: Settings, now: datetime, endpoint: Endpoint | None, careful: bool
+    memories: Sequence[MemoryState],
+    settings: Settings,
+    now: datetime,
+    endpoint: Endpoint | None,
+    careful: bool,
 ) -> list[Action]:
-    """Level 1: every memory of the inbox gets its category, under a careful dream if it is sure; with an endpoint it
-    may say those the table cannot."""
+    """Level 1: every memory of the inbox gets its category, under a careful dream if it is sure;
+    with an endpoint it may say those the table cannot."""
     inbox = [each for each in memories if each.phase == INBOX]
     classifier = Classifier(settings, memories if inbox else ())
-    found = {each.id: organize(DREAM, "classify", each, classifier, careful=careful) for each in inbox}
+    found = {
+        each.id: organize(DREAM, "classify", each, classifier, careful=careful) for each in inbox
+    }
     planned = {id: action for id, action in found.items() if action is not None}
     by_words = {id for id, action in planned.items() if action.words}
     unsure = [each for each in inbox if each.category == INBOX and each.id not in by_words]
     return list((planned | proposed_categories(endpoint, unsure)).values())
 
 
-def proposed_categories(endpoint: Endpoint | None, unsure: Sequence[MemoryState]) -> dict[str, Action]:
+def proposed_categories(
+    endpoint: Endpoint | None, unsure: Sequence[MemoryState]
+) -> dict[str, Action]:
     """Actions, by id, that put memories the table says nothing of into a category the model chose."""
 
     def checked(answer: Any) -> dict[str, str]:
-        rows = answer.get("categories") if isinstance(answer, dict) else None
+        if isinstance(answer, dict):
+            rows = answer.get("categories")
+        else:
+            rows = None
         if not isinstance(rows, dict):
             raise ValueError("it has no categories")
         if not rows.keys() <= part.keys():
@@ -173,27 +224,42 @@ def proposed_categories(endpoint: Endpoint | None, unsure: Sequence[MemoryState]
     found: dict[str, Action] = {}
     for at in range(0, min(len(unsure), MOST_ASKED), PER_REQUEST):
         part = {each.id: each for each in unsure[at : min(at + PER_REQUEST, MOST_ASKED)]}
-        for id, category in (_ask(endpoint, "dream-categories.md", part.values(), checked) or {}).items():
+        for id, category in (
+            _ask(endpoint, "dream-categories.md", part.values(), checked) or {}
+        ).items():
             reason = f"{category} (the language model's choice)"
             found[id] = Action(DREAM, "classify", id, reason, part[id].path, category)
     return found
 
 
 def proposed_links(
-    endpoint: Endpoint | None, memories: Sequence[MemoryState], fresh: set[str], made: Sequence[Action]
+    endpoint: Endpoint | None,
+    memories: Sequence[MemoryState],
+    fresh: set[str],
+    made: Sequence[Action],
 ) -> list[Action]:
-    """Links the model sees between memories of one scope, one of them `fresh`, besides those `made` already. None that
-    was unlinked; the limits of `plan_links` hold for both together."""
+    """Links the model sees between memories of one scope, one of them `fresh`, besides those `made`
+    already. None that was unlinked; the limits of `plan_links` hold for both together."""
 
     def checked(answer: Any) -> list[tuple[str, str, str]]:
-        """(smaller id, other, reason) of each link. Raises ValueError for an answer that must not be followed."""
-        rows = answer.get("links") if isinstance(answer, dict) else None
+        """(smaller id, other, reason) of each link. Raises ValueError for an answer that must not
+        be followed.
+        """
+        if isinstance(answer, dict):
+            rows = answer.get("links")
+        else:
+            rows = None
         if not isinstance(rows, list):
             raise ValueError("it has no links")
-        ids, read = {each.id for each in shown}, []
+        ids = {each.id for each in shown}
+        read = []
         for row in rows:
             ends: list[Any] = [row.get("a"), row.get("b")] if isinstance(row, dict) else []
-            if len(ends) != 2 or not all(isinstance(end, str) and end in ids for end in ends) or ends[0] == ends[1]:
+            if (
+                len(ends) != 2
+                or not all(isinstance(end, str) and end in ids for end in ends)
+                or ends[0] == ends[1]
+            ):
                 raise ValueError("it links a memory that was not shown")
             if not fresh.intersection(ends):
                 raise ValueError("it links two memories that are not new")
@@ -217,10 +283,15 @@ def proposed_links(
         words = set[str]().union(*(terms(plain(each.content)) for each in new))
         old = [each for each in may if each.scope == scope and each.id not in fresh]
         shared = {each.id: len(words & terms(plain(each.content))) for each in old}
-        old = sorted((each for each in old if shared[each.id]), key=lambda each: (-shared[each.id], each.id))
+        old = sorted(
+            (each for each in old if shared[each.id]), key=lambda each: (-shared[each.id], each.id)
+        )
         shown = [*new, *old[:MOST_SHOWN]]
         for a, b, why in _ask(endpoint, "dream-links.md", shown, checked) or ():
-            is_full = max(counts[a], counts[b]) >= MOST_LINKS or len(made) + len(found) >= MOST_LINKS_PER_RUN
+            is_full = (
+                max(counts[a], counts[b]) >= MOST_LINKS
+                or len(made) + len(found) >= MOST_LINKS_PER_RUN
+            )
             if frozenset((a, b)) not in closed and not is_full:
                 closed.add(frozenset((a, b)))
                 counts.update((a, b))
@@ -228,10 +299,17 @@ def proposed_links(
     return found
 
 
-def _ask(endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read: Callable[[Any], T]) -> T | None:
-    """What `read` makes of the model's answer about these memories; None when there is none that can be used."""
+def _ask(
+    endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read: Callable[[Any], T]
+) -> T | None:
+    """What `read` makes of the model's answer about these memories; None when there is none that
+    can be used.
+    """
     system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
-    rows = [{"id": each.id, "category": each.category, "text": each.content[:_TEXT]} for each in memories]
+    rows = [
+        {"id": each.id, "category": each.category, "text": each.content[:_TEXT]}
+        for each in memories
+    ]
     asked = json.dumps(rows, ensure_ascii=False)
     try:
         return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), asked, read)
@@ -240,13 +318,16 @@ def _ask(endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read:
 
 
 Report = dict[str, Any]
-"""`last_dream` (when any dream last was), and of the last dream that was deep or did something `level`, `processed`,
-`actions`, `report`; the latter with the keys of PARTS."""
+"""`last_dream` (when any dream last was), and of the last dream that was deep or did something
+`level`, `processed`, `actions`, `report`; the latter with the keys of PARTS."""
 
 _IDS = {
-    "merged": ("id", "target"), "similar": ("a", "b"), "links": ("a", "b"), "reminders": ("id", "source"),
+    "merged": ("id", "target"),
+    "similar": ("a", "b"),
+    "links": ("a", "b"),
+    "reminders": ("id", "source"),
     "skipped": ("id",),
-}  # fmt: skip
+}
 """The parts that are lists of rows, and the keys in a row that hold the ids of memories."""
 _LINES = {
     "merged": ("Merged", "{id} {reason}"),
@@ -263,24 +344,35 @@ MOST_SKIPPED = 20
 """Time expressions the text names that made no reminder; the document has all."""
 
 
-def _report_of(turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[Skipped]) -> Report:
+def _report_of(
+    turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[Skipped]
+) -> Report:
     """The report of the dream whose round this was."""
     actions = [action for each in outcomes for action in each.actions]
     categories = {each.id: each.category for each in turn.memories}
     parts: dict[str, Any] = {name: [] for name in PARTS}
     for outcome in outcomes:
         for each in outcome.actions:
-            a, b, reason = each.id, each.target or "", {"reason": each.reason}
+            a = each.id
+            b = each.target or ""
+            reason = {"reason": each.reason}
             if each.verb == MERGE:
                 parts["merged"].append({"id": a, "target": b} | reason)
             elif each.verb == LINK and outcome.job == "similar":
                 parts["similar"].append({"a": a, "b": b} | reason)
             elif each.verb == LINK:
-                ends = {"a": a, "a_category": categories.get(a, ""), "b": b, "b_category": categories.get(b, "")}
+                ends = {
+                    "a": a,
+                    "a_category": categories.get(a, ""),
+                    "b": b,
+                    "b_category": categories.get(b, ""),
+                }
                 parts["links"].append(ends | reason)
             elif each.verb == REMIND and each.record is not None:
                 due = each.record.further["due_at"]
-                parts["reminders"].append({"id": a, "source": each.target, "due_at": due, "phrase": each.phrase})
+                parts["reminders"].append(
+                    {"id": a, "source": each.target, "due_at": due, "phrase": each.phrase}
+                )
     used = turn.categories | ({REMINDERS} if parts["reminders"] else set())
     parts |= {
         "classified": _counts((each.category or "") for each in actions if each.verb == "classify"),
@@ -301,12 +393,14 @@ def load_report(home: Path) -> Report | None:
     found = stored_report(home)
     parts = found.get("report")
     is_whole = found.keys() >= _KEYS and isinstance(parts, dict) and parts.keys() >= set(PARTS)
-    return found if is_whole else None
+    if is_whole:
+        return found
+    return None
 
 
 def report_seen_by(memory: Memory, found: Report) -> Report:
-    """What of a report the caller may see: only what is about memories it sees, or that were merged into one; counts
-    included."""
+    """What of a report the caller may see: only what is about memories it sees, or that were merged
+    into one; counts included."""
     if memory.agent is None:
         return found
 
@@ -320,7 +414,8 @@ def report_seen_by(memory: Memory, found: Report) -> Report:
     def visible(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
         return [row for row in rows if all(sees(str(row[key])) for key in keys if key in row)]
 
-    parts, actions = found["report"], visible(found["actions"], "id", "target")
+    parts = found["report"]
+    actions = visible(found["actions"], "id", "target")
     used = {name for phase, name in memory.stats().categories if phase != ARCHIVED}
     shown = {
         "classified": _counts(each["category"] for each in actions if each["verb"] == "classify"),
@@ -335,7 +430,11 @@ def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
     counts = ", ".join(f"{name} {count}" for name, count in parts["classified"].items())
     found = [f"Classified: {counts or 'none'}"]
     for part, (title, form) in _LINES.items():
-        rows, most = parts[part], MOST_SKIPPED if part == "skipped" else len(parts[part])
+        rows = parts[part]
+        if part == "skipped":
+            most = MOST_SKIPPED
+        else:
+            most = len(parts[part])
         found.append(f"{title}: {len(rows)}")
         for row in rows[:most]:
             shown = {key: value[:8] if key in _IDS[part] else value for key, value in row.items()}
@@ -343,4 +442,7 @@ def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
                 shown["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
             found.append("  " + form.format_map(shown))
         found += [f"  … {len(rows) - most} more"] if len(rows) > most else []
-    return [*found, f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}"]
+    return [
+        *found,
+        f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}",
+    ]

@@ -1,8 +1,10 @@
-"""What jobs see (`MemoryState`), what they plan (`Action`), and the one runner that applies a plan or only shows it.
+"""What jobs see (`MemoryState`), what they plan (`Action`), and the one runner that applies a plan
+or only shows it.
 
-A job is a name and a `Plan`: a pure function of the memories, the settings and the clock. A `Round` is one run of
-several jobs, each of which sees what the ones before it did, or under a dry run would have done. The report of the last
-dream is read here, for those who need nothing else of dreams. Source: contract 001, 4 and 5.
+A job is a name and a `Plan`: a pure function of the memories, the settings and the clock. A `Round`
+is one run of several jobs, each of which sees what the ones before it did, or under a dry run would
+have done. The report of the last dream is read here, for those who need nothing else of dreams.
+Source: contract 001, 4 and 5.
 """
 
 from __future__ import annotations
@@ -41,13 +43,19 @@ if TYPE_CHECKING:
     from memoranda.index.rows import NoteInfo
     from memoranda.note.markdown import Record
 
-MERGE, LINK, REMIND, DREAM = "merge", "link", "remind", "dream"
+MERGE = "merge"
+LINK = "link"
+REMIND = "remind"
+DREAM = "dream"
 REMINDED = "reminded"
-"""Header key of a memory: the ids of the reminders made from its text, so that none is made twice."""
-SET_BY, OWNER = "category_by", "owner"
-"""Header key of a memory whose category somebody set, and its value when that was the owner: others are compared with
-it (contract 001, 18.8)."""
-_REMOVING = ("expire", "decay")  # to the archive
+"""Header key of a memory: the ids of the reminders made from its text, so that none is made twice.
+"""
+SET_BY = "category_by"
+OWNER = "owner"
+"""Header key of a memory whose category somebody set, and its value when that was the owner: others
+are compared with it (contract 001, 18.8)."""
+# To the archive
+_REMOVING = ("expire", "decay")
 _ORGANIZING = ("upgrade", "classify")
 CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 """What a verb of upkeep raises when a memory is no longer as the plan saw it."""
@@ -55,10 +63,11 @@ CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for equality only. `used`
-    is when a search last showed it. `targets` are those of its wikilinks as written, but for code. `links`, `unlinked`
-    and `merged` are whole ids (contract 001, 2). `header` is that of the file when the round read it. Under a dry run
-    fields may differ from `info`, the index's."""
+    """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for
+    equality only. `used` is when a search last showed it. `targets` are those of its wikilinks as
+    written, but for code. `links`, `unlinked` and `merged` are whole ids (contract 001, 2).
+    `header` is that of the file when the round read it. Under a dry run fields may differ from
+    `info`, the index's."""
 
     id: str
     scope: str
@@ -82,7 +91,11 @@ class MemoryState:
 
     @classmethod
     def of(
-        cls, info: NoteInfo, content: str, targets: tuple[str, ...] = (), used: datetime | None = None
+        cls,
+        info: NoteInfo,
+        content: str,
+        targets: tuple[str, ...] = (),
+        used: datetime | None = None,
     ) -> MemoryState:
         """The state of a memory the index knows; `used` if the access log knows of a use."""
         header = info.header
@@ -91,14 +104,26 @@ class MemoryState:
         with suppress(ValueError, OverflowError):
             used = used or (parse_stamp(last) if last else None)
         return cls(
-            info.id, info.scope, content, info.category or INBOX, parse_stamp(info.created),
-            phase=info.phase or ORGANIZED, access_count=info.access_count,
+            info.id,
+            info.scope,
+            content,
+            info.category or INBOX,
+            parse_stamp(info.created),
+            phase=info.phase or ORGANIZED,
+            access_count=info.access_count,
             updated=parse_stamp(info.updated) if info.updated else None,
             expires=parse_stamp(info.expires) if info.expires else None,
-            due_at=due, repeat=repeat, tags=info.tags, links=info.links,
-            unlinked=tuple(id_list(header.get("unlinked"))), merged=tuple(id_list(header.get("merged"))),
-            used=used, targets=targets, info=info, header=header,
-        )  # fmt: skip
+            due_at=due,
+            repeat=repeat,
+            tags=info.tags,
+            links=info.links,
+            unlinked=tuple(id_list(header.get("unlinked"))),
+            merged=tuple(id_list(header.get("merged"))),
+            used=used,
+            targets=targets,
+            info=info,
+            header=header,
+        )
 
     @property
     def is_pinned(self) -> bool:
@@ -119,18 +144,25 @@ class MemoryState:
 
     @property
     def block(self) -> tuple[object, ...]:
-        """Only memories of one block are merged or linked as similar: one scope, valid until the same time, and
-        reminders only with reminders of equal `due_at` and `repeat`."""
+        """Only memories of one block are merged or linked as similar: one scope, valid until the
+        same time, and reminders only with reminders of equal `due_at` and `repeat`."""
         until = self.scope, str(self.header.get("valid_until"))
-        return (*until, self.due_at, self.repeat) if self.category == REMINDERS else until
+        if self.category == REMINDERS:
+            return (*until, self.due_at, self.repeat)
+        return until
 
 
 def states_of(
-    memory: Memory, infos: Sequence[NoteInfo], targets: Mapping[int, tuple[str, ...]] | None = None,
+    memory: Memory,
+    infos: Sequence[NoteInfo],
+    targets: Mapping[int, tuple[str, ...]] | None = None,
     uses: Mapping[str, datetime] | None = None,
-) -> list[MemoryState]:  # fmt: skip
-    """These memories as the index has them, with the `targets` of their wikilinks by row, and `uses` of them by id."""
-    links, used = targets or {}, uses or {}
+) -> list[MemoryState]:
+    """These memories as the index has them, with the `targets` of their wikilinks by row, and
+    `uses` of them by id.
+    """
+    links = targets or {}
+    used = uses or {}
     return [
         MemoryState.of(info, content, links.get(info.row, ()), used.get(info.id))
         for info, content in zip(infos, contents(memory, infos), strict=True)
@@ -138,15 +170,21 @@ def states_of(
 
 
 def merged_into(survivor: MemoryState, others: Iterable[MemoryState]) -> MemoryState:
-    """The survivor after the others were merged into it, in this order (contract 001, 5, "Merging").
+    """The survivor after the others were merged into it, in this order (contract 001, 5,
+    "Merging").
 
-    It keeps id, content and category, but one in the inbox takes category and phase of the first organized
-    other. Tags and links are united, its own first; access counts are summed; `created` is the earliest;
-    `expires` is None if any is organized, else the latest; `merged` gains the others' ids and those in them.
+    It keeps id, content and category, but one in the inbox takes category and phase of the first
+    organized other. Tags and links are united, its own first; access counts are summed; `created`
+    is the earliest; `expires` is None if any is organized, else the latest; `merged` gains the
+    others' ids and those in them.
     """
     every = (survivor, *others)
     home = next((each for each in every if each.phase == ORGANIZED), survivor)
-    merged = tuple(dict.fromkeys([*survivor.merged, *(id for each in every[1:] for id in (each.id, *each.merged))]))
+    merged = tuple(
+        dict.fromkeys(
+            [*survivor.merged, *(id for each in every[1:] for id in (each.id, *each.merged))]
+        )
+    )
     gone = {survivor.id, *merged}
     ends = [each.expires for each in every if each.expires is not None]
     return replace(
@@ -163,21 +201,27 @@ def merged_into(survivor: MemoryState, others: Iterable[MemoryState]) -> MemoryS
 
 
 def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tuple[int, int]]:
-    """The pairs of positions (smaller first) in `memories` that either side's `links` name, or `unlinked` as `key`. An
-    id merged into one of them counts as that one."""
+    """The pairs of positions (smaller first) in `memories` that either side's `links` name, or
+    `unlinked` as `key`. An id merged into one of them counts as that one."""
     positions = {id: at for at, each in enumerate(memories) for id in each.merged}
     positions |= {each.id: at for at, each in enumerate(memories)}
-    met = ((at, positions[id]) for at, each in enumerate(memories) for id in getattr(each, key) if id in positions)
+    met = (
+        (at, positions[id])
+        for at, each in enumerate(memories)
+        for id in getattr(each, key)
+        if id in positions
+    )
     return {(min(pair), max(pair)) for pair in met if pair[0] != pair[1]}
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One planned change: `job` wants to do `verb` to the memory `id`, which lies at `path` (relative to the home).
+    """One planned change: `job` wants to do `verb` to the memory `id`, which lies at `path`
+    (relative to the home).
 
-    `category`, the `words` that decided, and who set it, if somebody did: `upgrade`, `classify`; the `category` alone:
-    `expire`. `target`: the survivor of a `merge`, the other end of a `link`, what a reminder was made from (`remind`,
-    with the `record` to store and the `phrase` read).
+    `category`, the `words` that decided, and who set it, if somebody did: `upgrade`, `classify`;
+    the `category` alone: `expire`. `target`: the survivor of a `merge`, the other end of a `link`,
+    what a reminder was made from (`remind`, with the `record` to store and the `phrase` read).
     """
 
     job: str
@@ -194,10 +238,14 @@ class Action:
 
     def document(self) -> dict[str, Any]:
         """The action as JSON shows it: job, verb, id, reason, path, then what its verb has besides."""
-        row: dict[str, Any] = {each: getattr(self, each) for each in ("job", "verb", "id", "reason", "path")}
+        row: dict[str, Any] = {
+            each: getattr(self, each) for each in ("job", "verb", "id", "reason", "path")
+        }
         if self.verb in _ORGANIZING:
             row |= {"category": self.category, "words": list(self.words)}
-        return row | {key: value for key in ("target", "phrase") if (value := getattr(self, key)) is not None}
+        return row | {
+            key: value for key in ("target", "phrase") if (value := getattr(self, key)) is not None
+        }
 
     def line(self) -> str:
         """The action as a dry run prints it."""
@@ -209,7 +257,9 @@ Plan = Callable[[Sequence[MemoryState], "Settings", datetime], Sequence[Action]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The actions of a job applied (under a dry run: planned), how many were skipped, and the error that ended it."""
+    """The actions of a job applied (under a dry run: planned), how many were skipped, and the error
+    that ended it.
+    """
 
     job: str
     actions: tuple[Action, ...] = ()
@@ -221,18 +271,24 @@ class Outcome:
         """What went wrong, as one sentence that names the place in our code; None when nothing did."""
         if self.error is None:
             return None
-        return str(self.error) if isinstance(self.error, MemorandaError) else internal_sentence(self.error)
+        if isinstance(self.error, MemorandaError):
+            return str(self.error)
+        return internal_sentence(self.error)
 
 
 class Round:
-    """One run of jobs over the memories its caller sees. `now` is the time of all jobs. `stop` is asked before each
-    action: when it says True, what is left of the round is not done. `progress` is told before each action which of the
-    job's it is, and how many there are."""
+    """One run of jobs over the memories its caller sees. `now` is the time of all jobs. `stop` is
+    asked before each action: when it says True, what is left of the round is not done. `progress`
+    is told before each action which of the job's it is, and how many there are."""
 
     def __init__(
-        self, memory: Memory, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False,
+        self,
+        memory: Memory,
+        *,
+        dry_run: bool = False,
+        stop: Callable[[], bool] = lambda: False,
         progress: Callable[[int, int], None] | None = None,
-    ):  # fmt: skip
+    ):
         self.memory = memory
         self.upkeep = Upkeep(memory)
         self.now = memory.clock()
@@ -244,14 +300,18 @@ class Round:
 
     @property
     def memories(self) -> list[MemoryState]:
-        """The memories jobs may touch, as they stand now, oldest first: not those their owner locked, nor files that
-        claim one id."""
+        """The memories jobs may touch, as they stand now, oldest first: not those their owner
+        locked, nor files that claim one id."""
         if self._memories is None:
             every = self.upkeep.every()
             files = Counter(info.id for info in every)
             infos = [info for info in every if not info.locked and files[info.id] == 1]
-            self._excluded = {info.category or "" for info in every if info.locked or files[info.id] > 1}
-            self._memories = states_of(self.memory, infos, self.upkeep.targets(infos), self.upkeep.uses())
+            self._excluded = {
+                info.category or "" for info in every if info.locked or files[info.id] > 1
+            }
+            self._memories = states_of(
+                self.memory, infos, self.upkeep.targets(infos), self.upkeep.uses()
+            )
         return self._memories
 
     @property
@@ -260,14 +320,16 @@ class Round:
         return {each.category for each in self.memories} | self._excluded
 
     def run(self, job: str, plan: Plan) -> Outcome:
-        """Plan a job and apply its actions one by one, each if its memories are still as they were planned with. Never
-        raises for what goes wrong inside: the outcome tells."""
+        """Plan a job and apply its actions one by one, each if its memories are still as they were
+        planned with. Never raises for what goes wrong inside: the outcome tells."""
         done: list[Action] = []
         skipped = 0
         self.memory.run = 0
         try:
             states = {each.id: each for each in self.memories}
-            actions = list(_not_taken_back(plan(self.memories, self.memory.settings, self.now), states))
+            actions = list(
+                _not_taken_back(plan(self.memories, self.memory.settings, self.now), states)
+            )
             if self.dry_run:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
@@ -279,40 +341,54 @@ class Round:
                     break
                 if self._progress is not None:
                     self._progress(number, len(actions))
-                info, other = infos.get(action.id), infos.get(action.target or "")
+                info = infos.get(action.id)
+                other = infos.get(action.target or "")
                 try:
-                    infos.update((written.id, written) for written in apply(self.upkeep, action, info, other))
+                    infos.update(
+                        (written.id, written) for written in apply(self.upkeep, action, info, other)
+                    )
                 except CHANGED_MEANWHILE:
                     skipped += 1
                     continue
                 if action.verb in (*_REMOVING, MERGE):
                     infos.pop(action.id, None)
                 done.append(action)
-            if done and not skipped and all(each.record is None for each in done):  # nobody else wrote meanwhile
+            # Nobody else wrote meanwhile
+            if done and not skipped and all(each.record is None for each in done):
                 after = []
                 for id, info in infos.items():
                     state = states[id]
-                    if info is not state.info:  # its text stayed
+                    # Its text stayed
+                    if info is not state.info:
                         targets = tuple(each for each in state.targets if each not in info.links)
                         state = MemoryState.of(info, state.content, targets, state.used)
                     after.append(state)
                 self._memories = sorted(after, key=lambda each: (each.created, each.id))
-        except Exception as error:  # one of the outermost loops: reported, and the next job runs
+        # One of the outermost loops: reported, and the next job runs
+        except Exception as error:
             return Outcome(job, tuple(done), skipped, error)
         finally:
             self.memory.run = None
         return Outcome(job, tuple(done), skipped)
 
 
-def _not_taken_back(actions: Iterable[Action], states: Mapping[str, MemoryState]) -> Iterator[Action]:
+def _not_taken_back(
+    actions: Iterable[Action], states: Mapping[str, MemoryState]
+) -> Iterator[Action]:
     """The actions but for those a person took back once."""
-    joined = {id: [id, *state.merged] for id, state in states.items()}  # what a memory is made of, once they are done
+    # What a memory is made of, once they are done
+    joined = {id: [id, *state.merged] for id, state in states.items()}
     for action in actions:
         memory = states[(action.target if action.verb == REMIND else action.id) or ""]
         if action.verb in (MERGE, LINK):
-            ours, theirs = joined[memory.id], joined.get(action.target or "", [])
-            if any(states[id].is_kept_from(*(f"{action.verb}:{other}" for other in others))
-                   for ids, others in ((ours, theirs), (theirs, ours)) for id in ids if id in states):  # fmt: skip
+            ours = joined[memory.id]
+            theirs = joined.get(action.target or "", [])
+            if any(
+                states[id].is_kept_from(*(f"{action.verb}:{other}" for other in others))
+                for ids, others in ((ours, theirs), (theirs, ours))
+                for id in ids
+                if id in states
+            ):
                 continue
             if action.verb == MERGE:
                 theirs += ours
@@ -321,9 +397,12 @@ def _not_taken_back(actions: Iterable[Action], states: Mapping[str, MemoryState]
         yield action
 
 
-def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None) -> list[NoteInfo]:
-    """Carry out one action on the memory `info` (and `other`, its target): one change, which `undo` takes back. Returns
-    the memories it wrote. Raises what `CHANGED_MEANWHILE` names when they are not as given, or there are none."""
+def apply(
+    upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None
+) -> list[NoteInfo]:
+    """Carry out one action on the memory `info` (and `other`, its target): one change, which `undo`
+    takes back. Returns the memories it wrote. Raises what `CHANGED_MEANWHILE` names when they are
+    not as given, or there are none."""
     if action.verb == REMIND and action.record is not None and other is not None:
         reminded = [*id_list(other.header.get(REMINDED)), action.id]
         return upkeep.derive(other, action.record, {REMINDED: reminded}, REMIND)
@@ -334,37 +413,52 @@ def apply(upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo
     if action.verb in _REMOVING:
         return upkeep.archive(info, action.verb, action.verb, action.category)
     assert other is not None
-    return upkeep.merge(other, info) if action.verb == MERGE else upkeep.link(info, other)
+    if action.verb == MERGE:
+        return upkeep.merge(other, info)
+    return upkeep.link(info, other)
 
 
-def organize_all(upkeep: Upkeep, infos: Sequence[NoteInfo], actions: Sequence[Action | None]) -> list[NoteInfo]:
-    """Carry out the organizing of these memories as one change, all or none; a memory without an action stays. Returns
-    them as they are then. Raises as `apply`."""
+def organize_all(
+    upkeep: Upkeep, infos: Sequence[NoteInfo], actions: Sequence[Action | None]
+) -> list[NoteInfo]:
+    """Carry out the organizing of these memories as one change, all or none; a memory without an
+    action stays. Returns them as they are then. Raises as `apply`."""
     planned = [(info, each) for info, each in zip(infos, actions, strict=True) if each is not None]
     if not planned:
         return list(infos)
     keys: dict[str, Any] = {"phase": ORGANIZED, "expires_at": None}
-    set_by, verb = planned[0][1].set_by, planned[0][1].verb
+    set_by = planned[0][1].set_by
+    verb = planned[0][1].verb
     if set_by or any(SET_BY in info.header for info, _ in planned):
         keys[SET_BY] = set_by or REMOVE
-    now = {each.id: each for each in upkeep.change_all([(info, each.category) for info, each in planned], keys, verb)}
+    now = {
+        each.id: each
+        for each in upkeep.change_all([(info, each.category) for info, each in planned], keys, verb)
+    }
     return [now.get(each.id, each) for each in infos]
 
 
 def after_actions(
     memories: Iterable[MemoryState], actions: Sequence[Action], now: datetime | None = None
 ) -> list[MemoryState]:
-    """The memories as they stand once these actions are applied: links to what was merged lead to the survivor.
-    `updated` of what changed becomes `now`, when given. Reminders that would be made are left out."""
-    into, before = dict[str, str](), {each.id: each for each in memories}
-    linked, merged = defaultdict[str, list[str]](list), defaultdict[str, list[MemoryState]](list)
-    for each in sorted(actions, key=lambda each: each.verb == MERGE):  # what is merged is organized by then
-        id, target = each.id, each.target or ""
+    """The memories as they stand once these actions are applied: links to what was merged lead to
+    the survivor. `updated` of what changed becomes `now`, when given. Reminders that would be made
+    are left out."""
+    into = dict[str, str]()
+    before = {each.id: each for each in memories}
+    linked = defaultdict[str, list[str]](list)
+    merged = defaultdict[str, list[MemoryState]](list)
+    # What is merged is organized by then
+    for each in sorted(actions, key=lambda each: each.verb == MERGE):
+        id = each.id
+        target = each.target or ""
         if each.verb in _REMOVING:
             del before[id]
         elif each.verb in _ORGANIZING:
             category = each.category or before[id].category
-            before[id] = replace(before[id], phase=ORGANIZED, category=category, expires=None, updated=now)
+            before[id] = replace(
+                before[id], phase=ORGANIZED, category=category, expires=None, updated=now
+            )
         elif each.verb == LINK:
             linked[id].append(target)
             linked[target].append(id)
@@ -375,23 +469,32 @@ def after_actions(
     for state in before.values():
         if state.id in into:
             continue
-        new = merged_into(state, merged[state.id]) if state.id in merged else state
+        if state.id in merged:
+            new = merged_into(state, merged[state.id])
+        else:
+            new = state
         if state.id in linked or not into.keys().isdisjoint(new.links):
-            links = dict.fromkeys([*(into.get(id, id) for id in new.links), *linked.get(state.id, ())])
+            links = dict.fromkeys(
+                [*(into.get(id, id) for id in new.links), *linked.get(state.id, ())]
+            )
             new = replace(new, links=tuple(id for id in links if id != state.id))
         after.append(new if new is state else replace(new, updated=now or new.updated))
     return after
 
 
 def stored_report(home: Path) -> dict[str, Any]:
-    """What the file of the dreams' report holds, empty when it holds none at all. Raises StorageError."""
+    """What the file of the dreams' report holds, empty when it holds none at all. Raises
+    StorageError.
+    """
     try:
         found = json.loads(read_file(str(Layout(home).dream_report)).data)
     except (FileNotFoundError, ValueError):
         return {}
     except OSError as error:
         raise StorageError("the dream report", reason(error)) from None
-    return found if isinstance(found, dict) else {}
+    if isinstance(found, dict):
+        return found
+    return {}
 
 
 def last_dream(home: Path) -> datetime | None:

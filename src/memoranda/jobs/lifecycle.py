@@ -1,5 +1,6 @@
-"""The four jobs of `memory consolidate`, expire, decay, upgrade, consolidate (contract 001, 5); upgrading and archiving
-the memories somebody names; and the rounds of all upkeep that the daemon does on its interval (13).
+"""The four jobs of `memory consolidate`, expire, decay, upgrade, consolidate (contract 001, 5);
+upgrading and archiving the memories somebody names; and the rounds of all upkeep that the daemon
+does on its interval (13).
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import MemorandaError
 from memoranda.jobs.classify import Classifier, category_of, learn, organize
 from memoranda.jobs.dedup import plan_duplicates
-from memoranda.jobs.job import OWNER, SET_BY, Action, MemoryState, Outcome, Plan, Round, organize_all, states_of
+from memoranda.jobs.job import (
+    OWNER,
+    SET_BY,
+    Action,
+    MemoryState,
+    Outcome,
+    Plan,
+    Round,
+    organize_all,
+    states_of,
+)
 from memoranda.note.model import ARCHIVED, INBOX, ORGANIZED, REMINDERS
 from memoranda.note.reminder import Reminder
 
@@ -35,8 +46,10 @@ if TYPE_CHECKING:
 def plan_expire(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category they belong to.
-    `careful`: but for what the daemon leaves alone, and what belongs to a category of `daemon.keep`."""
+    """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category
+    they belong to.
+    `careful`: but for what the daemon leaves alone, and what belongs to a category of
+    `daemon.keep`."""
     found = [(each, at) for each, at in _ends(memories, settings, careful) if at < now]
     classifier = Classifier(settings, memories if found else ())
     actions = []
@@ -44,42 +57,63 @@ def plan_expire(
         category = category_of(each, classifier)
         # Of what was made from a file that is gone nothing is kept.
         if not careful or category not in settings.keep or "source_ref" in each.header:
-            actions.append(Action("expire", "expire", each.id, f"expired {stamp(at)}", each.path, category))
+            actions.append(
+                Action("expire", "expire", each.id, f"expired {stamp(at)}", each.path, category)
+            )
     return actions
 
 
-def _ends(memories: Sequence[MemoryState], settings: Settings, careful: bool) -> Iterator[tuple[MemoryState, datetime]]:
+def _ends(
+    memories: Sequence[MemoryState], settings: Settings, careful: bool
+) -> Iterator[tuple[MemoryState, datetime]]:
     """The memories of the inbox that nobody keeps, and when they expire."""
-    kept = kept_for_reminders(memories, settings) if careful else {}
+    if careful:
+        kept = kept_for_reminders(memories, settings)
+    else:
+        kept = {}
     for each in memories:
         is_kept = each.is_pinned or each.is_kept_from("expire")
-        if each.phase == INBOX and each.expires and not (is_kept or (careful and _is_left_alone(each, settings))):
+        if (
+            each.phase == INBOX
+            and each.expires
+            and not (is_kept or (careful and _is_left_alone(each, settings)))
+        ):
             yield each, max(each.expires, kept.get(each.id, each.expires))
 
 
 def plan_decay(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Organized memories that were never read, and not used within `daemon.decay_threshold`, go to the archive, but for
-    exempt categories, pinned ones and reminders still to fire or pending. `careful`: but for what the daemon leaves
-    alone."""
+    """Organized memories that were never read, and not used within `daemon.decay_threshold`, go to
+    the archive, but for exempt categories, pinned ones and reminders still to fire or pending.
+    `careful`: but for what the daemon leaves alone."""
     kept = kept_for_reminders(memories, settings, sources=careful)
     return [
         Action("decay", "decay", each.id, f"never read since {stamp(each.created)}", each.path)
         for each in _unread(memories, settings)
-        if _decays_after(each, settings, kept) < now and not (careful and _is_left_alone(each, settings))
+        if _decays_after(each, settings, kept) < now
+        and not (careful and _is_left_alone(each, settings))
     ]
 
 
 def kept_for_reminders(
     memories: Sequence[MemoryState], settings: Settings, *, sources: bool = True
 ) -> dict[str, datetime]:
-    """By ids, until when a reminder keeps memories from the archive: until it fires, and then as long as it is in the
-    pending list. It keeps itself and, with `sources`, the memory of whose text it was made."""
+    """By ids, until when a reminder keeps memories from the archive: until it fires, and then as
+    long as it is in the pending list. It keeps itself and, with `sources`, the memory of whose text
+    it was made."""
     ends: dict[str, datetime] = {}
     for each in memories:
-        reminder = Reminder.of(each.header) if each.category == REMINDERS else Reminder()
-        at = reminder.due if reminder.is_waiting else None if reminder.is_done else reminder.fired
+        if each.category == REMINDERS:
+            reminder = Reminder.of(each.header)
+        else:
+            reminder = Reminder()
+        if reminder.is_waiting:
+            at = reminder.due
+        elif reminder.is_done:
+            at = None
+        else:
+            at = reminder.fired
         if at is not None:
             with suppress(OverflowError):
                 at += timedelta(days=settings.pending_days)
@@ -90,22 +124,37 @@ def kept_for_reminders(
 
 
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
-    """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person wrote it by hand, it
-    was made from another program's file that is still there, as far as one can see (contract 001, 18.4), or it was read
-    so often that it would have left the inbox, were its category sure."""
-    info, ref, root = memory.info, memory.header.get("source_ref"), memory.header.get("source_root")
-    is_by_hand = info is not None and info.source in ("manual", "file") and not info.provenance.who.startswith("agent:")
+    """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person
+    wrote it by hand, it was made from another program's file that is still there, as far as one can
+    see (contract 001, 18.4), or it was read so often that it would have left the inbox, were its
+    category sure."""
+    info = memory.info
+    ref = memory.header.get("source_ref")
+    root = memory.header.get("source_root")
+    is_by_hand = (
+        info is not None
+        and info.source in ("manual", "file")
+        and not info.provenance.who.startswith("agent:")
+    )
     is_wanted = memory.phase == INBOX and memory.access_count >= settings.upgrade_access_threshold
     if memory.category in settings.keep or is_by_hand or is_wanted:
         return True
     if not (isinstance(ref, str) and isinstance(root, str) and os.path.isdir(root)):
-        return isinstance(ref, str)  # the folder may be away for a while
+        # The folder may be away for a while
+        return isinstance(ref, str)
     path = ref.partition(":")[2]
-    return any(os.path.lexists(os.path.join(root, each)) for each in (path, unicodedata.normalize("NFD", path)))
+    return any(
+        os.path.lexists(os.path.join(root, each))
+        for each in (path, unicodedata.normalize("NFD", path))
+    )
 
 
-def _decays_after(memory: MemoryState, settings: Settings, kept: Mapping[str, datetime]) -> datetime:
-    """When an unread memory is old: `daemon.decay_threshold` after it was written or shown by a search."""
+def _decays_after(
+    memory: MemoryState, settings: Settings, kept: Mapping[str, datetime]
+) -> datetime:
+    """When an unread memory is old: `daemon.decay_threshold` after it was written or shown by a
+    search.
+    """
     used = max(memory.created, memory.used or memory.created)
     try:
         return max(used + settings.decay_threshold, kept.get(memory.id, used))
@@ -115,55 +164,76 @@ def _decays_after(memory: MemoryState, settings: Settings, kept: Mapping[str, da
 
 def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
     for each in memories:
-        is_exempt = each.category in settings.decay_exempt or each.is_pinned or each.is_kept_from("decay")
+        is_exempt = (
+            each.category in settings.decay_exempt or each.is_pinned or each.is_kept_from("decay")
+        )
         if each.phase == ORGANIZED and each.access_count == 0 and not is_exempt:
             reminder = Reminder.of(each.header)
-            # A reminder whose time nobody can read stays, too: somebody who mends it still wants it.
-            if each.category != REMINDERS or not (reminder.is_waiting or reminder.unreadable is not None):
+            # A reminder whose time nobody can read stays, too: somebody who mends it still wants
+            # it.
+            if each.category != REMINDERS or not (
+                reminder.is_waiting or reminder.unreadable is not None
+            ):
                 yield each
 
 
 def plan_upgrade(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized. `careful`: but for
-    those `memory review` asks the category of."""
+    """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized.
+    `careful`: but for those `memory review` asks the category of."""
     least = settings.upgrade_access_threshold
     chosen = [each for each in memories if each.phase == INBOX and each.access_count >= least]
     classifier = Classifier(settings, memories if chosen else ())
     actions = []
     for each in chosen:
-        why = "read once" if each.access_count == 1 else f"read {each.access_count} times"
+        if each.access_count == 1:
+            why = "read once"
+        else:
+            why = f"read {each.access_count} times"
         actions.append(organize("upgrade", "upgrade", each, classifier, why, careful=careful))
     return [each for each in actions if each is not None]
 
 
 def plan_upgrade_of(
-    memory: MemoryState, classifier: Classifier, category: str | None = None, set_by: str | None = None
+    memory: MemoryState,
+    classifier: Classifier,
+    category: str | None = None,
+    set_by: str | None = None,
 ) -> Action | None:
-    """What `memory upgrade ID` does: into `category`, which `set_by` asked for, else where the classifier says; None
-    when it is there already."""
+    """What `memory upgrade ID` does: into `category`, which `set_by` asked for, else where the
+    classifier says; None when it is there already."""
     if category is None:
-        return organize("upgrade", "upgrade", memory, classifier, "asked for") if memory.phase == INBOX else None
+        if memory.phase == INBOX:
+            return organize("upgrade", "upgrade", memory, classifier, "asked for")
+        return None
     if memory.phase != INBOX and memory.category == category:
         return None
     reason = f"asked for: {category}"
-    return Action("upgrade", "upgrade", memory.id, reason, memory.path, category=category, set_by=set_by)
+    return Action(
+        "upgrade", "upgrade", memory.id, reason, memory.path, category=category, set_by=set_by
+    )
 
 
 def upgrade_named(
     memory: Memory, refs: Iterable[str], category: str | None = None, *, dry_run: bool = False
 ) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-    """Organize the memories `refs` name into `category` [by their words], for good, as one change. Returns them as they
-    are then, what was done with each, and the ids of those that came back from the archive."""
+    """Organize the memories `refs` name into `category` [by their words], for good, as one change.
+    Returns them as they are then, what was done with each, and the ids of those that came back from
+    the archive."""
     upkeep = Upkeep(memory)
     classifier = _classifier(memory)
     by = OWNER if memory.agent is None else None
 
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
         back = {each.id for each in infos if each.phase == ARCHIVED and not dry_run}
-        infos = [memory.find_ref(memory.bring_back(each, category)) if each.id in back else each for each in infos]
-        actions = [plan_upgrade_of(each, classifier, category, by) for each in states_of(memory, infos)]
+        infos = [
+            memory.find_ref(memory.bring_back(each, category)) if each.id in back else each
+            for each in infos
+        ]
+        actions = [
+            plan_upgrade_of(each, classifier, category, by) for each in states_of(memory, infos)
+        ]
         return (infos if dry_run else organize_all(upkeep, infos, actions)), actions, back
 
     return upkeep.retried(refs, organized)
@@ -174,7 +244,9 @@ def archive_named(memory: Memory, refs: Iterable[str], *, dry_run: bool = False)
     infos = list({info.id: info for info in map(memory.memory_id, refs)}.values())
     classifier = _classifier(memory)
     categories = {each.id: category_of(each, classifier) for each in states_of(memory, infos)}
-    return infos if dry_run else Upkeep(memory).archive_all(infos, categories)
+    if dry_run:
+        return infos
+    return Upkeep(memory).archive_all(infos, categories)
 
 
 def _classifier(memory: Memory) -> Classifier:
@@ -184,14 +256,19 @@ def _classifier(memory: Memory) -> Classifier:
 
 
 _SORTING = {"expire": plan_expire, "decay": plan_decay, "upgrade": plan_upgrade}
-JOBS: dict[str, Plan] = {**_SORTING, "consolidate": lambda memories, settings, now: plan_duplicates(memories)}
+JOBS: dict[str, Plan] = {
+    **_SORTING,
+    "consolidate": lambda memories, settings, now: plan_duplicates(memories),
+}
 """The four jobs in their order."""
 ROUND = JOBS | {name: partial(plan, careful=True) for name, plan in _SORTING.items()}
 """The same as the daemon does them (contract 001, 18.4)."""
 
 
 def decay(memory: Memory, *, dry_run: bool = False) -> list[Action]:
-    """Let organized memories decay that are old and were never used. Returns the actions; raises what ended it."""
+    """Let organized memories decay that are old and were never used. Returns the actions; raises
+    what ended it.
+    """
     outcome = Round(memory, dry_run=dry_run).run("decay", plan_decay)
     if outcome.error is not None:
         raise outcome.error
@@ -199,8 +276,8 @@ def decay(memory: Memory, *, dry_run: bool = False) -> list[Action]:
 
 
 def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> datetime | None:
-    """The moment after which the daemon's jobs have something to do, if they have nothing to do `now` and no memory
-    changes until then (`Upkeep.state` tells); None: never."""
+    """The moment after which the daemon's jobs have something to do, if they have nothing to do
+    `now` and no memory changes until then (`Upkeep.state` tells); None: never."""
     kept = kept_for_reminders(memories, settings)
     moments = [at for _, at in _ends(memories, settings, careful=True) if at >= now]
     unread = [each for each in _unread(memories, settings) if not _is_left_alone(each, settings)]
@@ -209,8 +286,8 @@ def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime)
 
 
 def consolidate(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
-    """Fold the counts of reads (not under a dry run), then expire, decay, upgrade, consolidate. One that fails does not
-    stop the others."""
+    """Fold the counts of reads (not under a dry run), then expire, decay, upgrade, consolidate. One
+    that fails does not stop the others."""
     turn = Round(memory, dry_run=dry_run)
     if not dry_run:
         turn.upkeep.fold()
@@ -221,7 +298,8 @@ FACE = "daemon"
 """The face whose changes do not count as activity: they do not reset the idle time."""
 IDLE = ((3, timedelta(hours=2)), (2, timedelta(minutes=30)), (1, timedelta(minutes=5)))
 """Dream level, and for how long nothing but the daemon must have changed anything."""
-EMBED_SECONDS, EMBED_BETWEEN = 10.0, 3.0
+EMBED_SECONDS = 10.0
+EMBED_BETWEEN = 3.0
 """How long embedding may take in a round, and each time between two rounds."""
 _ALL = 1 << 30
 _PURGED_EVERY = timedelta(hours=1)
@@ -231,8 +309,8 @@ Step = tuple[str, Callable[[], int]]
 
 
 class Scheduler:
-    """The rounds over `memory`, which is the owner's and has face `daemon`. `endpoint` may help deep dreams. `stop` is
-    asked between actions: when it says True, a round ends early."""
+    """The rounds over `memory`, which is the owner's and has face `daemon`. `endpoint` may help
+    deep dreams. `stop` is asked between actions: when it says True, a round ends early."""
 
     def __init__(self, memory: Memory, endpoint: Endpoint | None = None):
         self.memory = memory
@@ -240,21 +318,35 @@ class Scheduler:
         self.stop: Callable[[], bool] = lambda: False
         self._edited: datetime | None = None
         self._state: tuple[int, ...] = ()
-        self._idle: tuple[tuple[int, ...], datetime | None] | None = None  # Upkeep.state, and until when nothing is due
+        self._idle: tuple[tuple[int, ...], datetime | None] | None = (
+            # Upkeep.state, and until when nothing is due
+            None
+        )
         self._purged: datetime | None = None
-        self._dreamt: tuple[datetime | None, int] | None = None  # the last change before the last dream, its level
-        self._embeds = False  # whether passages may wait for their vectors
+        self._dreamt: tuple[datetime | None, int] | None = (
+            # The last change before the last dream, its level
+            None
+        )
+        # Whether passages may wait for their vectors
+        self._embeds = False
         self._trouble = ""
 
     def steps(self) -> list[Step]:
-        """The steps of a round in their order: the name, and what to call for the number of items it processed."""
-        from memoranda.jobs import dream, reminders  # for the daemon only
+        """The steps of a round in their order: the name, and what to call for the number of items
+        it processed.
+        """
+        # For the daemon only
+        from memoranda.jobs import dream, reminders
 
-        turn, done = Round(self.memory, stop=self.stop), [0]
+        turn = Round(self.memory, stop=self.stop)
+        done = [0]
 
         def sync() -> int:
             found = self.memory.sync().total
-            self._edited = self.memory.clock() if found else self._edited
+            if found:
+                self._edited = self.memory.clock()
+            else:
+                self._edited = self._edited
             return found
 
         def notify() -> int:
@@ -263,7 +355,8 @@ class Scheduler:
                 _log.warning("%s", notified.failure)
             return len(notified.notified)
 
-        def purge_history() -> int:  # once an hour: it reads the whole journal
+        # Once an hour: it reads the whole journal
+        def purge_history() -> int:
             now = self.memory.clock()
             if self._purged is not None and now - self._purged < _PURGED_EVERY:
                 return 0
@@ -274,7 +367,8 @@ class Scheduler:
             level = self.level()
             if level == 0:
                 return 0
-            changed, endpoint = self._last_change(), self.endpoint if level == dream.DEEP else None
+            changed = self._last_change()
+            endpoint = self.endpoint if level == dream.DEEP else None
             found = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
             self._dreamt = (changed, level)
             for each in found.outcomes:
@@ -282,11 +376,13 @@ class Scheduler:
                     raise each.error
             return len(found.actions)
 
-        own: list[Step] = [  # what each machine does for itself
+        # What each machine does for itself
+        own: list[Step] = [
             ("embed", partial(self._embed, EMBED_SECONDS)),
             ("memory.md", lambda: int(Overview(self.memory).refresh())),
         ]
-        if not self.memory.runs_jobs():  # another machine does them, for all
+        # Another machine does them, for all
+        if not self.memory.runs_jobs():
             return [("sync", sync), *own]
         return [
             ("sync", sync),
@@ -300,28 +396,34 @@ class Scheduler:
         ]
 
     def keep_up(self) -> None:
-        """Between two rounds: `memory.md` shows what this process changed; embedding goes on. Raises StorageError."""
+        """Between two rounds: `memory.md` shows what this process changed; embedding goes on.
+        Raises StorageError.
+        """
         Overview(self.memory).keep_up()
         if self._embeds:
             self._embed(EMBED_BETWEEN)
 
     def _embed(self, seconds: float) -> int:
         """A model that fails is reported once, and searching by words goes on."""
-        done, trouble = 0, ""
+        done = 0
+        trouble = ""
         try:
             done = Embedding(self.memory).some(seconds, stop=self.stop)
             if not done and not self.stop():
                 done = learn(self.memory.settings)
         except MemorandaError as error:
-            done, trouble = 0, str(error)
+            done = 0
+            trouble = str(error)
         if trouble and trouble != self._trouble:
             _log.warning("[embed] %s", trouble)
-        self._embeds, self._trouble = done > 0, trouble
+        self._embeds = done > 0
+        self._trouble = trouble
         return done
 
     def _job(self, turn: Round, name: str, plan: Plan, done: list[int]) -> int:
-        """Run one of the four jobs, unless nothing changed since they had nothing to do and no time is over. Asked
-        before the first of them looks: what is written while they do counts as changed since."""
+        """Run one of the four jobs, unless nothing changed since they had nothing to do and no time
+        is over. Asked before the first of them looks: what is written while they do counts as
+        changed since."""
         if name == "expire":
             self._state = Upkeep(self.memory).state()
             state, until = self._idle or (self._state, None)
@@ -343,12 +445,19 @@ class Scheduler:
         if not self.memory.settings.dream:
             return 0
         changed = self._last_change()
-        done = self._dreamt[1] if self._dreamt is not None and self._dreamt[0] == changed else 0
+        if self._dreamt is not None and self._dreamt[0] == changed:
+            done = self._dreamt[1]
+        else:
+            done = 0
         if changed is None:
-            return 0 if done else 1
+            if done:
+                return 0
+            return 1
         idle = self.memory.clock() - changed
         due = next((level for level, least in IDLE if idle >= least), 0)
-        return due if due > done else 0
+        if due > done:
+            return due
+        return 0
 
     def _last_change(self) -> datetime | None:
         """When anything but the daemon last changed something, by hand included."""

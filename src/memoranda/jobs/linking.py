@@ -1,11 +1,13 @@
-"""Cross-category analysis: links between memories of different categories that have rare things in common.
+"""Cross-category analysis: links between memories of different categories that have rare things in
+common.
 
 Pure: plans over `MemoryState` values. Source: contract 001, 6.
 
-A pair is *related* when the evidence would link it. A memory's links to related memories count towards its 3 whoever
-made them: so a second run gives it no more. Of the 50 of a run, related pairs both `updated` at `now` are taken as made
-by this very run: with the same clock nothing is left to do, with a later one the next 50 are. Both counts only grow
-when a plan is carried out, therefore what was refused once is refused again.
+A pair is *related* when the evidence would link it. A memory's links to related memories count
+towards its 3 whoever made them: so a second run gives it no more. Of the 50 of a run, related pairs
+both `updated` at `now` are taken as made by this very run: with the same clock nothing is left to
+do, with a later one the next 50 are. Both counts only grow when a plan is carried out, therefore
+what was refused once is refused again.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ MOST_TERMS = 3
 """Shared terms of a pair that count."""
 MOST_WITH_TAG = 10
 MOST_WITH_NAME = 5
-TAG, TARGET, NAME, TERM = 1.0, 1.5, 2.0, 1.0
+TAG = 1.0
+TARGET = 1.5
+NAME = 2.0
+TERM = 1.0
 _TARGET_LENGTH = 100
 _MARKED = re.compile(r"[\d_.-]")
 _SIGNS = re.compile("[_.-]")
@@ -43,36 +48,45 @@ _SHORTEST = 4
 """Letters of the shortest plain word that is evidence."""
 _NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
 _BEGINNING = re.compile(
-    r"(?:\A|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)\.|[!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z", re.M
+    r"(?:\A|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)\.|[!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z",
+    re.M,
 )
 
 
 def without_wikilinks(text: str) -> str:
     """`text` with a blank for every `[[wikilink]]`: their targets are evidence of their own."""
-    return _WIKILINK.sub(" ", text) if "[[" in text else text
+    if "[[" in text:
+        return _WIKILINK.sub(" ", text)
+    return text
 
 
 def evidence_words(low: str) -> set[str]:
-    """The words of a plain text that can be evidence: of four letters or more and no stop words, or marked by a digit,
-    `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses are (`3.11.2`). Without wikilinks.
+    """The words of a plain text that can be evidence: of four letters or more and no stop words, or
+    marked by a digit, `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses
+    are (`3.11.2`). Without wikilinks.
     """
     found = set(words(without_wikilinks(low))) - _stop_words()
     letters = {word: sum(map(str.isalpha, word)) for word in found}
     return {
-        word for word in found
-        if letters[word] >= (1 if _MARKED.search(word) else _SHORTEST) or len(_SIGNS.findall(word)) > 1
-    }  # fmt: skip
+        word
+        for word in found
+        if letters[word] >= (1 if _MARKED.search(word) else _SHORTEST)
+        or len(_SIGNS.findall(word)) > 1
+    }
 
 
 def evidence_pairs(low: str) -> set[str]:
-    """The pairs of neighbouring Han characters of a plain text that can be evidence. Without wikilinks."""
+    """The pairs of neighbouring Han characters of a plain text that can be evidence. Without
+    wikilinks.
+    """
     runs = han_runs(without_wikilinks(low))
     return {pair for run in runs for pair in map(add, run, run[1:])} - _stop_words()
 
 
 def name_words(text: str) -> tuple[dict[str, str], set[str]]:
-    """The words of a text written with a capital: in lower case to how they are written, and those of them that stand
-    within a sentence, where only names do. Without wikilinks, weekdays and months."""
+    """The words of a text written with a capital: in lower case to how they are written, and those
+    of them that stand within a sentence, where only names do. Without wikilinks, weekdays and
+    months."""
     found: dict[str, str] = {}
     within: set[str] = set()
     text = without_wikilinks(text)
@@ -100,8 +114,8 @@ def _stop_words() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """A memory with what can tie it to others, rare ones only: tags, wikilink targets and names (folded, to how they
-    are written), words, and pairs of Han characters."""
+    """A memory with what can tie it to others, rare ones only: tags, wikilink targets and names
+    (folded, to how they are written), words, and pairs of Han characters."""
 
     memory: MemoryState
     tags: dict[str, str]
@@ -112,14 +126,18 @@ class _Marked:
 
 
 def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> list[Action]:
-    """The links dream level 3 makes, best score first, ties by ids; each `reason` is the evidence in words.
+    """The links dream level 3 makes, best score first, ties by ids; each `reason` is the evidence
+    in words.
 
-    Give all memories, those in the inbox and reminders included: reminders take no part, nor do they count when it
-    is asked how many memories have a tag or a term (the engine makes them out of other memories' text). Linked are
-    organized memories of one scope and different categories that share evidence of LEAST_SCORE or more and are
-    neither linked nor were unlinked. `now` is the time such links are stamped with as `updated`.
+    Give all memories, those in the inbox and reminders included: reminders take no part, nor do
+    they count when it is asked how many memories have a tag or a term (the engine makes them out of
+    other memories' text). Linked are organized memories of one scope and different categories that
+    share evidence of LEAST_SCORE or more and are neither linked nor were unlinked. `now` is the
+    time such links are stamped with as `updated`.
     """
-    pairs = _Pairs(sorted((each for each in memories if each.category != REMINDERS), key=lambda each: each.id))
+    pairs = _Pairs(
+        sorted((each for each in memories if each.category != REMINDERS), key=lambda each: each.id)
+    )
     known = pairs.memories
     left = MOST_LINKS_PER_RUN
     if now is not None:
@@ -132,7 +150,16 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
         if max(pairs.links[a], pairs.links[b]) < MOST_LINKS:
             score, reasons = pairs.evidence(a, b)
             if -score == most:
-                found.append(Action(DREAM, LINK, known[a].id, ", ".join(reasons), known[a].path, target=known[b].id))
+                found.append(
+                    Action(
+                        DREAM,
+                        LINK,
+                        known[a].id,
+                        ", ".join(reasons),
+                        known[a].path,
+                        target=known[b].id,
+                    )
+                )
                 pairs.links.update((a, b))
             elif score >= LEAST_SCORE:
                 heappush(heap, (-score, a, b))
@@ -140,10 +167,11 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
 
 
 class _Pairs:
-    """The memories that take part, in the order of their ids, and what each shares with which others.
+    """The memories that take part, in the order of their ids, and what each shares with which
+    others.
 
-    A pair is two positions in `memories`, the smaller first. `related` are the linked pairs the evidence would link,
-    `links` counts them by position.
+    A pair is two positions in `memories`, the smaller first. `related` are the linked pairs the
+    evidence would link, `links` counts them by position.
     """
 
     def __init__(self, memories: Sequence[MemoryState]):
@@ -167,8 +195,8 @@ class _Pairs:
         self.links = Counter(chain.from_iterable(self.related))
 
     def likely(self) -> list[tuple[float, int, int]]:
-        """All pairs the evidence may link that are neither linked nor were unlinked, each with the score it has at
-        most, negative: less where neighbouring pairs of characters count once."""
+        """All pairs the evidence may link that are neither linked nor were unlinked, each with the
+        score it has at most, negative: less where neighbouring pairs of characters count once."""
         found = []
         for at, mine in enumerate(self._marked):
             marks = defaultdict[int, float](float)
@@ -176,9 +204,14 @@ class _Pairs:
             for weight, kind in ((TAG, "tags"), (TARGET, "targets"), (NAME, "names")):
                 for other in self._later(at, **{kind: getattr(mine, kind)}):
                     marks[other] += weight
-            for other in marks.keys() | {each for each, count in terms.items() if TERM * count >= LEAST_SCORE}:
+            for other in marks.keys() | {
+                each for each, count in terms.items() if TERM * count >= LEAST_SCORE
+            }:
                 most = marks[other] + TERM * min(MOST_TERMS, terms[other])
-                is_open = mine.memory.category != self.memories[other].category and (at, other) not in self._closed
+                is_open = (
+                    mine.memory.category != self.memories[other].category
+                    and (at, other) not in self._closed
+                )
                 if most >= LEAST_SCORE and is_open:
                     found.append((-most, at, other))
         return found
@@ -190,28 +223,41 @@ class _Pairs:
         return chain.from_iterable(positions[bisect_right(positions, at) :] for positions in lists)
 
     def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
-        """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`, `name "N"`,
-        `term "z"`; of the terms the rarest. Four Han characters or more count like two terms."""
-        mine, other = self._marked[a], self._marked[b]
+        """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`,
+        `name "N"`, `term "z"`; of the terms the rarest. Four Han characters or more count like two
+        terms."""
+        mine = self._marked[a]
+        other = self._marked[b]
         tags = sorted(mine.tags.keys() & other.tags.keys())
         targets = sorted(mine.targets.keys() & other.targets.keys())
         names = sorted(mine.names.keys() & other.names.keys())
         terms = [(self._counts[word], word) for word in mine.words & other.words]
         long = 0
-        if pairs := mine.pairs & other.pairs:
+        pairs = mine.pairs & other.pairs
+        if pairs:
             for phrase in phrases(mine.memory.content, pairs):
-                terms.append((min(self._counts[pair] for pair in map(add, phrase, phrase[1:])), phrase))
+                terms.append(
+                    (min(self._counts[pair] for pair in map(add, phrase, phrase[1:])), phrase)
+                )
                 long += len(phrase) > 3
         best = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
-        reasons = [f'tag "{mine.tags[tag]}"' for tag in tags] + [f'link "{mine.targets[each]}"' for each in targets]
+        reasons = [f'tag "{mine.tags[tag]}"' for tag in tags] + [
+            f'link "{mine.targets[each]}"' for each in targets
+        ]
         reasons += [f'name "{mine.names[each]}"' for each in names]
-        score = TAG * len(tags) + TARGET * len(targets) + NAME * len(names) + TERM * min(MOST_TERMS, len(best) + long)
+        score = (
+            TAG * len(tags)
+            + TARGET * len(targets)
+            + NAME * len(names)
+            + TERM * min(MOST_TERMS, len(best) + long)
+        )
         return score, reasons + best
 
 
 def phrases(content: str, pairs: Iterable[str]) -> list[str]:
     """The longest pieces of a text made of these pairs of Han characters, no pair used twice."""
-    wanted, pieces = set(pairs), [""]
+    wanted = set(pairs)
+    pieces = [""]
     for run in han_runs(without_wikilinks(plain(content))):
         for pair in map(add, run, run[1:]):
             if pair not in wanted:
@@ -219,7 +265,8 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
             else:
                 pieces[-1] += pair[1] if pieces[-1] else pair
         pieces.append("")
-    found, used = [], set[str]()
+    found = []
+    used = set[str]()
     for piece in sorted(filter(None, pieces), key=len, reverse=True):
         here = set(map(add, piece, piece[1:]))
         if used.isdisjoint(here):
@@ -229,17 +276,28 @@ def phrases(content: str, pairs: Iterable[str]) -> list[str]:
 
 
 def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter[str]]:
-    """The marks of each memory that more than one and not too many have, and how many have each term."""
-    tags, targets, terms, named = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    """The marks of each memory that more than one and not too many have, and how many have each
+    term.
+    """
+    tags = Counter[str]()
+    targets = Counter[str]()
+    terms = Counter[str]()
+    named = Counter[str]()
     sure: set[str] = set()
     every = []
     for memory in memories:
         low = plain(memory.content)
         tagged = {plain(tag).strip(): tag for tag in reversed(memory.tags)}
-        linked = {key: each for each in reversed(memory.targets) if (key := plain(each).strip()[:_TARGET_LENGTH])}
+        linked = {
+            key: each
+            for each in reversed(memory.targets)
+            if (key := plain(each).strip()[:_TARGET_LENGTH])
+        }
         names, within = name_words(memory.content)
         sure |= within
-        every.append(_Marked(memory, tagged, linked, names, evidence_words(low), evidence_pairs(low)))
+        every.append(
+            _Marked(memory, tagged, linked, names, evidence_words(low), evidence_pairs(low))
+        )
         named.update(names.keys())
         tags.update(tagged.keys())
         targets.update(linked.keys())
@@ -251,7 +309,11 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
             each.memory,
             {key: tag for key, tag in each.tags.items() if 2 <= tags[key] <= MOST_WITH_TAG},
             {key: target for key, target in each.targets.items() if targets[key] > 1},
-            {key: name for key, name in each.names.items() if key in sure and 2 <= named[key] <= MOST_WITH_NAME},
+            {
+                key: name
+                for key, name in each.names.items()
+                if key in sure and 2 <= named[key] <= MOST_WITH_NAME
+            },
             each.words & rare,
             each.pairs & rare,
         )

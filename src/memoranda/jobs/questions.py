@@ -1,5 +1,5 @@
-"""What the jobs are unsure of, as questions to the owner (engine/review.py): merge? category? archive? reminder?
-which of two?
+"""What the jobs are unsure of, as questions to the owner (engine/review.py): merge? category?
+archive? reminder? which of two?
 
 The daemon does nothing of what stands here unasked.
 """
@@ -24,8 +24,23 @@ from memoranda.errors import NotFound
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs.classify import FALLBACK, Classifier, shortened
 from memoranda.jobs.dedup import near_pairs
-from memoranda.jobs.job import MERGE, OWNER, Action, MemoryState, Round, apply, organize_all, states_of
-from memoranda.jobs.lifecycle import archive_named, kept_for_reminders, plan_decay, plan_expire, plan_upgrade_of
+from memoranda.jobs.job import (
+    MERGE,
+    OWNER,
+    Action,
+    MemoryState,
+    Round,
+    apply,
+    organize_all,
+    states_of,
+)
+from memoranda.jobs.lifecycle import (
+    archive_named,
+    kept_for_reminders,
+    plan_decay,
+    plan_expire,
+    plan_upgrade_of,
+)
 from memoranda.jobs.reminders import listed
 from memoranda.jobs.text_reminders import VAGUE_DAY, outdated, plan_from_text
 from memoranda.note.edit import FindReplace
@@ -57,26 +72,47 @@ def _merges(memory: Memory) -> Iterator[ReviewItem]:
     memories = Round(memory).memories
     known = {each.id: each for each in memories if not each.header.get("reminder_of")}
     for _, a, b in near_pairs(list(known.values()), linked=True):
-        one, other = known[a], known[b]
+        one = known[a]
+        other = known[b]
         text = f'Do these say the same? "{shortened(one.content)}" and "{shortened(other.content)}"'
-        choices = (("1", "keep the first, merge the second into it"), ("2", "keep the second, merge the first into it"))
-        yield ReviewItem(f"merge:{a}:{b}:{_mark(one, other)}", "merge", text, (a, b), (*choices, ("n", "keep both")))
+        choices = (
+            ("1", "keep the first, merge the second into it"),
+            ("2", "keep the second, merge the first into it"),
+        )
+        yield ReviewItem(
+            f"merge:{a}:{b}:{_mark(one, other)}",
+            "merge",
+            text,
+            (a, b),
+            (*choices, ("n", "keep both")),
+        )
 
 
 def _categories(memory: Memory) -> Iterator[ReviewItem]:
     """Of what stays in the inbox: nobody need sort what expires."""
     turn = Round(memory)
-    passing = {each.id for each in plan_expire(turn.memories, memory.settings, _ALWAYS, careful=True)}
-    inbox = [each for each in turn.memories if each.phase == INBOX == each.category and each.id not in passing]
+    passing = {
+        each.id for each in plan_expire(turn.memories, memory.settings, _ALWAYS, careful=True)
+    }
+    inbox = [
+        each
+        for each in turn.memories
+        if each.phase == INBOX == each.category and each.id not in passing
+    ]
     classifier = Classifier(memory.settings, turn.memories if inbox else ())
     for each in inbox:
         choice = classifier.choose(each)
         if not choice.is_sure:
-            names = [name for name in dict.fromkeys((choice.category, choice.second, FALLBACK)) if name]
+            names = [
+                name for name in dict.fromkeys((choice.category, choice.second, FALLBACK)) if name
+            ]
             choices = (*((str(number), name) for number, name in enumerate(names, 1)), _NO_CATEGORY)
-            text, key = f'"{shortened(each.content)}"', f"category:{each.id}:{_mark(each)}"
+            text = f'"{shortened(each.content)}"'
+            key = f"category:{each.id}:{_mark(each)}"
             line = f"{text} -> {names[0]}"
-            yield ReviewItem(key, "category", f"Which category has {text}?", (each.id,), choices, (line,))
+            yield ReviewItem(
+                key, "category", f"Which category has {text}?", (each.id,), choices, (line,)
+            )
 
 
 _NO_CATEGORY = ("n", "leave it in the inbox")
@@ -95,30 +131,47 @@ def _categorize(memory: Memory, item: ReviewItem, choice: str) -> bool:
 def _sort_all(memory: Memory, items: Sequence[ReviewItem]) -> None:
     """Each into the first of the categories asked about."""
     infos = [memory.memory_id(each.refs[0]) for each in items]
-    states, classifier = states_of(memory, infos), Classifier(memory.settings)
-    organize_all(Upkeep(memory), infos, [plan_upgrade_of(state, classifier, each.choices[0][1])
-                                         for state, each in zip(states, items, strict=True)])  # fmt: skip
+    states = states_of(memory, infos)
+    classifier = Classifier(memory.settings)
+    organize_all(
+        Upkeep(memory),
+        infos,
+        [
+            plan_upgrade_of(state, classifier, each.choices[0][1])
+            for state, each in zip(states, items, strict=True)
+        ],
+    )
 
 
 _UNREAD = timedelta(days=365)
-"""How long nobody must have read or used what the owner is asked about: it does no harm where it is."""
+"""How long nobody must have read or used what the owner is asked about: it does no harm where it
+is.
+"""
 
 
 def _unused(memory: Memory) -> Iterator[ReviewItem]:
-    turn, settings = Round(memory), memory.settings
+    turn = Round(memory)
+    settings = memory.settings
     known = {each.id: each for each in turn.memories}
     sure = {action.id for action in plan_decay(turn.memories, settings, turn.now, careful=True)}
     kept = kept_for_reminders(turn.memories, settings)
     long = replace(settings, decay_threshold=max(_UNREAD, settings.decay_threshold))
     for action in plan_decay(turn.memories, long, turn.now):
         each = known[action.id]
-        # What is sure the daemon archives unasked; what has a reminder ahead it keeps until then, unasked too.
-        if each.id not in sure and each.category not in settings.keep and kept.get(each.id, turn.now) <= turn.now:
+        # What is sure the daemon archives unasked; what has a reminder ahead it keeps until then,
+        # unasked too.
+        if (
+            each.id not in sure
+            and each.category not in settings.keep
+            and kept.get(each.id, turn.now) <= turn.now
+        ):
             since = f"{each.created.astimezone(settings.reading_zone):%Y-%m-%d}"
             line = f'"{shortened(each.content)}" ({each.category}), {since}'
             text = f'Archive "{shortened(each.content)}" ({each.category})? It was never read since {since}'
             key = f"archive:{each.id}:{_mark(each)}"
-            yield ReviewItem(key, "archive", text, (each.id,), (("y", "archive it"), ("n", "keep it")), (line,))
+            yield ReviewItem(
+                key, "archive", text, (each.id,), (("y", "archive it"), ("n", "keep it")), (line,)
+            )
 
 
 def _doubtful(memory: Memory) -> Iterable[tuple[ReviewItem, Action]]:
@@ -127,23 +180,44 @@ def _doubtful(memory: Memory) -> Iterable[tuple[ReviewItem, Action]]:
         assert action.record is not None
         text = f'Remind you of "{shortened(action.record.content)}"? {action.reason}'
         refs = (action.target or "",)
-        yield ReviewItem(f"reminder:{action.id}", "reminder", text, refs, (("y", "remind me then"), _NO)), action
+        yield (
+            ReviewItem(
+                f"reminder:{action.id}", "reminder", text, refs, (("y", "remind me then"), _NO)
+            ),
+            action,
+        )
 
 
 _OUTDATED = "reminder:outdated:"
 
 
 def _outdated(memory: Memory) -> Iterator[ReviewItem]:
-    """About reminders whose memory does not ask for them any more. Without an answer they fire, and say so."""
+    """About reminders whose memory does not ask for them any more. Without an answer they fire, and
+    say so.
+    """
     known = {info.id: (info, reminder) for info, reminder in listed(memory)}
     for id, now in outdated(memory, [info for info, _ in known.values()]).items():
         info, reminder = known[id]
-        due = reminder.due.astimezone(memory.settings.reading_zone) if reminder.due else None
+        if reminder.due:
+            due = reminder.due.astimezone(memory.settings.reading_zone)
+        else:
+            due = None
         when = f" on {due:%Y-%m-%d at %H:%M}" if due else ""
-        why = "is gone" if now is None else f'says now "{shortened(now)}"'
-        text = f'Keep the reminder "{shortened(contents(memory, [info])[0])}"{when}? Its memory {why}'
+        if now is None:
+            why = "is gone"
+        else:
+            why = f'says now "{shortened(now)}"'
+        text = (
+            f'Keep the reminder "{shortened(contents(memory, [info])[0])}"{when}? Its memory {why}'
+        )
         mark = sha256((now or "").encode("utf-8", "surrogatepass"))[:8]
-        yield ReviewItem(f"{_OUTDATED}{id}:{mark}", "reminder", text, (id,), (("y", "keep it"), ("n", "delete it")))
+        yield ReviewItem(
+            f"{_OUTDATED}{id}:{mark}",
+            "reminder",
+            text,
+            (id,),
+            (("y", "keep it"), ("n", "delete it")),
+        )
 
 
 def _remind(memory: Memory, item: ReviewItem, choice: str) -> bool:
@@ -161,37 +235,61 @@ def _remind(memory: Memory, item: ReviewItem, choice: str) -> bool:
 
 MERGES = ReviewSource(
     _merges,
-    lambda memory, item, choice: choice != "n" and _carry_out(
-        memory, Action("review", MERGE, item.refs[choice == "1"], "asked for", "", target=item.refs[choice != "1"])
+    lambda memory, item, choice: (
+        choice != "n"
+        and _carry_out(
+            memory,
+            Action(
+                "review",
+                MERGE,
+                item.refs[choice == "1"],
+                "asked for",
+                "",
+                target=item.refs[choice != "1"],
+            ),
+        )
     ),
-)  # fmt: skip
+)
 CATEGORIES = ReviewSource(
     _categories,
     _categorize,
-    ReviewBatch("Sort these {} memories of the inbox as shown?", "sort them so", "leave them in the inbox", _sort_all),
+    ReviewBatch(
+        "Sort these {} memories of the inbox as shown?",
+        "sort them so",
+        "leave them in the inbox",
+        _sort_all,
+    ),
 )
 ARCHIVES = ReviewSource(
     _unused,
-    lambda memory, item, choice: choice == "y" and _carry_out(
-        memory, Action("review", "decay", item.refs[0], "asked for", "")
+    lambda memory, item, choice: (
+        choice == "y"
+        and _carry_out(memory, Action("review", "decay", item.refs[0], "asked for", ""))
     ),
-    ReviewBatch("Archive these {} notes nobody read for a year?", "archive them", "keep them", lambda memory, items:
-        archive_named(memory, [item.refs[0] for item in items])
+    ReviewBatch(
+        "Archive these {} notes nobody read for a year?",
+        "archive them",
+        "keep them",
+        lambda memory, items: archive_named(memory, [item.refs[0] for item in items]),
     ),
-)  # fmt: skip
-REMINDERS = ReviewSource(lambda memory: chain(_outdated(memory), (item for item, _ in _doubtful(memory))), _remind)
+)
+REMINDERS = ReviewSource(
+    lambda memory: chain(_outdated(memory), (item for item, _ in _doubtful(memory))), _remind
+)
 
 
 KIND = "contradiction"
 _CHOICES = (("n", "the second holds now"), ("o", "the first holds now"), ("b", "both are true"))
-_MOST_VALUES = 3  # with more values a key is a list
+# With more values a key is a list
+_MOST_VALUES = 3
 _KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")
 _END = re.compile(r"\)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """What `info` says of a subject, whose `name` is for people; `line` its line in the file, 0 for the whole memory.
+    """What `info` says of a subject, whose `name` is for people; `line` its line in the file, 0 for
+    the whole memory.
     `ref`: both as one."""
 
     info: NoteInfo
@@ -201,20 +299,25 @@ class _Statement:
 
     @property
     def ref(self) -> str:
-        return f"{self.info.id}:{self.line}" if self.line else self.info.id
+        if self.line:
+            return f"{self.info.id}:{self.line}"
+        return self.info.id
 
 
 @cache
 def _rules() -> dict[str, Any]:
     rules = tomllib.loads(Path(__file__).with_name("contradictions.toml").read_text("utf-8"))
-    relations, sentences = rules["relations"].split(), rules["sentences"]
+    relations = rules["relations"].split()
+    sentences = rules["sentences"]
     line = "|".join(re.escape(each).replace("_", "[ _-]") for each in relations)
     return {
         "relations": set(relations),
         "no_keys": set(rules["no_keys"].split()),
         "sentences": [re.compile(rf"{each}[.!。！]?", re.I) for each in sentences],
         "over": re.compile(rules["over"], re.I),
-        "promising": re.compile(rf'^[ \t]*[-*+] (?:"?(?:{line})\b|[^:：\n]{{1,60}}[:：])', re.I | re.M),
+        "promising": re.compile(
+            rf'^[ \t]*[-*+] (?:"?(?:{line})\b|[^:：\n]{{1,60}}[:：])', re.I | re.M
+        ),
     }
 
 
@@ -228,12 +331,14 @@ def _pairs(memory: Memory) -> Iterator[tuple[ReviewItem, _Statement, _Statement]
         line = text.strip()
         is_sentence = info.project == CATEGORY_PROJECT and "\n" not in line and len(line) <= 200
         matches = (each.fullmatch(line) for each in rules["sentences"] if is_sentence)
-        if found := next(filter(None, matches), None):
+        found = next(filter(None, matches), None)
+        if found:
             about = info.scope, _folded(found[1]), found[2].lower()
             said.setdefault(about, []).append(_Statement(info, f"{found[1]} {found[2]}", found[3]))
         if len(rules["promising"].findall(text)) < 2:
             continue
-        # The observations and relations of which one value can hold, and that are not said to be over.
+        # The observations and relations of which one value can hold, and that are not said to be
+        # over.
         for edge in memory.outgoing(info):
             kind = re.sub("[ -]", "_", edge.type.lower())
             if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
@@ -241,21 +346,34 @@ def _pairs(memory: Memory) -> Iterator[tuple[ReviewItem, _Statement, _Statement]
                 said.setdefault((info.project, info.path, kind), []).append(statement)
         for each in memory.observations(info):
             match = _KEY_VALUE.fullmatch(each.content)
-            if match and match[1].lower() not in rules["no_keys"] and not rules["over"].search(each.context or ""):
+            if (
+                match
+                and match[1].lower() not in rules["no_keys"]
+                and not rules["over"].search(each.context or "")
+            ):
                 statement = _Statement(info, f"{info.title}: {match[1]}", match[2], each.line)
-                said.setdefault((info.project, info.path, f"{match[1].lower()}:"), []).append(statement)
+                said.setdefault((info.project, info.path, f"{match[1].lower()}:"), []).append(
+                    statement
+                )
     for subject, statements in said.items():
         statements.sort(key=lambda each: (each.info.date or each.info.created, each.line))
         values = {_folded(each.value): each for each in statements}
-        for (one, first), (other, second) in pairwise(values.items()) if len(values) <= _MOST_VALUES else ():
-            if one in other or other in one:  # the longer value only says more
+        for (one, first), (other, second) in (
+            pairwise(values.items()) if len(values) <= _MOST_VALUES else ()
+        ):
+            # The longer value only says more
+            if one in other or other in one:
                 continue
             refs = (first.ref, second.ref)
             whole = "\0".join([*subject, *refs, first.value, second.value])
             key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
             days = [(each.info.date or each.info.created)[:10] for each in (first, second)]
             text = f'{first.name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
-            yield ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES), first, second
+            yield (
+                ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES),
+                first,
+                second,
+            )
 
 
 def _folded(text: str) -> str:
@@ -273,7 +391,12 @@ def _apply(memory: Memory, item: ReviewItem, choice: str) -> bool:
         return True
     line = memory.text_of(old.info).split("\n")[old.line - 1].rstrip("\r")
     until = f"until {memory.clock():%Y-%m-%d})"
-    memory.edit(old.info, FindReplace(line, _END.sub(f", {until}", line) if _END.search(line) else f"{line} ({until}"))
+    memory.edit(
+        old.info,
+        FindReplace(
+            line, _END.sub(f", {until}", line) if _END.search(line) else f"{line} ({until}"
+        ),
+    )
     return True
 
 

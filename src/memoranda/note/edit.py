@@ -15,7 +15,8 @@ from memoranda.note.frontmatter import is_crlf, parse, set_keys, split
 from memoranda.note.grammar import scan
 from memoranda.note.model import Heading
 
-_NEAR = 0.75  # how alike two headings are when one is taken for a misspelling of the other
+# How alike two headings are when one is taken for a misspelling of the other
+_NEAR = 0.75
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
 _SEARCH_EFFORT = 50_000_000
@@ -39,8 +40,8 @@ class _TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class _SectionEdit:
-    """About the text under the heading `section`, with or without `#`. `apply` raises SectionError when several
-    headings match."""
+    """About the text under the heading `section`, with or without `#`. `apply` raises SectionError
+    when several headings match."""
 
     section: str
     text: str
@@ -57,12 +58,16 @@ class StrReplace:
         """Raises InvalidInput for an empty `old`; CountMismatch unless it occurs once, `lines` then
         holds the first line of every occurrence, overlapping ones too."""
         if not self.old:
-            raise InvalidInput("No replacement was performed, old_str is empty. Give the exact text to replace.")
+            raise InvalidInput(
+                "No replacement was performed, old_str is empty. Give the exact text to replace."
+            )
         found = text.count(self.old)
         if found != 1:
             raise CountMismatch(found, 1, _lines_of(text, self.old, overlapping=True))
         at = text.find(self.old)
-        return Edited(text[:at] + self.new + text[at + len(self.old) :], text.count("\n", 0, at) + 1)
+        return Edited(
+            text[:at] + self.new + text[at + len(self.old) :], text.count("\n", 0, at) + 1
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +104,22 @@ class Prepend(_TextEdit):
 
 @dataclass(frozen=True, slots=True)
 class FindReplace:
-    """Replace every occurrence of `find`, literally; there must be exactly `expected`. In a file of CRLF lines LF in
-    `find` matches CRLF and `replace` gets CRLF."""
+    """Replace every occurrence of `find`, literally; there must be exactly `expected`. In a file of
+    CRLF lines LF in `find` matches CRLF and `replace` gets CRLF."""
 
     find: str
     replace: str
     expected: int = 1
 
     def apply(self, text: str) -> Edited:
-        """Raises InvalidInput for an empty `find`, or when a header that could be read no longer could;
-        CountMismatch."""
+        """Raises InvalidInput for an empty `find`, or when a header that could be read no longer
+        could; CountMismatch."""
         if not self.find:
-            raise InvalidInput("Parameter `find_text` must not be empty. Give the exact text to replace.")
-        find, replace = breaks(text, self.find)[1], breaks(text, self.replace)[1]
+            raise InvalidInput(
+                "Parameter `find_text` must not be empty. Give the exact text to replace."
+            )
+        find = breaks(text, self.find)[1]
+        replace = breaks(text, self.replace)[1]
         found = text.count(find)
         if found != self.expected or not found:
             raise CountMismatch(found, self.expected, _lines_of(text, find))
@@ -125,36 +133,46 @@ class FindReplace:
 
 
 class ReplaceSection(_SectionEdit):
-    """Replace the text under the heading, subsections included but for blank lines at its edges; a missing section is
-    added, unless a heading is nearly it (SectionError)."""
+    """Replace the text under the heading, subsections included but for blank lines at its edges; a
+    missing section is added, unless a heading is nearly it (SectionError)."""
 
     def apply(self, text: str) -> Edited:
         newline, fresh = breaks(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
-            from difflib import get_close_matches  # 3 ms, for missing headings only
+            # 3 ms, for missing headings only
+            from difflib import get_close_matches
 
-            known, name = [each.text for each in sections.headings], _named(self.section)[1].casefold()
+            known = [each.text for each in sections.headings]
+            name = _named(self.section)[1].casefold()
             if get_close_matches(name, [each.casefold() for each in known], 1, _NEAR):
                 raise SectionError(self.section, headings=known)
             return _section_at_end(text, self.section, fresh, newline)
         start, end = sections.inside(heading)
         body = _without_heading(fresh, heading.level, heading.text)
-        if blank := _BLANK_LINES.match(text, start, end):
-            start, body = blank.end(), body.lstrip("\r\n")
-        before = text[:start] if text[start - 1] == "\n" else text[:start] + newline
+        blank = _BLANK_LINES.match(text, start, end)
+        if blank:
+            start = blank.end()
+            body = body.lstrip("\r\n")
+        if text[start - 1] == "\n":
+            before = text[:start]
+        else:
+            before = text[:start] + newline
         if body and (end < len(text) or text[end - 1] == "\n"):
             body += newline
         return Edited(before + body + text[end:], before.count("\n") + 1)
 
 
 class AppendToSection(_SectionEdit):
-    """Put `text` at the end of what stands under the heading, subsections included; without it SectionError."""
+    """Put `text` at the end of what stands under the heading, subsections included; without it
+    SectionError.
+    """
 
     def apply(self, text: str) -> Edited:
         sections = _Sections(text)
-        if (heading := sections.find(self.section)) is None:
+        heading = sections.find(self.section)
+        if heading is None:
             raise SectionError(self.section, headings=[each.text for each in sections.headings])
         return _inserted(text, sections.inside(heading)[1], self.text)
 
@@ -166,8 +184,11 @@ class InsertBeforeSection(_SectionEdit):
 
     def apply(self, text: str) -> Edited:
         sections = _Sections(text)
-        if (heading := sections.find(self.section)) is None:
-            raise SectionError(self.section, [f"{'#' * each.level} {each.text}" for each in sections.headings])
+        heading = sections.find(self.section)
+        if heading is None:
+            raise SectionError(
+                self.section, [f"{'#' * each.level} {each.text}" for each in sections.headings]
+            )
         return _inserted(text, sections.offset(heading.line + self._lines), self.text)
 
 
@@ -178,21 +199,26 @@ class InsertAfterSection(InsertBeforeSection):
 
 
 class AddItem(_SectionEdit):
-    """Put the list item `text` (one line) after the last item of the section, which is added if missing."""
+    """Put the list item `text` (one line) after the last item of the section, which is added if
+    missing.
+    """
 
     def apply(self, text: str) -> Edited:
         newline, fresh = breaks(text, self.text)
         sections = _Sections(text)
-        if (heading := sections.find(self.section)) is None:
+        heading = sections.find(self.section)
+        if heading is None:
             return _section_at_end(text, self.section, fresh, newline)
         start, end = sections.inside(heading)
-        return _inserted(text, end, fresh) if text[start:end].strip() else _inserted(text, start, newline + fresh)
+        if text[start:end].strip():
+            return _inserted(text, end, fresh)
+        return _inserted(text, start, newline + fresh)
 
 
 @dataclass(frozen=True, slots=True)
 class SetKeys:
-    """Set frontmatter keys, or take them out with REMOVE; every other byte stays. `order` says behind which keys a new
-    one goes."""
+    """Set frontmatter keys, or take them out with REMOVE; every other byte stays. `order` says
+    behind which keys a new one goes."""
 
     changes: Mapping[str, Any]
     order: Sequence[str] = ()
@@ -211,9 +237,18 @@ class Rewrite(_TextEdit):
 
 
 Edit = (
-    StrReplace | InsertLine | Append | Prepend | FindReplace | ReplaceSection | InsertBeforeSection
-    | InsertAfterSection | AddItem | SetKeys | Rewrite
-)  # fmt: skip
+    StrReplace
+    | InsertLine
+    | Append
+    | Prepend
+    | FindReplace
+    | ReplaceSection
+    | InsertBeforeSection
+    | InsertAfterSection
+    | AddItem
+    | SetKeys
+    | Rewrite
+)
 
 
 class _Sections:
@@ -224,20 +259,31 @@ class _Sections:
 
     def offset(self, line: int) -> int:
         """Where line `line` begins; the end of the text for a line after the last."""
-        return self._starts[line - 1] if line <= len(self._starts) else len(self.text)
+        if line <= len(self._starts):
+            return self._starts[line - 1]
+        return len(self.text)
 
     def find(self, section: str) -> Heading | None:
-        """The one heading that `section`, with or without `#`, names. Raises SectionError for several."""
+        """The one heading that `section`, with or without `#`, names. Raises SectionError for
+        several.
+        """
         level, name = _named(section)
         found = [each for each in self.headings if each.text == name and level in (0, each.level)]
         if len(found) > 1:
             raise SectionError(section, lines=[each.line for each in found])
-        return found[0] if found else None
+        if found:
+            return found[0]
+        return None
 
     def inside(self, heading: Heading) -> tuple[int, int]:
         """Start and end of the text under a heading, blank lines at its end left out."""
-        below = (each.line for each in self.headings if each.line > heading.line and each.level <= heading.level)
-        start, end = self.offset(heading.line + 1), self.offset(next(below, len(self._starts) + 1))
+        below = (
+            each.line
+            for each in self.headings
+            if each.line > heading.line and each.level <= heading.level
+        )
+        start = self.offset(heading.line + 1)
+        end = self.offset(next(below, len(self._starts) + 1))
         kept = self.text[start:end].rstrip(" \t\r\n")
         line_end = self.text.find("\n", start + len(kept), end)
         return start, start if not kept else end if line_end < 0 else line_end + 1
@@ -245,7 +291,9 @@ class _Sections:
 
 def _named(section: str) -> tuple[int, str]:
     match = _HEADING.fullmatch(section.strip())
-    return (len(match[1]), match[2]) if match else (0, section.strip())
+    if match:
+        return (len(match[1]), match[2])
+    return (0, section.strip())
 
 
 def _without_heading(fresh: str, level: int, name: str) -> str:
@@ -260,18 +308,23 @@ def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited
     before = text
     if len(text) > split(text).body_at or (text and not text.endswith("\n")):
         before += ("" if text.endswith("\n") else newline) + newline
-    added = (f"{'#' * (level or 2)} {name}{newline}" + (newline + body if body else "")).rstrip("\r\n")
+    added = (f"{'#' * (level or 2)} {name}{newline}" + (newline + body if body else "")).rstrip(
+        "\r\n"
+    )
     ends = newline if not text or text.endswith("\n") else ""
     return Edited(before + added + ends, before.count("\n") + 1, section_added=True)
 
 
 def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
-    """Whole lines put in before offset `at`, the start of a line or the end of the text. With `ends` they end in a
-    line break, though the line before them has none."""
+    """Whole lines put in before offset `at`, the start of a line or the end of the text. With
+    `ends` they end in a line break, though the line before them has none."""
     newline, fresh = breaks(text, fresh)
     is_line = text[:at] in ("", "\ufeff") or text[at - 1] == "\n"
     before = text[:at] if is_line else text[:at] + newline
-    tail = newline if (is_line or ends) and not fresh.endswith("\n") else ""
+    if (is_line or ends) and not fresh.endswith("\n"):
+        tail = newline
+    else:
+        tail = ""
     return Edited(before + fresh + tail + text[at:], before.count("\n") + 1)
 
 
@@ -293,19 +346,23 @@ def _has_header(text: str) -> bool:
 def _lines_of(text: str, part: str, *, overlapping: bool = False) -> list[int]:
     """The line of each occurrence, from 1, several times if several begin on it."""
     lines: list[int] = []
-    line, last, at = 1, 0, text.find(part)
+    line = 1
+    last = 0
+    at = text.find(part)
     # Text that repeats itself for megabytes would take hours to list: then the first hits must do.
     most = max(1000, _SEARCH_EFFORT // len(part))
     while at >= 0 and len(lines) < most:
         line += text.count("\n", last, at)
         lines.append(line)
-        last, at = at, text.find(part, at + (1 if overlapping else len(part)))
+        last = at
+        at = text.find(part, at + (1 if overlapping else len(part)))
     return lines
 
 
 def _first_difference(before: str, after: str) -> int:
     if before == after:
         return 1
-    old, new = before.split("\n"), after.split("\n")
+    old = before.split("\n")
+    new = after.split("\n")
     differing = (number for number, (a, b) in enumerate(zip(old, new, strict=False), 1) if a != b)
     return next(differing, min(len(old), len(new)) + 1)

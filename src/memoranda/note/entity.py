@@ -1,6 +1,8 @@
-"""The knowledge graph as values, and an entity of it as a note: exact text in one line, file names, changes by lines.
+"""The knowledge graph as values, and an entity of it as a note: exact text in one line, file names,
+changes by lines.
 
-Source: contract 002, 5. Reading items is note/grammar.py's and note/links.py's; this is the writing.
+Source: contract 002, 5. Reading items is note/grammar.py's and note/links.py's; this is the
+writing.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from memoranda.note.links import coded_text, read_relation
 from memoranda.note.model import Heading, Relation
 from memoranda.text.unicode import CONTROL, cut_bytes
 
-OBSERVATIONS, RELATIONS = "observations", "relations"
+OBSERVATIONS = "observations"
+RELATIONS = "relations"
 _TITLES = {OBSERVATIONS: "Observations", RELATIONS: "Relations"}
 
 _CONTROL_OR_BOM = re.compile(f"[{CONTROL}\\ufeff]")
@@ -33,11 +36,15 @@ _NO_QUOTED_TYPE = frozenset('"\\`[]')
 _NO_TARGET = frozenset("[]|#^`")
 
 _NO_FILE_SIGN = re.compile(rf'[/\\:*?"<>|#^\[\]`{CONTROL}]')
-_DEVICES = {"con", "prn", "aux", "nul"} | {f"{port}{digit}" for port in ("com", "lpt") for digit in range(1, 10)}
-_FILE_BYTES, _CUT_BYTES = 120, 80
+_DEVICES = {"con", "prn", "aux", "nul"} | {
+    f"{port}{digit}" for port in ("com", "lpt") for digit in range(1, 10)
+}
+_FILE_BYTES = 120
+_CUT_BYTES = 80
 _MARKER = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
-_LINES = re.compile(r"[^\n]*\n|[^\n]+").findall  # a lone CR ends none
+# A lone CR ends none
+_LINES = re.compile(r"[^\n]*\n|[^\n]+").findall
 _BLOCK_START = re.compile(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
 
 
@@ -50,8 +57,8 @@ class Entity(NamedTuple):
 
 
 class EntityKey(NamedTuple):
-    """One entity without its observations. `order` tells its place in the graph and outlives other entities; `handle`
-    is the graph's own; `project` is set when several are looked at together."""
+    """One entity without its observations. `order` tells its place in the graph and outlives other
+    entities; `handle` is the graph's own; `project` is set when several are looked at together."""
 
     order: tuple[Any, ...]
     name: str
@@ -61,8 +68,9 @@ class EntityKey(NamedTuple):
 
 
 class GraphRelation(NamedTuple):
-    """A directed relation between two names. `order` tells its place in the graph and is no part of what it is:
-    first the place of its source, by which it can be found again, last its place there."""
+    """A directed relation between two names. `order` tells its place in the graph and is no part of
+    what it is: first the place of its source, by which it can be found again, last its place
+    there."""
 
     source: str
     target: str
@@ -78,13 +86,20 @@ class GraphRelation(NamedTuple):
 def observation_item(text: str) -> str:
     """`text` as the text of a list item: plain where it reads back as itself, else coded (5.2)."""
     plain = _is_tidy(text) and text[0] not in _NO_START and not _NUMBERED(text)
-    return text if plain and (text[0] != "[" or _CATEGORY(text)) else coded(text)
+    if plain and (text[0] != "[" or _CATEGORY(text)):
+        return text
+    return coded(text)
 
 
 def relation_item(type: str, target: str) -> str:
     """A relation as the text of a list item, `TYPE TARGET` (5.2)."""
     is_quotable = _is_tidy(type) and _NO_QUOTED_TYPE.isdisjoint(type)
-    kind = type if _BARE_TYPE(type) else f'"{type}"' if is_quotable else coded(type)
+    if _BARE_TYPE(type):
+        kind = type
+    elif is_quotable:
+        kind = f'"{type}"'
+    else:
+        kind = coded(type)
     if _is_tidy(target) and _NO_TARGET.isdisjoint(target) and "::" not in target:
         item = f"{kind} [[{target}]]"
         found = read_relation(item, 0)
@@ -95,29 +110,42 @@ def relation_item(type: str, target: str) -> str:
 
 def coded(text: str) -> str:
     """One code span that holds `text` as a JSON string of one line."""
-    inner = _ESCAPED.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(text, ensure_ascii=False))
+    inner = _ESCAPED.sub(
+        lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(text, ensure_ascii=False)
+    )
     return f"`{inner}`"
 
 
 def _is_tidy(text: str) -> bool:
     """Not empty, no blank at an edge, no control characters, no comment marks."""
     is_trimmed = bool(text) and text == text.strip()
-    return is_trimmed and not _CONTROL_OR_BOM.search(text) and "<!--" not in text and "%%" not in text
+    return (
+        is_trimmed and not _CONTROL_OR_BOM.search(text) and "<!--" not in text and "%%" not in text
+    )
 
 
 def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
-    """The file's name without `.md` (5.3): the entity's own where every system takes it and `is_taken` says no."""
+    """The file's name without `.md` (5.3): the entity's own where every system takes it and
+    `is_taken` says no.
+    """
     is_file_name = (
-        0 < len(name.encode()) <= _FILE_BYTES and not _NO_FILE_SIGN.search(name) and name == name.strip()
-        and "." not in (name[0], name[-1]) and name.partition(".")[0].rstrip().lower() not in _DEVICES
+        0 < len(name.encode()) <= _FILE_BYTES
+        and not _NO_FILE_SIGN.search(name)
+        and name == name.strip()
+        and "." not in (name[0], name[-1])
+        and name.partition(".")[0].rstrip().lower() not in _DEVICES
         and unicodedata.is_normalized("NFC", name)
-    )  # fmt: skip
+    )
     if is_file_name and not is_taken(name):
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     plain = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
     stem = f"{plain.strip().strip('.').strip() or 'entity'}-{digest}"
-    return next(free for free in chain([stem], (f"{stem}-{number}" for number in count(2))) if not is_taken(free))
+    return next(
+        free
+        for free in chain([stem], (f"{stem}-{number}" for number in count(2)))
+        if not is_taken(free)
+    )
 
 
 def folded_name(stem: str) -> str:
@@ -132,26 +160,38 @@ def moment(microseconds: int) -> str:
 
 
 def compose(
-    id: str, name: str, type: str | None, created: int, observations: Iterable[str] = (),
-    relations: Iterable[tuple[str, str]] = (), more: dict[str, Any] | None = None,
-) -> str:  # fmt: skip
-    """The file of a new entity (5.1), of a placeholder when `type` is None (5.4). `created` in microseconds since 1970;
-    relations are (type, target); `more` are further keys."""
+    id: str,
+    name: str,
+    type: str | None,
+    created: int,
+    observations: Iterable[str] = (),
+    relations: Iterable[tuple[str, str]] = (),
+    more: dict[str, Any] | None = None,
+) -> str:
+    """The file of a new entity (5.1), of a placeholder when `type` is None (5.4). `created` in
+    microseconds since 1970; relations are (type, target); `more` are further keys."""
     kind: dict[str, Any] = {"placeholder": True} if type is None else {"type": type}
     header = {"id": id, "title": name, **kind, "created_at": moment(created), **(more or {})}
     return f"---\n{frontmatter.dump(header)}---\n{sections(None if type is None else observations, relations)}"
 
 
 def sections(observations: Iterable[str] | None, relations: Iterable[tuple[str, str]]) -> str:
-    """The body of an entity's file; no section of observations for None. Relations are (type, target)."""
+    """The body of an entity's file; no section of observations for None. Relations are (type,
+    target).
+    """
     observed = "".join(f"- {observation_item(each)}\n" for each in observations or ())
     related = "".join(f"- {relation_item(*each)}\n" for each in relations)
-    text = "" if observations is None else "\n## Observations\n" + (observed and f"\n{observed}")
+    if observations is None:
+        text = ""
+    else:
+        text = "\n## Observations\n" + (observed and f"\n{observed}")
     return text + (related and f"\n## Relations\n\n{related}")
 
 
 class EntityText:
-    """The text of a note, and the items of its two sections; changes leave every other line as it is."""
+    """The text of a note, and the items of its two sections; changes leave every other line as it
+    is.
+    """
 
     def __init__(self, text: str):
         self.text = text
@@ -160,8 +200,12 @@ class EntityText:
     def _read(self) -> None:
         self.body_at = frontmatter.split(self.text).body_at
         self._items: list[ListItem] = []
-        self._headings: list[Heading] = scan(self.text, self.body_at, graph=True, items=self._items)[2]
-        self._starts = {line - 1 for _, line, _ in self._items} | {each.line - 1 for each in self._headings}
+        self._headings: list[Heading] = scan(
+            self.text, self.body_at, graph=True, items=self._items
+        )[2]
+        self._starts = {line - 1 for _, line, _ in self._items} | {
+            each.line - 1 for each in self._headings
+        }
 
     @property
     def observations(self) -> list[str]:
@@ -178,35 +222,48 @@ class EntityText:
     def relations(self) -> list[Relation]:
         """The relations among the items of `Relations`, in order."""
         items = [(line, text) for section, line, text in self._items if section == RELATIONS]
-        found = [(text, read_relation(text, line)) for line, text in items
-                 if text[0] != "[" and ("[[" in text or '`"' in text)]  # fmt: skip
+        found = [
+            (text, read_relation(text, line))
+            for line, text in items
+            if text[0] != "[" and ("[[" in text or '`"' in text)
+        ]
         return [each for text, each in found if each is not None and (each.target or "`" in text)]
 
     def add_observations(self, texts: Sequence[str]) -> None:
-        """Put items after the last one of `Observations`. Raises ValueError when they would not read back."""
+        """Put items after the last one of `Observations`. Raises ValueError when they would not
+        read back.
+        """
         wanted = [*self.observations, *texts]
         self._add(OBSERVATIONS, [observation_item(text) for text in texts])
         _agree(self.observations, wanted)
 
     def add_relations(self, relations: Iterable[tuple[str, str]]) -> None:
-        """Put items after the last one of `Relations`; they are (type, target). Raises ValueError as above."""
+        """Put items after the last one of `Relations`; they are (type, target). Raises ValueError
+        as above.
+        """
         pairs = list(relations)
         wanted = [*self._pairs(), *pairs]
         self._add(RELATIONS, [relation_item(*each) for each in pairs])
         _agree(self._pairs(), wanted)
 
     def drop_observations(self, texts: set[str]) -> None:
-        """Take out every item of `Observations` that says one of `texts`. Raises ValueError as above."""
+        """Take out every item of `Observations` that says one of `texts`. Raises ValueError as
+        above.
+        """
         before = self.observed_lines()
         self._drop({line for line, text in before.items() if text in texts})
         _agree(self.observations, [text for text in before.values() if text not in texts])
 
     def drop_relations(self, is_dropped: Callable[[Relation], bool]) -> None:
-        """Take out the items of `Relations` for which `is_dropped`. Raises ValueError when others would change."""
+        """Take out the items of `Relations` for which `is_dropped`. Raises ValueError when others
+        would change.
+        """
         before = self.relations
         gone = {each.line for each in before if is_dropped(each)}
         self._drop(gone)
-        _agree(self._pairs(), [(each.type, each.target) for each in before if each.line not in gone])
+        _agree(
+            self._pairs(), [(each.type, each.target) for each in before if each.line not in gone]
+        )
 
     def _pairs(self) -> list[tuple[str, str]]:
         return [(each.type, each.target) for each in self.relations]
@@ -220,13 +277,15 @@ class EntityText:
             return set()
 
     def set_keys(self, changes: dict[str, Any], order: Sequence[str] = ()) -> None:
-        """Set keys of the header, as `frontmatter.set_keys`. Raises ValueError when it cannot be read."""
+        """Set keys of the header, as `frontmatter.set_keys`. Raises ValueError when it cannot be
+        read.
+        """
         self.text = frontmatter.set_keys(self.text, changes, order)
         self._read()
 
     def make_entity(self, type: str, created: int) -> None:
-        """Turn a placeholder into an entity (5.4), with the heading `Observations`. Raises ValueError when its header
-        cannot be read."""
+        """Turn a placeholder into an entity (5.4), with the heading `Observations`. Raises
+        ValueError when its header cannot be read."""
         fresh = {"placeholder": frontmatter.REMOVE, "type": type, "created_at": moment(created)}
         self.set_keys(fresh, ("id", "title", "type"))
         if self._heading(OBSERVATIONS) is None:
@@ -241,20 +300,41 @@ class EntityText:
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += newline
         fresh = [f"- {each}" for each in items]
-        if own := [line for name, line, _ in self._items if name == section]:
+        own = [line for name, line, _ in self._items if name == section]
+        if own:
             at = _end(max(own) - 1, lines, self._starts)
-        elif heading := self._heading(section):  # below the text of a section that has no items
+        # Below the text of a section that has no items
+        elif heading := self._heading(section):
             first = heading.line - 1
-            end = min((each.line - 1 for each in self._headings if each.line - 1 > first), default=len(lines))
+            end = min(
+                (each.line - 1 for each in self._headings if each.line - 1 > first),
+                default=len(lines),
+            )
             last = max(line for line in range(first, end) if line == first or lines[line].strip())
             blanks = end - last - 1
             at = last + 2 if blanks else last + 1
-            fresh = [*([] if blanks else [""]), *fresh, *([""] if end < len(lines) and blanks < 2 else [])]
+            fresh = [
+                *([] if blanks else [""]),
+                *fresh,
+                *([""] if end < len(lines) and blanks < 2 else []),
+            ]
         else:
-            below = self._heading(RELATIONS) if section == OBSERVATIONS else None
+            if section == OBSERVATIONS:
+                below = self._heading(RELATIONS)
+            else:
+                below = None
             at = below.line - 1 if below else len(lines)
-            before = [] if at == 0 or not lines[at - 1].strip() else [""]
-            fresh = [*before, "## " + _TITLES[section], *([""] if fresh else []), *fresh, *([""] if below else [])]
+            if at == 0 or not lines[at - 1].strip():
+                before = []
+            else:
+                before = [""]
+            fresh = [
+                *before,
+                "## " + _TITLES[section],
+                *([""] if fresh else []),
+                *fresh,
+                *([""] if below else []),
+            ]
         lines[at:at] = [line + newline for line in fresh]
         self.text = "".join(lines)
         self._read()
@@ -263,7 +343,11 @@ class EntityText:
         if not numbers:
             return
         lines = _LINES(self.text)
-        gone = {at for number in numbers for at in range(number - 1, _end(number - 1, lines, self._starts))}
+        gone = {
+            at
+            for number in numbers
+            for at in range(number - 1, _end(number - 1, lines, self._starts))
+        }
         self.text = "".join(line for at, line in enumerate(lines) if at not in gone)
         self._read()
 
@@ -272,7 +356,9 @@ def _end(at: int, lines: list[str], starts: set[int]) -> int:
     """The line after the last one of the item that begins in line `at` (both from 0)."""
     marker = _MARKER.match(lines[at])
     content = len(marker[0]) if marker else 0
-    fence, end, after_blank = "", at + 1, False
+    fence = ""
+    end = at + 1
+    after_blank = False
     for number in range(at + 1, len(lines)):
         line = lines[number]
         if number in starts:
@@ -285,14 +371,22 @@ def _end(at: int, lines: list[str], starts: set[int]) -> int:
         if not inside and (after_blank or fence == "closed" or _BLOCK_START.match(line)):
             break
         if inside and (mark := _FENCE.match(line)):
-            fence = "closed" if fence == mark[1][:3] else fence if fence in ("```", "~~~") else mark[1][:3]
+            if fence == mark[1][:3]:
+                fence = "closed"
+            elif fence in ("```", "~~~"):
+                fence = fence
+            else:
+                fence = mark[1][:3]
         elif fence == "closed":
             fence = ""
-        end, after_blank = number + 1, False
+        end = number + 1
+        after_blank = False
     return end
 
 
 def _agree(found: Sequence[object], wanted: Sequence[object]) -> None:
-    """The change must read back as meant: an open comment or code block in the note could swallow it."""
+    """The change must read back as meant: an open comment or code block in the note could swallow
+    it.
+    """
     if list(found) != list(wanted):
         raise ValueError("an open comment, code block or nested list is in the way")

@@ -1,4 +1,5 @@
-"""A key-value entry as a note of the project `kv`: where it lies and what its file holds (contract 004, 7).
+"""A key-value entry as a note of the project `kv`: where it lies and what its file holds (contract
+004, 7).
 
 The names in the frontmatter are the truth; folder and file name stand in where it has none.
 """
@@ -32,7 +33,9 @@ def places(namespace: str, key: str) -> Iterator[str]:
 
 
 def _file_name(name: str) -> str:
-    return name if len(name) <= 80 and name != "node_modules" and _SAFE_NAME.fullmatch(name) else _hashed(name, 10)
+    if len(name) <= 80 and name != "node_modules" and _SAFE_NAME.fullmatch(name):
+        return name
+    return _hashed(name, 10)
 
 
 def _hashed(name: str, digits: int) -> str:
@@ -59,9 +62,11 @@ def namespace_in(front: str, path: str) -> str:
     return namespace_of(header, path)
 
 
-def read_entry(text: str, path: str, changed: datetime, born: datetime | None = None) -> tuple[Note, str]:
-    """The entry in `text`, the whole file: a note of its frontmatter alone (its title is the key), and the value.
-    `changed` and `born` are the file's times, as for `parse_note`."""
+def read_entry(
+    text: str, path: str, changed: datetime, born: datetime | None = None
+) -> tuple[Note, str]:
+    """The entry in `text`, the whole file: a note of its frontmatter alone (its title is the key),
+    and the value. `changed` and `born` are the file's times, as for `parse_note`."""
     head = text[: frontmatter.split(text).body_at]
     note = parse_note(head, project=PROJECT, path=path, changed=changed, born=born)
     return note, value_of(text[note.body_at :])
@@ -80,16 +85,26 @@ def is_passing(data: bytes) -> bool:
 
 
 def compose_entry(
-    value: str, *, namespace: str, key: str, created: datetime, expires: datetime | None, before: str = "",
-    accessed: datetime | None = None, access_count: int = 0, further: Mapping[str, Any] | None = None,
-) -> str:  # fmt: skip
-    """The file of a new entry. Of `before`, the text it replaces, other keys of the header stay, such as `scope`.
-    `accessed` is by default as `created`; of `further` fields, one named like a key of ours stands below `fields`."""
+    value: str,
+    *,
+    namespace: str,
+    key: str,
+    created: datetime,
+    expires: datetime | None,
+    before: str = "",
+    accessed: datetime | None = None,
+    access_count: int = 0,
+    further: Mapping[str, Any] | None = None,
+) -> str:
+    """The file of a new entry. Of `before`, the text it replaces, other keys of the header stay,
+    such as `scope`. `accessed` is by default as `created`; of `further` fields, one named like a
+    key of ours stands below `fields`."""
     end = expires and milliseconds(expires)
     moments = seconds(created), seconds(accessed or created)
     ours = dict(zip(_KEYS, (PROJECT, namespace, key, *moments, end, access_count), strict=True))
     more = dict(further or {})
-    if meaning := {name: more.pop(name) for name in [*more] if name in _MEANING}:
+    meaning = {name: more.pop(name) for name in [*more] if name in _MEANING}
+    if meaning:
         more["fields"] = meaning
     ours |= more
     head = f"---\n{frontmatter.dump(ours)}---\n"
@@ -98,7 +113,8 @@ def compose_entry(
         if yaml_text and frontmatter.parse(yaml_text).keys() - set(_KEYS):
             head = frontmatter.set_keys(before[:body_at], ours)
     except ValueError:
-        pass  # a header nobody can read is replaced as a whole; the history has it
+        # A header nobody can read is replaced as a whole; the history has it
+        pass
     return f"{head}{value}\n"
 
 

@@ -1,6 +1,7 @@
 """The YAML header of a note: reading it as written, changing single keys, writing new ones.
 
-Source: contract 000b, 2. Usual shapes are read by two patterns here; everything else goes to PyYAML.
+Source: contract 000b, 2. Usual shapes are read by two patterns here; everything else goes to
+PyYAML.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ _CLOSING = re.compile(r"\n---[ \t]*(?:\r?\n|\Z)")
 
 
 def split(text: str) -> Parts:
-    """Where header and body of a file's text are; a BOM belongs to neither. The header's YAML is without its fences.
-    Without a header the body is all of the text."""
+    """Where header and body of a file's text are; a BOM belongs to neither. The header's YAML is
+    without its fences. Without a header the body is all of the text."""
     # The line break of the opening fence may be the one before the closing fence.
-    if (opening := _OPENING.match(text)) and (closing := _CLOSING.search(text, opening.end() - 1)):
+    opening = _OPENING.match(text)
+    if opening and (closing := _CLOSING.search(text, opening.end() - 1)):
         return Parts(text[opening.end() : closing.start() + 1], closing.end())
     return Parts(None, 1 if text.startswith("\ufeff") else 0)
 
@@ -60,12 +62,15 @@ LONGEST = 500_000
 
 
 def parse(yaml_text: str) -> dict[str, Any]:
-    """The header's mapping: scalars as written, plain `true`, `false`, `null`, `~` and nothing typed. An empty header
-    is an empty mapping. Raises ValueError(reason) for text that is no YAML or no mapping, or longer than any header."""
+    """The header's mapping: scalars as written, plain `true`, `false`, `null`, `~` and nothing
+    typed. An empty header is an empty mapping. Raises ValueError(reason) for text that is no YAML
+    or no mapping, or longer than any header."""
     if len(yaml_text) > LONGEST:
         raise ValueError(f"it has {len(yaml_text):,} characters, more than {LONGEST:,}")
     rows = _usual(yaml_text)
-    return _full(yaml_text) if rows is None else rows
+    if rows is None:
+        return _full(yaml_text)
+    return rows
 
 
 def parse_typed(yaml_text: str) -> dict[str, Any]:
@@ -73,10 +78,15 @@ def parse_typed(yaml_text: str) -> dict[str, Any]:
 
     def typed(text: str) -> Any:
         try:
-            value = json.loads(text) if text[:1] in "-0123456789" else text
+            if text[:1] in "-0123456789":
+                value = json.loads(text)
+            else:
+                value = text
         except ValueError:
             return text
-        return value if json.dumps(value) == text else text
+        if json.dumps(value) == text:
+            return value
+        return text
 
     return _full(yaml_text, typed)
 
@@ -88,17 +98,27 @@ def _usual(text: str) -> dict[str, Any] | None:
     if not text.replace("\n", "").isprintable():
         return None
     rows: dict[str, Any] = {}
-    open_key, indent = None, ""
+    open_key = None
+    indent = ""
     for line in text.split("\n"):
         key, blank, value = line.partition(": ")
-        is_plain = blank and value[:1].isalnum() and "#" not in value and ": " not in value and value[-1] not in ": "
-        if is_plain and key.isidentifier() and len(key) < 100:  # so plain that no pattern need look at it
+        is_plain = (
+            blank
+            and value[:1].isalnum()
+            and "#" not in value
+            and ": " not in value
+            and value[-1] not in ": "
+        )
+        # So plain that no pattern need look at it
+        if is_plain and key.isidentifier() and len(key) < 100:
             if key in rows:
                 return None
             rows[key] = _TYPED.get(value, value)
             open_key = None
         elif row := _ROW(line):
-            key, group, open_key = row[1], row.lastindex, None
+            key = row[1]
+            group = row.lastindex
+            open_key = None
             if key in rows:
                 return None
             if group == 2:
@@ -107,17 +127,22 @@ def _usual(text: str) -> dict[str, Any] | None:
             elif group == 1 and line.rstrip().endswith("]"):
                 rows[key] = []
             elif group == 1:
-                rows[key], open_key, indent = None, key, "-"
+                rows[key] = None
+                open_key = key
+                indent = "-"
             elif group == 5:
-                rows[key] = [_TYPED.get(plain := each[0].rstrip(), plain) if each[0] else each[1] or each[2]
-                             for each in _FLOW_ITEM.findall(row[5])]  # fmt: skip
+                rows[key] = [
+                    _TYPED.get(plain := each[0].rstrip(), plain) if each[0] else each[1] or each[2]
+                    for each in _FLOW_ITEM.findall(row[5])
+                ]
             else:
                 rows[key] = row[group or 0]
         elif item := _ITEM(line):
             if open_key is None:
                 return None
             if indent == "-":
-                rows[open_key], indent = [], item[1]
+                rows[open_key] = []
+                indent = item[1]
             elif item[1] != indent:
                 return None
             value = item[item.lastindex or 0]
@@ -127,17 +152,23 @@ def _usual(text: str) -> dict[str, Any] | None:
     return rows
 
 
-_NODES, _DEPTH, _COLUMNS = 100_000, 100, 400
+_NODES = 100_000
+_DEPTH = 100
+_COLUMNS = 400
 _RUN = re.compile(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
 
 
 def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
-    """The mapping as PyYAML reads it, without its guesses about types; `plain` reads what stands without quotes."""
+    """The mapping as PyYAML reads it, without its guesses about types; `plain` reads what stands
+    without quotes.
+    """
     import yaml
 
     # YAML's parser recurses in C and could run out of stack; nobody writes such a header.
     signs = re.findall(r"[\[\]{}]", text) if text.count("[") + text.count("{") > _DEPTH else ()
-    depths = accumulate(signs, lambda depth, sign: depth + 1 if sign in "[{" else max(depth - 1, 0), initial=0)
+    depths = accumulate(
+        signs, lambda depth, sign: depth + 1 if sign in "[{" else max(depth - 1, 0), initial=0
+    )
     if _RUN.search(text) or max(depths) > _DEPTH:
         raise ValueError("it is nested too deeply")
     try:
@@ -164,7 +195,9 @@ def _composer() -> Any:
             CParser.__init__(self, text)
             BaseResolver.__init__(self)
 
-    Composer.add_implicit_resolver("!typed", re.compile(r"(?:true|false|null|~|)$"), ["t", "f", "n", "~", ""])
+    Composer.add_implicit_resolver(
+        "!typed", re.compile(r"(?:true|false|null|~|)$"), ["t", "f", "n", "~", ""]
+    )
     return Composer
 
 
@@ -176,7 +209,9 @@ def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]
     if node.id == "scalar":
         if node.tag == "!typed":
             return _TYPED[node.value]
-        return node.value if node.style else plain(node.value)
+        if node.style:
+            return node.value
+        return plain(node.value)
     if node.id == "sequence":
         return [_built(each, budget, depth + 1, plain) for each in node.value]
     rows: dict[str, Any] = {}
@@ -199,7 +234,7 @@ _RETYPED = re.compile(
 _UNPRINTABLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
 _SAFE = re.compile(
     rf"(?:[^\s\-?:,\[\]{{}}#&*!|>'\"%@`{_UNPRINTABLE}]|[\-?:](?=[^\s,\[\]{{}}]))[^{_UNPRINTABLE}]*"
-)  # fmt: skip
+)
 _ESCAPED = re.compile(f"[{_UNPRINTABLE}]")
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
@@ -209,19 +244,29 @@ _TIMES = ("created", "updated", "modified", "date", "expires", *(f"{each}_at" fo
 
 
 def scalar(value: Any) -> str:
-    """`value` as one YAML scalar of one line. Text is plain if readers of YAML 1.1 and 1.2 both read back exactly it,
-    else double-quoted with JSON escapes (a lone surrogate becomes U+FFFD); times are `Z` stamps."""
+    """`value` as one YAML scalar of one line. Text is plain if readers of YAML 1.1 and 1.2 both
+    read back exactly it, else double-quoted with JSON escapes (a lone surrogate becomes U+FFFD);
+    times are `Z` stamps."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, datetime):
         return stamp(value)
     if isinstance(value, float) and not math.isfinite(value):
-        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+        if math.isnan(value):
+            return ".nan"
+        if value > 0:
+            return ".inf"
+        return "-.inf"
     if isinstance(value, (int, float)):
         return repr(value)
-    text = str(value)  # of a date: its ISO form
-    is_plain = _SAFE.fullmatch(text) and ": " not in text and " #" not in text and not text.endswith(":")
-    if isinstance(value, date) or (is_plain and text == text.strip() and not _RETYPED.fullmatch(text)):
+    # Of a date: its ISO form
+    text = str(value)
+    is_plain = (
+        _SAFE.fullmatch(text) and ": " not in text and " #" not in text and not text.endswith(":")
+    )
+    if isinstance(value, date) or (
+        is_plain and text == text.strip() and not _RETYPED.fullmatch(text)
+    ):
         return text
     return _quoted(text)
 
@@ -229,12 +274,18 @@ def scalar(value: Any) -> str:
 def _quoted(value: Any) -> str:
     """JSON, with escapes for what YAML does not take raw."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return _ESCAPED.sub(lambda sign: "\ufffd" if "\ud800" <= sign[0] <= "\udfff" else f"\\u{ord(sign[0]):04x}", text)
+    return _ESCAPED.sub(
+        lambda sign: "\ufffd" if "\ud800" <= sign[0] <= "\udfff" else f"\\u{ord(sign[0]):04x}", text
+    )
 
 
 def dump(mapping: Mapping[str, Any]) -> str:
-    """YAML lines for `mapping`, without fences: lists as block lists with two blanks, mappings as blocks."""
-    return "".join(f"{line}\n" for key, value in mapping.items() for line in _lines(str(key), value, ""))
+    """YAML lines for `mapping`, without fences: lists as block lists with two blanks, mappings as
+    blocks.
+    """
+    return "".join(
+        f"{line}\n" for key, value in mapping.items() for line in _lines(str(key), value, "")
+    )
 
 
 def _lines(key: str, value: Any, indent: str) -> list[str]:
@@ -242,32 +293,50 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
     name = f"{indent}{_quoted(key) if key.startswith(('---', '...')) else scalar(key)}:"
     if isinstance(value, Mapping):
         inner = [line for k, v in value.items() for line in _lines(str(k), v, indent + "  ")]
-        return [name, *inner] if inner else [f"{name} {{}}"]
+        if inner:
+            return [name, *inner]
+        return [f"{name} {{}}"]
     if isinstance(value, (list, tuple, set, frozenset)):
         inner = []
         for each in value:
             if isinstance(each, Mapping) and each:
-                first, *rest = [line for k, v in each.items() for line in _lines(str(k), v, indent + "    ")]
+                first, *rest = [
+                    line for k, v in each.items() for line in _lines(str(k), v, indent + "    ")
+                ]
                 inner += [f"{indent}  - {first.lstrip(' ')}", *rest]
             else:
-                plain = _quoted(each) if isinstance(each, (Mapping, list, tuple)) else scalar(each)
+                if isinstance(each, (Mapping, list, tuple)):
+                    plain = _quoted(each)
+                else:
+                    plain = scalar(each)
                 inner.append(f"{indent}  - {plain}")
-        return [name, *inner] if inner else [f"{name} []"]
+        if inner:
+            return [name, *inner]
+        return [f"{name} []"]
     is_time = isinstance(value, str) and key in _TIMES and _MOMENT.fullmatch(value)
     return [f"{name} {value if is_time else scalar(value)}"]
 
 
 def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:
-    """The file's text with these top-level keys set, or taken out by REMOVE; every other byte stays. A key that already
-    holds the value keeps its writing, a changed one its comment. A new key goes behind those that `order` names before
-    it, else to the end of the header. Raises ValueError when the header there does not parse."""
+    """The file's text with these top-level keys set, or taken out by REMOVE; every other byte
+    stays. A key that already holds the value keeps its writing, a changed one its comment. A new
+    key goes behind those that `order` names before it, else to the end of the header. Raises
+    ValueError when the header there does not parse."""
     yaml_text, body_at = split(text)
-    lines = {key: [] if value is REMOVE else _lines(str(key), value, "") for key, value in changes.items()}
+    lines = {
+        key: [] if value is REMOVE else _lines(str(key), value, "")
+        for key, value in changes.items()
+    }
     written = "".join(f"{line}\n" for own in lines.values() for line in own)
     if yaml_text is None:
         block = f"---\n{written}---\n" if written else ""
-        return text[:body_at] + (block.replace("\n", "\r\n") if is_crlf(text) else block) + text[body_at:]
-    before, read = parse(yaml_text), parse(written)
+        return (
+            text[:body_at]
+            + (block.replace("\n", "\r\n") if is_crlf(text) else block)
+            + text[body_at:]
+        )
+    before = parse(yaml_text)
+    read = parse(written)
     values = {key: read.get(str(key), REMOVE) for key in changes}
     differing = {key: own for key, own in lines.items() if before.get(key, REMOVE) != values[key]}
     if not differing:
@@ -278,7 +347,8 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     for way in (partial(_by_lines, order=order), _by_round_trip):
         changed = text[:start] + way(yaml_text, differing, newline) + text[start + len(yaml_text) :]
         with suppress(ValueError):
-            if (yaml := split(changed).yaml) is not None and parse(yaml) == wanted:
+            yaml = split(changed).yaml
+            if yaml is not None and parse(yaml) == wanted:
                 return changed
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
 
@@ -299,33 +369,44 @@ _COMMENT = re.compile(
 
 
 def entries(yaml_text: str) -> list[tuple[str, str]]:
-    """(key, its lines as written) of the top-level keys, judged by the look of the lines; comments and
-    blank lines between keys are left out."""
+    """(key, its lines as written) of the top-level keys, judged by the look of the lines; comments
+    and blank lines between keys are left out."""
     lines = yaml_text.splitlines(keepends=True)
     return [(key, "".join(lines[first:last])) for key, first, last in _spans(lines)]
 
 
 def _spans(lines: list[str]) -> list[tuple[str, int, int]]:
-    """(key, first line, line after the last) of each top-level key; comments after a value are not its own."""
+    """(key, first line, line after the last) of each top-level key; comments after a value are not
+    its own.
+    """
     spans: list[tuple[str, int, int]] = []
     is_text_block = False
     for number, line in enumerate(lines):
-        if match := _TOP_KEY.match(line):
+        match = _TOP_KEY.match(line)
+        if match:
             key = match[3] or (match[2] or "").replace("''", "'")
             if match[1] is not None:
-                key = match[1]  # one with escapes that are not JSON's stays as written
+                # One with escapes that are not JSON's stays as written
+                key = match[1]
                 with suppress(ValueError):
                     key = str(json.loads(f'"{key}"'))
             spans.append((key, number, number + 1))
             is_text_block = line[match.end() :].lstrip(" \t")[:1] in ("|", ">")
-        elif spans and line[0] in " \t-" and line.strip() and (is_text_block or not line.lstrip().startswith("#")):
+        elif (
+            spans
+            and line[0] in " \t-"
+            and line.strip()
+            and (is_text_block or not line.lstrip().startswith("#"))
+        ):
             spans[-1] = (*spans[-1][:2], number + 1)
     return spans
 
 
-def _by_lines(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str, order: Sequence[str]) -> str:
-    """Replace exactly the lines of the keys that change, none for one that goes; new keys go where `order` says, else
-    to the end."""
+def _by_lines(
+    yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str, order: Sequence[str]
+) -> str:
+    """Replace exactly the lines of the keys that change, none for one that goes; new keys go where
+    `order` says, else to the end."""
     lines = yaml_text.splitlines(keepends=True)
     for key, written in changes.items():
         fresh = [line + newline for line in written]
@@ -333,14 +414,19 @@ def _by_lines(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str
         own = [(first, last) for name, first, last in spans if name == key]
         if not own:
             earlier = order[: order.index(key)] if key in order else ()
-            place = max((last for name, _, last in spans if name in earlier), default=0) if key in order else len(lines)
+            if key in order:
+                place = max((last for name, _, last in spans if name in earlier), default=0)
+            else:
+                place = len(lines)
             lines[place:place] = fresh
-        for first, last in reversed(own):  # of keys that stand twice the last one counts
+        # Of keys that stand twice the last one counts
+        for first, last in reversed(own):
             name = _TOP_KEY.match(lines[first])
             comment = _COMMENT.match(lines[first], name.end() if name else 0)
             if fresh and comment:
                 fresh[0] = fresh[0][: -len(newline)] + comment[1] + newline
-            lines[first:last], fresh = fresh, []
+            lines[first:last] = fresh
+            fresh = []
     return "".join(lines)
 
 
@@ -358,8 +444,8 @@ def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline
 
 
 def round_trip(yaml_text: str, change: Callable[[Any, Callable[[str], Any]], None]) -> str:
-    """YAML after `change` of what it holds, through ruamel.yaml, so that comments, order and quotes stay. `change`
-    takes the mapping and what reads YAML. Raises ValueError."""
+    """YAML after `change` of what it holds, through ruamel.yaml, so that comments, order and quotes
+    stay. `change` takes the mapping and what reads YAML. Raises ValueError."""
     import io
 
     from ruamel.yaml import YAML

@@ -1,8 +1,8 @@
 """What a note's lines say: observations, relations, headings (contract 000b, 3.1 to 3.3).
 
-One pass over the lines keeps what CommonMark's block structure asks for: the open list items, whether
-a paragraph is open, and the fence, comment or blockquote a line stands in. In project `graph` items
-are read by their sections, and coded texts everywhere (contract 002, 5).
+One pass over the lines keeps what CommonMark's block structure asks for: the open list items,
+whether a paragraph is open, and the fence, comment or blockquote a line stands in. In project
+`graph` items are read by their sections, and coded texts everywhere (contract 002, 5).
 """
 
 from __future__ import annotations
@@ -32,22 +32,31 @@ _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
 _EMBEDDED = re.compile(r"\.(?!(?:md|markdown)$)(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}$", re.IGNORECASE)
 _SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
-STRUCTURED, MOST = 4_000_000, 10_000
-"""How many characters of a note are read for observations, relations and headings, and about how many of each kind."""
-_ELSEWHERE = 1 << 30  # the depth of a paragraph that ends in a blockquote: open, but of no list item
+STRUCTURED = 4_000_000
+MOST = 10_000
+"""How many characters of a note are read for observations, relations and headings, and about how
+many of each kind.
+"""
+# The depth of a paragraph that ends in a blockquote: open, but of no list item
+_ELSEWHERE = 1 << 30
 
 Found = tuple[list[Observation], list[Relation], list[Heading]]
 ListItem = tuple[str, int, str]
-"""(section in lower case or "", line from 1 in the whole file, text) of one list item of a graph note."""
+"""(section in lower case or "", line from 1 in the whole file, text) of one list item of a graph
+note.
+"""
 
 
-def scan(text: str, start: int = 0, *, graph: bool = False, items: list[ListItem] | None = None) -> Found:
-    """The observations, relations and headings of `text[start:]`; lines count from 1 in all of `text`.
+def scan(
+    text: str, start: int = 0, *, graph: bool = False, items: list[ListItem] | None = None
+) -> Found:
+    """The observations, relations and headings of `text[start:]`; lines count from 1 in all of
+    `text`.
 
     Relations are one per (type, target, project), in order of their lines; a relation item is kept
-    rather than a link of type `links_to` in running text. `graph` reads the note as one of project `graph`;
-    then every list item with text goes to `items`, in order. Of another note's lines those in STRUCTURED characters
-    are read, until there are MOST of a kind.
+    rather than a link of type `links_to` in running text. `graph` reads the note as one of project
+    `graph`; then every list item with text goes to `items`, in order. Of another note's lines those
+    in STRUCTURED characters are read, until there are MOST of a kind.
     """
     body = text[start:]
     if len(body) > STRUCTURED and not graph:
@@ -71,31 +80,48 @@ def is_cut(note: Note) -> bool:
 class _Lines:
     """The lines of a body read so far, and the state of the blocks that are open."""
 
-    para = -1  # how many list items the open paragraph is in; -1: none is open
-    bare = False  # the last item has no text yet
-    hold: Callable[[str], bool] | None = None  # reads the lines of a fence, comment or quote
-    block_at, block_item = 0, False  # where the gathered paragraph begins, whether it is an item's
-    wanted = frozenset(("observations", "relations"))  # sections of a graph note not met yet
-    sections: tuple[tuple[str, int], ...] = ()  # (name, level) of those the line is in
+    # How many list items the open paragraph is in; -1: none is open
+    para = -1
+    # The last item has no text yet
+    bare = False
+    # Reads the lines of a fence, comment or quote
+    hold: Callable[[str], bool] | None = None
+    # Where the gathered paragraph begins, whether it is an item's
+    block_at = 0
+    block_item = False
+    # Sections of a graph note not met yet
+    wanted = frozenset(("observations", "relations"))
+    # (name, level) of those the line is in
+    sections: tuple[tuple[str, int], ...] = ()
     items: list[ListItem] | None = None
 
     def __init__(self, body: str, *, graph: bool = False, quoted: _Lines | None = None):
-        self.graph, self.quoted = graph, quoted is not None
+        self.graph = graph
+        self.quoted = quoted is not None
         self.is_bounded: bool = quoted.is_bounded if quoted else not graph
         self.has_links = "[[" in body
-        self.has_ticks = "`" in body  # one character is found much faster than two
+        # One character is found much faster than two
+        self.has_ticks = "`" in body
         self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)
         self.observations: list[Observation] = []
-        self.relations: dict[tuple[str, str, str | None], Relation] = quoted.relations if quoted else {}
+        self.relations: dict[tuple[str, str, str | None], Relation] = (
+            quoted.relations if quoted else {}
+        )
         self.headings: list[Heading] = []
         self.last_closers: dict[str, int] = {}
-        self.offsets: list[int] = []  # columns at which the open list items' contents begin
-        self.block: list[str] = []  # the open paragraph's lines, gathered when code may span them
+        # Columns at which the open list items' contents begin
+        self.offsets: list[int] = []
+        # The open paragraph's lines, gathered when code may span them
+        self.block: list[str] = []
 
     def read(self, lines: list[str], number: int) -> None:
         """Read all lines; `number` is how many stand before them in the file."""
-        self.lines, self.offset = lines, number
-        offsets, has_ticks, has_comments, has_links = self.offsets, self.has_ticks, self.has_comments, self.has_links
+        self.lines = lines
+        self.offset = number
+        offsets = self.offsets
+        has_ticks = self.has_ticks
+        has_comments = self.has_comments
+        has_links = self.has_links
         is_simple = not (has_comments or self.quoted)
         for line in lines:
             self.number = number = number + 1
@@ -107,10 +133,18 @@ class _Lines:
                 continue
             sign = line[:1]
             is_code = has_ticks and "`" in line
-            if sign == "-" and is_simple and not is_code and line[1:2] == " " and line[2:3] not in _NO_TEXT:
+            if (
+                sign == "-"
+                and is_simple
+                and not is_code
+                and line[1:2] == " "
+                and line[2:3] not in _NO_TEXT
+            ):
                 if self.block:
                     self._flush()
-                self.para, self.bare = 1, False  # an item that holds nothing but text, the usual one
+                # An item that holds nothing but text, the usual one
+                self.para = 1
+                self.bare = False
                 offsets[:] = _ONE_ITEM
                 text = line[2:].rstrip(" \t\r")
                 if text[0] == "[" and not self.graph and (found := observation(text, text, number)):
@@ -129,7 +163,8 @@ class _Lines:
                 self._special(line)
             else:
                 if self.para < 0:
-                    self.para, self.bare = 0, False
+                    self.para = 0
+                    self.bare = False
                     offsets.clear()
                 if has_ticks:
                     self._gather(line)
@@ -152,14 +187,16 @@ class _Lines:
         relative = indent - offsets[depth - 1] if depth else indent
         if relative > 3 and not offsets:
             if self.para < 0:
-                return  # indented code
+                # Indented code
+                return
             self._text(line, depth)
             return
         if self._opens_fence(text, indent, relative, depth):
             return
         if self.has_comments and ("<!--" in text or "%%" in text):
             text, begins = self._without_comments(text)
-            if begins:  # the rest of the line is text, not the start of a block
+            # The rest of the line is text, not the start of a block
+            if begins:
                 self._close(depth)
                 self._inline(text, _masked(text), self.number)
                 return
@@ -187,21 +224,23 @@ class _Lines:
     def _close(self, depth: int) -> None:
         self._flush()
         del self.offsets[depth:]
-        self.para, self.bare = -1, False
+        self.para = -1
+        self.bare = False
 
     def _text(self, text: str, depth: int) -> None:
         """A line of a paragraph, which may go on lazily from a deeper list item."""
         if self.para < 0:
             self._close(depth)
-            self.para, self.block_item = depth, False
+            self.para = depth
+            self.block_item = False
         if self.has_ticks:
             self._gather(text)
         elif self.has_links and "[[" in text:
             self._links(text, text, self.number)
 
     def _reads_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        """Read a rule, the underline of a heading, or an item with those that begin on its line inside it; False when
-        the line is none of these."""
+        """Read a rule, the underline of a heading, or an item with those that begin on its line
+        inside it; False when the line is none of these."""
         is_rule = text[0] in "-*_" and _RULE.match(text) and (relative < 4 or self.offsets)
         if is_rule or (self.para == depth and text[0] == "-" and _SETEXT.match(text)):
             self._close(depth)
@@ -210,9 +249,11 @@ class _Lines:
         if marker is None or (relative > 3 and not self.offsets):
             return False
         if self.para == depth and (marker.end() == len(text) or int(marker[1] or 1) != 1):
-            return False  # only an item that has text and no other number interrupts a paragraph
+            # Only an item that has text and no other number interrupts a paragraph
+            return False
         self._close(depth)
-        at, column = 0, indent
+        at = 0
+        column = indent
         while True:
             end = marker.end()
             width = len(marker[0].rstrip(" \t"))
@@ -223,18 +264,26 @@ class _Lines:
             self.offsets.append(column)
             at = end
             inner = None if gap > 4 else _MARKER.match(text, at)
-            if inner is None or (at >= len(text.rstrip(f"{text[at]} \t")) and _RULE.match(text, at)):
+            if inner is None or (
+                at >= len(text.rstrip(f"{text[at]} \t")) and _RULE.match(text, at)
+            ):
                 break
             marker = inner
-        text, depth = text[at:], len(self.offsets)
+        text = text[at:]
+        depth = len(self.offsets)
         self.bare = is_bare
-        if is_bare or self._opens_fence(text, column, 0, depth) or (text[0] in "-*_" and _RULE.match(text)):
+        if (
+            is_bare
+            or self._opens_fence(text, column, 0, depth)
+            or (text[0] in "-*_" and _RULE.match(text))
+        ):
             return True
         if text[0] == ">":
             self._quote(depth, text)
             return True
         self._close(depth)
-        self.para, self.block_item = depth, True
+        self.para = depth
+        self.block_item = True
         if self.has_ticks:
             self._gather(text)
         else:
@@ -245,15 +294,18 @@ class _Lines:
 
     def _heading(self, match: re.Match[str], depth: int) -> None:
         self._close(depth)
-        level, text = len(match[1]), match[2].rstrip(" \t\r")
+        level = len(match[1])
+        text = match[2].rstrip(" \t\r")
         if text[-1:] == "#":
             text = _CLOSING_SIGNS.sub("", text).rstrip(" \t")
         if not depth and not self.quoted:
             self.headings.append(Heading(level, text, self.number))
             if self.graph:
-                # The first section of each name counts, down to a heading of its level or a higher one.
+                # The first section of each name counts, down to a heading of its level or a higher
+                # one.
                 self.sections = tuple(section for section in self.sections if section[1] < level)
-                if (name := text.casefold()) in self.wanted:
+                name = text.casefold()
+                if name in self.wanted:
                     self.wanted -= {name}
                     self.sections += ((name, level),)
         if self.has_links and "[[" in text:
@@ -276,7 +328,8 @@ class _Lines:
                 return True
             column = _column(line[: len(line) - len(rest)], 0)
             if column < least:
-                self.hold = None  # the list item that holds the fence ends here
+                # The list item that holds the fence ends here
+                self.hold = None
                 return False
             rest = rest.rstrip(" \t\r")
             if column - base < 4 and rest.startswith(mark) and not rest.strip(mark[0]):
@@ -297,9 +350,13 @@ class _Lines:
         margin = self.offsets[-1] if self.offsets else 0
         while end < len(self.lines) and (mark := _QUOTED.match(self.lines[end])):
             if _column(mark[1], 0) < margin:
-                break  # the list item ends, and with it the quote in it
+                # The list item ends, and with it the quote in it
+                break
             end += 1
-        quoted = [_QUOTED.sub("", line, count=1) for line in [first or self.lines[at], *self.lines[at + 1 : end]]]
+        quoted = [
+            _QUOTED.sub("", line, count=1)
+            for line in [first or self.lines[at], *self.lines[at + 1 : end]]
+        ]
         inside = _Lines("\n".join(quoted), quoted=self)
         inside.read(quoted, self.number - 1)
         self.para = _ELSEWHERE if inside.para >= 0 else -1
@@ -313,8 +370,12 @@ class _Lines:
         self.hold = inside_quote
 
     def _without_comments(self, text: str) -> tuple[str, bool]:
-        """The line's text outside comments, and whether it begins with one. May begin to hold lines."""
-        kept, at, begins = [], 0, False
+        """The line's text outside comments, and whether it begins with one. May begin to hold
+        lines.
+        """
+        kept = []
+        at = 0
+        begins = False
         spans = _code_spans(text)
         position = 0
         while sign := _SIGNS.search(text, position):
@@ -332,7 +393,8 @@ class _Lines:
                     lines = (at for at, line in enumerate(self.lines) if closer in line)
                     self.last_closers[closer] = max(lines, default=-1)
                 if self.last_closers[closer] <= self.number - self.offset - 1:
-                    continue  # no later line closes it
+                    # No later line closes it
+                    continue
             begins = begins or not sign.start()
             kept.append(text[at : sign.start()])
             if end < 0:
@@ -358,8 +420,11 @@ class _Lines:
     def _flush(self) -> None:
         if not self.block:
             return
-        raw, self.block = self.block, []
-        number, is_item, self.block_item = self.block_at, self.block_item, False
+        raw = self.block
+        self.block = []
+        number = self.block_at
+        is_item = self.block_item
+        self.block_item = False
         text = "\n".join(raw)
         if not is_item and "[[" not in text:
             return
@@ -369,7 +434,11 @@ class _Lines:
 
     def _inline(self, text: str, masked: str, number: int, *, is_item: bool = False) -> None:
         """A line of text; `masked` is the same with its code spans replaced by NUL."""
-        if is_item and not self.quoted and self._reads_item(text.rstrip(" \t\r"), masked.rstrip(" \t\r"), number):
+        if (
+            is_item
+            and not self.quoted
+            and self._reads_item(text.rstrip(" \t\r"), masked.rstrip(" \t\r"), number)
+        ):
             return
         if self.has_links and "[[" in masked:
             self._links(text, masked, number)
@@ -378,10 +447,17 @@ class _Lines:
         """Read an item's first line; True when its links are read too."""
         if not text:
             return True
-        section = self.sections[-1][0] if self.graph and self.sections else ""
+        if self.graph and self.sections:
+            section = self.sections[-1][0]
+        else:
+            section = ""
         if self.items is not None:
             self.items.append((section, number, text))
-        if text[0] != "[" and ("[[" in text or '`"' in text) and (not self.graph or section == "relations"):
+        if (
+            text[0] != "["
+            and ("[[" in text or '`"' in text)
+            and (not self.graph or section == "relations")
+        ):
             relation = read_relation(text, number)
             if relation is not None:
                 key = (relation.type, relation.target, relation.project)
@@ -441,7 +517,8 @@ def _masked(text: str) -> str:
     """`text` with NUL for each character of a code span; line breaks stay."""
     if "`" not in text:
         return text
-    parts, at = [], 0
+    parts = []
+    at = 0
     for start, end in sorted(_code_spans(text).items()):
         if start >= at:
             parts.append(text[at:start])
@@ -464,7 +541,8 @@ def _code_spans(text: str) -> dict[int, int]:
         if start < free:
             continue
         if start and text[start - 1] == "\\" and _is_escaped(text, start):
-            start += 1  # the first backtick is escaped
+            # The first backtick is escaped
+            start += 1
         length = end - start
         candidates = closers[length]
         while candidates and candidates[-1] < end:

@@ -1,8 +1,8 @@
-"""Names and addresses: slugs, permalinks, folded keys, the inside of `[[…]]`, `memory://`, file names; and what one
-list item says: an observation, a relation, or neither.
+"""Names and addresses: slugs, permalinks, folded keys, the inside of `[[…]]`, `memory://`, file
+names; and what one list item says: an observation, a relation, or neither.
 
-Texts and names that Markdown cannot hold stand coded, as a JSON string in a code span (contract 002, 5.2).
-Source: contract 000b, 3.2 to 3.4, 4 and 7 (write_note); contract 001, 2.
+Texts and names that Markdown cannot hold stand coded, as a JSON string in a code span (contract
+002, 5.2). Source: contract 000b, 3.2 to 3.4, 4 and 7 (write_note); contract 001, 2.
 """
 
 from __future__ import annotations
@@ -41,36 +41,51 @@ _LINK_SIGNS = re.compile("[|#:]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _FILE_REPLACED = re.compile(rf'[/\\:*?"<>|{CONTROL}{SURROGATES}]')
-# Where Latin and CJK touch. Compiled when first needed: it takes `re` longer than a whole `memory read` may.
+# Where Latin and CJK touch. Compiled when first needed: it takes `re` longer than a whole `memory
+# read` may.
 _GLUED = rf"(?<=[{_LATIN}])(?=[{_CJK}])|(?<=[{_CJK}])(?=[{_LATIN}])"
 
 
 def without_suffix(path: str) -> str:
     """`path` without a final `.md` or `.markdown`."""
-    return _SUFFIX.sub("", path) if path[-1:] in "dDnN" else path
+    if path[-1:] in "dDnN":
+        return _SUFFIX.sub("", path)
+    return path
 
 
 def slug(path: str) -> str:
-    """The slug of a path with folders, extension `.md` dropped (contract 000b, 4.1); it may be empty."""
+    """The slug of a path with folders, extension `.md` dropped (contract 000b, 4.1); it may be
+    empty.
+    """
     path = without_suffix(path)
     if _PLAIN_SLUG.fullmatch(path):
         return path
-    text = path if path.isascii() else unicodedata.normalize("NFC", path).translate(_FULL_WIDTH)
+    if path.isascii():
+        text = path
+    else:
+        text = unicodedata.normalize("NFC", path).translate(_FULL_WIDTH)
     if text.isascii():
         text = _OTHER.sub("-", _CAMEL.sub("-", text).lower().replace("'", ""))
     else:
         text = re.sub(_GLUED, "-", text)
         camel = zip(" " + text, text, strict=False)
-        cased = [f"-{c}" if c.isupper() and (before.islower() or before.isdigit()) else c for before, c in camel]
+        cased = [
+            f"-{c}" if c.isupper() and (before.islower() or before.isdigit()) else c
+            for before, c in camel
+        ]
         letters: list[str] = []
         on_latin = False
         for char in "".join(cased).lower().translate(_APOSTROPHES):
             if char in "/." or char.isalnum():
-                base = char if char.isascii() else unicodedata.normalize("NFD", char)[0]
+                if char.isascii():
+                    base = char
+                else:
+                    base = unicodedata.normalize("NFD", char)[0]
                 on_latin = "a" <= base <= "z"
                 letters.append(base if on_latin else char)
             elif unicodedata.category(char)[0] == "M" and letters and letters[-1] not in "-/.":
-                if not on_latin:  # combining marks stay on letters that are not Latin
+                # Combining marks stay on letters that are not Latin
+                if not on_latin:
                     letters.append(char)
             elif not letters or letters[-1] != "-":
                 letters.append("-")
@@ -78,7 +93,8 @@ def slug(path: str) -> str:
     if "/" in text:
         text = _EDGES.sub("/", text)
     text = text.strip("-/")
-    if "." in text:  # a part of dots alone would be no address
+    # A part of dots alone would be no address
+    if "." in text:
         text = "/".join(part for part in text.split("/") if part.strip(".-"))
     return text
 
@@ -88,24 +104,33 @@ def permalink_for(project: str, path: str) -> str:
     return f"{lead(project)}/{slug(path) or UNTITLED}"
 
 
-@lru_cache(maxsize=256)  # asked for each note that is read or found
+# Asked for each note that is read or found
+@lru_cache(maxsize=256)
 def lead(project: str) -> str:
     """What derived permalinks of a project begin with, before the `/`."""
-    return "archive" if project == ARCHIVE_PROJECT else slug(project) or project.lower()
+    if project == ARCHIVE_PROJECT:
+        return "archive"
+    return slug(project) or project.lower()
 
 
 def fold(name: str) -> str:
-    """A coarse key: if any step of contract 000b, 3.4 matches a target by a name, their folds are equal. Without `.md`,
-    case, marks and everything that is neither letter nor digit; a name of signs alone folds to `fold_title` of itself.
-    A relative path (`../x`) must be resolved before it is folded."""
+    """A coarse key: if any step of contract 000b, 3.4 matches a target by a name, their folds are
+    equal. Without `.md`, case, marks and everything that is neither letter nor digit; a name of
+    signs alone folds to `fold_title` of itself. A relative path (`../x`) must be resolved before it
+    is folded."""
     text = without_suffix(name.strip())
     if text.isascii():
         return text.lower().translate(_ASCII_SIGNS) or fold_title(text) or text
     known = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
-    # Signs go before compatibility forms are taken: a slug loses `™` too, where NFKD would make it `tm`.
+    # Signs go before compatibility forms are taken: a slug loses `™` too, where NFKD would make it
+    # `tm`.
     kept = "".join(filter(str.isalnum, known))
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", kept).casefold())
-    return "".join(filter(str.isalnum, plain.translate(_APOSTROPHES))) or fold_title(kept or text) or text
+    return (
+        "".join(filter(str.isalnum, plain.translate(_APOSTROPHES)))
+        or fold_title(kept or text)
+        or text
+    )
 
 
 def fold_title(name: str) -> str:
@@ -117,8 +142,8 @@ def fold_title(name: str) -> str:
 
 
 def parse_link(inner: str) -> tuple[str | None, str]:
-    """(project or None, target) of the inside of `[[…]]`; the target is trimmed and may be empty. `|shown`, `#heading`
-    and `#^block` are dropped (a `#` that ends the target stays: `C#`)."""
+    """(project or None, target) of the inside of `[[…]]`; the target is trimmed and may be empty.
+    `|shown`, `#heading` and `#^block` are dropped (a `#` that ends the target stays: `C#`)."""
     target = inner
     if not _LINK_SIGNS.search(inner):
         return None, inner.strip()
@@ -128,28 +153,37 @@ def parse_link(inner: str) -> tuple[str | None, str]:
     if "::" in target:
         head, _, rest = target.partition("::")
         if PROJECT_NAME.fullmatch(head.strip()) and rest.strip():
-            project, target = head.strip(), rest
+            project = head.strip()
+            target = rest
     if "#" in target:
         name, _, heading = target.partition("#")
-        target = name if heading.strip() or not name.strip() else target
+        if heading.strip() or not name.strip():
+            target = name
+        else:
+            target = target
     return project, target.strip()
 
 
 def check_length(text: str, what: str) -> None:
-    """Raise InvalidInput for an address or pattern no note can have; `what` names it at a sentence's beginning."""
+    """Raise InvalidInput for an address or pattern no note can have; `what` names it at a
+    sentence's beginning.
+    """
     if len(text) > ADDRESS_LENGTH:
         raise InvalidInput(f"{what} has at most {ADDRESS_LENGTH:,} characters. Shorten it.")
 
 
 def parse_address(text: str) -> str:
-    """The text of `memory://…` or an identifier (contract 000b, 4.2); only after the scheme is `%xx` decoded. Raises
-    InvalidInput for another scheme, NUL, nothing at all or more than 2,048 characters, OutsideError for an absolute
-    path and for `..` as a segment, percent-encoded ones included."""
+    """The text of `memory://…` or an identifier (contract 000b, 4.2); only after the scheme is
+    `%xx` decoded. Raises InvalidInput for another scheme, NUL, nothing at all or more than 2,048
+    characters, OutsideError for an absolute path and for `..` as a segment, percent-encoded ones
+    included."""
     given = text.strip()
     check_length(given, "An address")
     scheme = _SCHEME.match(given)
     if scheme and scheme[1].lower() != "memory":
-        raise InvalidInput(f'Address "{given}" begins with {scheme[0]}. Use memory:// or an address without a scheme.')
+        raise InvalidInput(
+            f'Address "{given}" begins with {scheme[0]}. Use memory:// or an address without a scheme.'
+        )
     body = _unquoted(given[len(SCHEME) :]) if scheme else given
     if "\0" in body:
         raise InvalidInput("An address must not hold a NUL character. Remove it.")
@@ -160,7 +194,9 @@ def parse_address(text: str) -> str:
         if each.startswith("/") or _DRIVE.match(each) or ".." in each.replace("\\", "/").split("/"):
             raise OutsideError(given)
     if not body.strip("/ "):
-        raise InvalidInput("An identifier must not be empty. Give a permalink, a path, a title or an id.")
+        raise InvalidInput(
+            "An identifier must not be empty. Give a permalink, a path, a title or an id."
+        )
     return body
 
 
@@ -184,7 +220,9 @@ def file_name(title: str) -> str:
 def first_line(content: str) -> str:
     """The first line of `content` that is not blank, trimmed; empty when there is none."""
     start = content.lstrip()
-    return start[: start.find("\n")].rstrip() if "\n" in start else start.rstrip()
+    if "\n" in start:
+        return start[: start.find("\n")].rstrip()
+    return start.rstrip()
 
 
 def memory_file_name(content: str, id: str) -> str:
@@ -214,8 +252,8 @@ _SURROGATES = re.compile(f"[{SURROGATES}]")
 
 
 def read_relation(text: str, number: int) -> Relation | None:
-    """The relation of an item `type [[target]] (context)`, None when it is none. The target is empty for `[[]]`-like
-    ones; a coded name may be the empty string."""
+    """The relation of an item `type [[target]] (context)`, None when it is none. The target is
+    empty for `[[]]`-like ones; a coded name may be the empty string."""
     word, opening, rest = text.partition(" [[")
     is_plain = opening and word.isascii() and word.isidentifier() and rest[-2:] == "]]"
     if is_plain and _PLAIN_TARGET(rest, 0, len(rest) - 2):
@@ -227,7 +265,9 @@ def read_relation(text: str, number: int) -> Relation | None:
     kind = word or (quoted.strip() if quoted else _decoded(coded_type))
     if kind is None or (quoted and not kind):
         return None
-    project, target = (None, _decoded(coded_target)) if coded_target is not None else parse_link(inner)
+    project, target = (
+        (None, _decoded(coded_target)) if coded_target is not None else parse_link(inner)
+    )
     if target is None or (inner and inner[-1] == "\\"):
         return None
     return Relation(kind, target, (context or "").strip() or None, project, number, True)
@@ -236,7 +276,9 @@ def read_relation(text: str, number: int) -> Relation | None:
 def coded_text(text: str) -> str | None:
     """The string an item that is wholly `` `"…"` `` stands for; None for plain text."""
     match = _CODED_TEXT(text)
-    return _decoded(match[1]) if match else None
+    if match:
+        return _decoded(match[1])
+    return None
 
 
 def _decoded(code: str) -> str | None:
@@ -244,7 +286,9 @@ def _decoded(code: str) -> str | None:
         text = json.loads(code)
     except ValueError:
         return None
-    return _SURROGATES.sub("\ufffd", text) if isinstance(text, str) else None
+    if isinstance(text, str):
+        return _SURROGATES.sub("\ufffd", text)
+    return None
 
 
 def observation(text: str, masked: str, number: int) -> Observation | None:
@@ -252,15 +296,23 @@ def observation(text: str, masked: str, number: int) -> Observation | None:
     if masked[:1] != "[":
         return None
     end = masked.find("]")
-    if end > 2 and masked[1:end].isalpha() and end < 66 and masked[end + 1 : end + 2] == " " != masked[end + 2]:
-        category, start = text[1:end], end + 2  # the usual case: a word, a blank
+    if (
+        end > 2
+        and masked[1:end].isalpha()
+        and end < 66
+        and masked[end + 1 : end + 2] == " " != masked[end + 2]
+    ):
+        # The usual case: a word, a blank
+        category = text[1:end]
+        start = end + 2
     else:
         match = _CATEGORY(masked)
         category = text[1 : match.end(1)].strip() if match else ""
         sign = category.replace("\ufe0f", "")
         is_checkbox = len(category) < 3 and len(sign) == 1 and (sign in "xX" or not sign.isalnum())
         if match is None or not sign or is_checkbox or category[0] == "^" or category[-1] == "\\":
-            return None  # nor is a footnote or an escaped bracket a category
+            # Nor is a footnote or an escaped bracket a category
+            return None
         if category[0] in "0123456789" and _CLOCK_VALUE(category):
             return None
         start = match.end()
@@ -268,34 +320,47 @@ def observation(text: str, masked: str, number: int) -> Observation | None:
 
 
 def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Observation | None:
-    """The observation without category that an item with a tag is: no checkbox, no wikilink. `is_any` takes every item,
-    as the section `Observations` of project `graph` does."""
+    """The observation without category that an item with a tag is: no checkbox, no wikilink.
+    `is_any` takes every item, as the section `Observations` of project `graph` does."""
     if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX(text)):
         return None
     found = _observation(None, text, text, masked, number)
-    return found if found.tags or is_any else None
+    if found.tags or is_any:
+        return found
+    return None
 
 
-def _observation(category: str | None, text: str, content: str, masked: str, number: int) -> Observation:
-    """`content` with its tags and its context: the parenthesised group at the very end, if its parentheses match."""
-    context, depth, start = None, 0, 0
+def _observation(
+    category: str | None, text: str, content: str, masked: str, number: int
+) -> Observation:
+    """`content` with its tags and its context: the parenthesised group at the very end, if its
+    parentheses match.
+    """
+    context = None
+    depth = 0
+    start = 0
     if masked[-1:] == ")":
         for start in (sign.start() for sign in reversed([*re.finditer(r"[()]", masked)])):
             depth += 1 if masked[start] == ")" else -1
             if not depth:
                 break
-        inner, rest = content[start + 1 : -1].strip(), content[:start].rstrip()
+        inner = content[start + 1 : -1].strip()
+        rest = content[:start].rstrip()
         if not depth and inner and rest:
-            context, content, masked = inner, rest, masked[: len(rest)]
+            context = inner
+            content = rest
+            masked = masked[: len(rest)]
     tags: dict[str, str] = {}
     at = masked.find("#")
     is_one = at >= 0 and (not at or masked[at - 1] == " ") and masked.find("#", at + 1) < 0
     if is_one and (tag := masked[at + 1 :].partition(" ")[0]).isalpha():
-        tags[tag] = tag  # the usual case: one tag, of letters
+        # The usual case: one tag, of letters
+        tags[tag] = tag
     elif at >= 0:
         for run in _TAGS(masked):
             for tag in run[1:].split("#"):
                 if tag.isdecimal():
-                    break  # `#12` is none, nor is what is glued to it
+                    # `#12` is none, nor is what is glued to it
+                    break
                 tags.setdefault(tag.casefold(), tag)
     return Observation(category, content, tuple(tags.values()), context, number, text)

@@ -24,16 +24,24 @@ _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MUL
 _OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
 _LINK_LENGTH = 200
 TITLE_LENGTH = 2_000
-"""Characters of a title that count: the first line of a memory may be its whole text, however long."""
+"""Characters of a title that count: the first line of a memory may be its whole text, however long.
+"""
 _AS_WRITTEN = {True: "true", False: "false"}
 
 
 def parse_note(
-    text: str, *, project: str, path: str, changed: datetime, born: datetime | None = None, entity: bool = False
+    text: str,
+    *,
+    project: str,
+    path: str,
+    changed: datetime,
+    born: datetime | None = None,
+    entity: bool = False,
 ) -> Note:
-    """The note that `text`, the whole file at `path` of `project`, says; never an error. `changed` is the file's mtime,
-    `born` its birth time where there is one; both aware UTC. With `entity` it is read as one of project `graph`. What
-    cannot be read is left out and named in `warnings`. `etag` is left to the caller."""
+    """The note that `text`, the whole file at `path` of `project`, says; never an error. `changed`
+    is the file's mtime, `born` its birth time where there is one; both aware UTC. With `entity` it
+    is read as one of project `graph`. What cannot be read is left out and named in `warnings`.
+    `etag` is left to the caller."""
     yaml_text, body_at = split(text)
     header: dict[str, Any] = {}
     warnings: list[str] = []
@@ -47,17 +55,31 @@ def parse_note(
     entity = entity or project == model.GRAPH_PROJECT
     observations, relations, headings = scan(text, start, graph=entity)
     get = header.get
-    permalink, identity = _text(get("permalink")), _text(get("id"))
+    permalink = _text(get("permalink"))
+    identity = _text(get("id"))
     kind = get("type")
     note = Note(
-        project, path, text, header, body_at,
+        project,
+        path,
+        text,
+        header,
+        body_at,
         identity or default_id(project, path),
         "",
-        kind if entity and isinstance(kind, str) else _text(kind) or "note",  # an entity's as it is, be it empty
+        kind
+        if entity and isinstance(kind, str)
+        # An entity's as it is, be it empty
+        else _text(kind) or "note",
         permalink or permalink_for(project, path),
-        changed, changed, bool(permalink), bool(identity),
-        observations=observations, relations=relations, headings=headings, warnings=warnings,
-    )  # fmt: skip
+        changed,
+        changed,
+        bool(permalink),
+        bool(identity),
+        observations=observations,
+        relations=relations,
+        headings=headings,
+        warnings=warnings,
+    )
     if not entity and is_cut(note):
         warnings.append(
             f"partly_read: links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, "
@@ -67,7 +89,8 @@ def parse_note(
         if value is not None and key in _READERS:
             attribute, read = _READERS[key]
             setattr(note, attribute, read(note, value))
-    if yaml_text and not header:  # of a header that cannot be read, what closes the note still counts
+    # Of a header that cannot be read, what closes the note still counts
+    if yaml_text and not header:
         for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text):
             attribute, read = _READERS[key]
             setattr(note, attribute, read(note, value.strip().strip("\"'")))
@@ -102,8 +125,8 @@ def default_id(project: str, path: str) -> str:
 
 
 def names(note: Note) -> tuple[str, ...]:
-    """The titles a link may name the note by: title, aliases; of a memory also its first line, with and
-    without leading `#` (contract 001, 4)."""
+    """The titles a link may name the note by: title, aliases; of a memory also its first line, with
+    and without leading `#` (contract 001, 4)."""
     found = [note.title, *note.aliases]
     if note.project in model.MEMORY_PROJECTS:
         line = first_line(note.content)
@@ -115,7 +138,9 @@ def _text(value: Any) -> str:
     """A scalar as written; empty for nothing and for what is no scalar."""
     if isinstance(value, str):
         return value.strip()
-    return _AS_WRITTEN[value] if isinstance(value, bool) else ""
+    if isinstance(value, bool):
+        return _AS_WRITTEN[value]
+    return ""
 
 
 def _texts(value: Any) -> list[str]:
@@ -131,7 +156,9 @@ def _moment(note: Note, value: Any) -> datetime | None:
         moment = datetime.fromisoformat(text.upper() if text[-1:] == "z" else text)
         if moment.tzinfo is UTC:
             return moment
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        if moment.tzinfo is None:
+            return moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         note.warnings.append(f'bad date "{text or value}" ignored')
         return None
@@ -151,7 +178,9 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
 
 
 def _scope(note: Note, value: Any) -> str:
-    """A scope counts without case. One nobody can read stays as written: it must not show the note to everybody."""
+    """A scope counts without case. One nobody can read stays as written: it must not show the note
+    to everybody.
+    """
     text = _text(value) or (f"{value}" if value else '""')
     if model.SCOPE.fullmatch(text.lower()):
         return text.lower()
@@ -181,8 +210,12 @@ _READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
 def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
     value = header.get("key" if note.project == model.KV_PROJECT else "title")
     if (entity or note.project == model.KV_PROJECT) and isinstance(value, str):
-        return value  # a name or key, exactly
-    title = ", ".join(_texts(value)) if isinstance(value, list) else _text(value)
+        # A name or key, exactly
+        return value
+    if isinstance(value, list):
+        title = ", ".join(_texts(value))
+    else:
+        title = _text(value)
     if not title and note.project in model.MEMORY_PROJECTS:
         title = first_line(note.content)
     return title[:TITLE_LENGTH] or without_suffix(note.path.rpartition("/")[2])
@@ -192,13 +225,19 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     """Category, phase and links of a memory; the folder outranks the frontmatter (contract 001, 2)."""
     top, _, rest = note.path.partition("/")
     old = _OLD_FOLDERS.get(top) if rest else None
-    folder = rest.partition("/")[0] if old else top if rest else ""
+    if old:
+        folder = rest.partition("/")[0]
+    elif rest:
+        folder = top
+    else:
+        folder = ""
     written = _text(header.get("category"))
     known = written if written in model.CATEGORIES else ""
     if written and not known:
         note.warnings.append(f'bad category "{written}" ignored')
     phase = _text(header.get("phase"))
-    if phase == model.ARCHIVED:  # the place decides: somebody may have moved it out of the archive by hand
+    # The place decides: somebody may have moved it out of the archive by hand
+    if phase == model.ARCHIVED:
         phase = ""
     elif phase not in model.PHASES:
         if phase:
@@ -207,51 +246,76 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     if folder in model.CATEGORIES:
         note.category = folder
         if known and known != folder:
-            note.warnings.append(f"category_differs: the folder {folder} counts, not {known} of the frontmatter")
+            note.warnings.append(
+                f"category_differs: the folder {folder} counts, not {known} of the frontmatter"
+            )
             phase = ""
     else:
         note.category = known or (model.INBOX if (phase or old) != model.ORGANIZED else "knowledge")
     note.phase = phase or old or (model.INBOX if note.category == model.INBOX else model.ORGANIZED)
     if note.project == model.ARCHIVE_PROJECT:
-        note.phase, note.category = model.ARCHIVED, "knowledge" if note.category == model.INBOX else note.category
+        note.phase = model.ARCHIVED
+        if note.category == model.INBOX:
+            note.category = "knowledge"
+        else:
+            note.category = note.category
     note.type = note.category
     if is_bare:
         note.source = "file"
     note.relations = [each for each in note.relations if len(each.target) <= _LINK_LENGTH]
     if note.links:
         line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
-        linked = {each.target for each in note.relations if each.type == LINKS_TO and each.project is None}
-        note.relations += [Relation(LINKS_TO, link, None, None, line) for link in note.links if link not in linked]
+        linked = {
+            each.target for each in note.relations if each.type == LINKS_TO and each.project is None
+        }
+        note.relations += [
+            Relation(LINKS_TO, link, None, None, line) for link in note.links if link not in linked
+        ]
 
 
 _FIRST_KEYS = ("id", "title", "type", "permalink", "tags", "created_at")
 
 
 def compose_note(
-    content: str, *, title: str, permalink: str, created: datetime, type: str | None = None,
-    tags: Sequence[str] = (), metadata: Mapping[str, Any] | None = None, keep: Mapping[str, Any] | None = None,
+    content: str,
+    *,
+    title: str,
+    permalink: str,
+    created: datetime,
+    type: str | None = None,
+    tags: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
+    keep: Mapping[str, Any] | None = None,
     old: str = "",
-) -> str:  # fmt: skip
-    """The file of a note: `title`, `type`, `permalink`, `tags`, `created_at`, then other keys, then the body.
+) -> str:
+    """The file of a note: `title`, `type`, `permalink`, `tags`, `created_at`, then other keys, then
+    the body.
 
-    `content` may begin with its own frontmatter: its keys stay as written, but `title`, `type`, `tags` (united) and
-    `metadata` win; its own permalink and date stand before `permalink` and `created`. `keep` holds `id`, `permalink`,
-    `created_at` of a note that is replaced and wins over all; of that note's text `old` the keys stay that are not set
-    now. The body is as given, with a final newline.
-    Raises InvalidInput when content's frontmatter is not valid YAML.
+    `content` may begin with its own frontmatter: its keys stay as written, but `title`, `type`,
+    `tags` (united) and `metadata` win; its own permalink and date stand before `permalink` and
+    `created`. `keep` holds `id`, `permalink`, `created_at` of a note that is replaced and wins over
+    all; of that note's text `old` the keys stay that are not set now. The body is as given, with a
+    final newline. Raises InvalidInput when content's frontmatter is not valid YAML.
     """
     own, rows, body = _own_header(content)
     extra = {key: value for key, value in (metadata or {}).items() if key not in ("title", "type")}
     try:
         before, old_rows, _ = _own_header(old)
     except InvalidInput:
-        before, old_rows = {}, []
-    rows += [(key, text) for key, text in old_rows if key not in own and not (key == "created" and keep)]
+        before = {}
+        old_rows = []
+    rows += [
+        (key, text) for key, text in old_rows if key not in own and not (key == "created" and keep)
+    ]
     named = [*_listed_texts(own.get("tags")), *_listed_texts(extra.pop("tags", None)), *tags]
     own = before | own
     listed = united(named or _listed_texts(own.get("tags")))
     fixed = {key: value for key, value in (keep or {}).items() if value is not None}
-    put: dict[str, Any] = {"title": title, "type": type or own.get("type") or "note", "tags": listed or None}
+    put: dict[str, Any] = {
+        "title": title,
+        "type": type or own.get("type") or "note",
+        "tags": listed or None,
+    }
     defaults = {"permalink": permalink, "created_at": created}
     written = dict(rows)
     lines: list[str] = []
@@ -283,7 +347,8 @@ def _own_header(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], st
             f"Parameter `content` begins with frontmatter that is not valid YAML: {error}. Mend it or leave it out."
         ) from None
     rows = entries(yaml_text)
-    try:  # whether the lines alone say what they said among the others: an anchor may be elsewhere
+    # Whether the lines alone say what they said among the others: an anchor may be elsewhere
+    try:
         is_whole = [parse(text) for _, text in rows] == [{key: value} for key, value in own.items()]
     except ValueError:
         is_whole = False
@@ -293,14 +358,21 @@ def _own_header(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], st
 
 
 def _listed_texts(value: Any) -> list[str]:
-    each = value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple)) else ()
+    each = (
+        value.split(",")
+        if isinstance(value, str)
+        else value
+        if isinstance(value, (list, tuple))
+        else ()
+    )
     return [str(one) for one in each if one is not None and not isinstance(one, (list, dict))]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One memory. Times are aware UTC; `further` holds the keys after `version`, unknown ones too, in their order.
-    `phase` None means what the category says: inbox in category `inbox`, else organized."""
+    """One memory. Times are aware UTC; `further` holds the keys after `version`, unknown ones too,
+    in their order. `phase` None means what the category says: inbox in category `inbox`, else
+    organized."""
 
     id: str
     content: str
@@ -318,13 +390,26 @@ class Record:
     further: dict[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The whole file, keys in the order of contract 001, 2. The content is kept byte for byte, one newline
-        added."""
+        """The whole file, keys in the order of contract 001, 2. The content is kept byte for byte,
+        one newline added."""
         digest = sha256(self.content.encode("utf-8", "surrogatepass")).hexdigest()
         phase = self.phase or (model.INBOX if self.category == model.INBOX else model.ORGANIZED)
         values = (
-            self.id, digest, phase, self.category, self.scope, united(self.tags), self.source or "manual", self.created,
-            self.updated, self.expires, self.access_count, list(self.links), self.version,
-        )  # fmt: skip
-        header = {key: value for key, value in zip(model.MEMORY_KEYS, values, strict=True) if value != []}
+            self.id,
+            digest,
+            phase,
+            self.category,
+            self.scope,
+            united(self.tags),
+            self.source or "manual",
+            self.created,
+            self.updated,
+            self.expires,
+            self.access_count,
+            list(self.links),
+            self.version,
+        )
+        header = {
+            key: value for key, value in zip(model.MEMORY_KEYS, values, strict=True) if value != []
+        }
         return f"---\n{dump(header | self.further)}---\n{self.content}\n"

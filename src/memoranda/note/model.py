@@ -9,55 +9,103 @@ from datetime import datetime
 from typing import Any
 
 CATEGORIES = (
-    "soul", "character", "people", "project", "date", "knowledge", "feedback", "preferences",
-    "decisions", "lessons", "habits", "skills", "inbox", "reminders",
-)  # fmt: skip
+    "soul",
+    "character",
+    "people",
+    "project",
+    "date",
+    "knowledge",
+    "feedback",
+    "preferences",
+    "decisions",
+    "lessons",
+    "habits",
+    "skills",
+    "inbox",
+    "reminders",
+)
 """The categories of the `categories` project, in the order shown everywhere (contract 001, 2)."""
 REMINDERS = "reminders"
 """The category whose memories have a time (note/reminder.py)."""
 
-INBOX, ORGANIZED, ARCHIVED = "inbox", "organized", "archived"
+INBOX = "inbox"
+ORGANIZED = "organized"
+ARCHIVED = "archived"
 PHASES = (INBOX, ORGANIZED, ARCHIVED)
 OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
 """What older programs wrote as the type of a memory, and the phase it stands for."""
 
 MEMORY_KEYS = (
-    "id", "content_hash", "phase", "category", "scope", "tags", "source", "created_at", "updated_at",
-    "expires_at", "access_count", "links", "version",
-)  # fmt: skip
+    "id",
+    "content_hash",
+    "phase",
+    "category",
+    "scope",
+    "tags",
+    "source",
+    "created_at",
+    "updated_at",
+    "expires_at",
+    "access_count",
+    "links",
+    "version",
+)
 """The header keys of a memory, in the order they are written (contract 001, 2)."""
 
 VALIDITY_KEYS = ("valid_from", "valid_until", "supersedes")
 
 FURTHER = (
-    "title", "aliases", "source_ref", "due_at", "due_text", "all_day", "repeat", "fired_at", "acked_at",
-    "reminder_of", "merged", "unlinked", "pinned", "last_used_at", "archived_at", "archived_by", "kept_from",
+    "title",
+    "aliases",
+    "source_ref",
+    "due_at",
+    "due_text",
+    "all_day",
+    "repeat",
+    "fired_at",
+    "acked_at",
+    "reminder_of",
+    "merged",
+    "unlinked",
+    "pinned",
+    "last_used_at",
+    "archived_at",
+    "archived_by",
+    "kept_from",
     *VALIDITY_KEYS,
-)  # fmt: skip
+)
 """Further header keys of contract 001, 2, and those of facts that change; they follow `version`."""
 
 BUILT_IN_PROJECTS = ("categories", "memories", "notes", "graph", "banks", "kv")
-CATEGORY_PROJECT, KV_PROJECT, GRAPH_PROJECT = "categories", "kv", "graph"
-"""The built-in projects whose notes have a form of their own: memories, key-value entries, entities."""
+CATEGORY_PROJECT = "categories"
+KV_PROJECT = "kv"
+GRAPH_PROJECT = "graph"
+"""The built-in projects whose notes have a form of their own: memories, key-value entries,
+entities.
+"""
 ARCHIVE_PROJECT = ".archive"
-"""What the index and the journal call the archived memories in `archive/`: no list of projects names it, and a project
-of the user's may be called `archive`."""
+"""What the index and the journal call the archived memories in `archive/`: no list of projects
+names it, and a project of the user's may be called `archive`."""
 TRACE_PROJECT = "session-traces"
-"""What hooks write down of sessions with agents: found when the project is named, and in no other search or list."""
+"""What hooks write down of sessions with agents: found when the project is named, and in no other
+search or list.
+"""
 MEMORY_PROJECTS = (CATEGORY_PROJECT, ARCHIVE_PROJECT)
 
 GLOBAL = "global"
 SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
 """Who may see a note, as a whole (contract 001, 1)."""
-SCOPE_HINT = "A scope is global, or agent:NAME with a name of a-z, 0-9, dots, dashes and underscores."
+SCOPE_HINT = (
+    "A scope is global, or agent:NAME with a name of a-z, 0-9, dots, dashes and underscores."
+)
 TAKEN_AGENTS = ("owner", "manual", "import", "web", "file")
 """What stands for somebody else where it is said who wrote a note; no agent is called so."""
 
 
 @dataclass(slots=True)
 class Observation:
-    """`- [category] content #tag (context)`; `line` counts from 1 in the whole file. `text` is the item's whole text,
-    decoded if it was coded (contract 002, 5.2)."""
+    """`- [category] content #tag (context)`; `line` counts from 1 in the whole file. `text` is the
+    item's whole text, decoded if it was coded (contract 002, 5.2)."""
 
     category: str | None
     content: str
@@ -69,9 +117,9 @@ class Observation:
 
 @dataclass(slots=True)
 class Relation:
-    """`- type [[target]] (context)`, or any other `[[target]]` as type `links_to`. `project` is set by
-    `[[project::target]]`; `line` counts from 1 in the whole file. `is_item` tells the first form (in project `graph`:
-    an item of `Relations`) from a link in running text."""
+    """`- type [[target]] (context)`, or any other `[[target]]` as type `links_to`. `project` is set
+    by `[[project::target]]`; `line` counts from 1 in the whole file. `is_item` tells the first form
+    (in project `graph`: an item of `Relations`) from a link in running text."""
 
     type: str
     target: str
@@ -91,16 +139,21 @@ class Heading:
 
 
 TRUST = ("web", "import", "agent", "owner")
-"""How far a note is trusted, from least to most. A note has the least trust of what it was made from."""
+"""How far a note is trusted, from least to most. A note has the least trust of what it was made
+from.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """Where a note's text comes from, as the channel it came through says, never the text.
 
-    `who`: `owner`, `agent:NAME`, `import`, `web`, or `file`: a program on this machine that wrote the file itself.
-    `client`: the MCP client with its version, else the face (`cli`, `socket`, `python` …). `session`, `tool`, `time`
-    (ISO 8601) and `origin` (a path or address it was taken from) where known. `trust`: one of TRUST.
+    `who`: `owner`, `agent:NAME`, `import`, `web`, or `file`: a program on this machine that wrote
+    the file itself.
+    `client`: the MCP client with its version, else the face (`cli`, `socket`, `python` …).
+    `session`, `tool`, `time`
+    (ISO 8601) and `origin` (a path or address it was taken from) where known. `trust`: one of
+    TRUST.
     """
 
     who: str = "file"
@@ -113,7 +166,9 @@ class Provenance:
 
     def row(self) -> dict[str, str]:
         """What is known, for JSON."""
-        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+        return {
+            name: value for name in self.__slots__ if (value := getattr(self, name)) is not None
+        }
 
 
 def least(*trusts: str) -> str:
@@ -125,7 +180,8 @@ def united(tags: Iterable[str]) -> list[str]:
     """The tags without leading `#`, each once whatever its case, as first written."""
     found: dict[str, str] = {}
     for tag in tags:
-        if text := tag.strip().lstrip("#").strip():
+        text = tag.strip().lstrip("#").strip()
+        if text:
             found.setdefault(text.casefold(), text)
     return list(found.values())
 
@@ -134,9 +190,10 @@ def united(tags: Iterable[str]) -> list[str]:
 class Note:
     """One Markdown note: what the text says, and where it lies.
 
-    `header` is the frontmatter as written: scalars are strings (`1.10`, `no`, `2026-11-01` stay so), except plain
-    `true`, `false`, `null`. `text` is the whole file, `text[body_at:]` the body. `permalink` is the frontmatter's
-    verbatim, else derived from the path. `date` is the event time as written. Times are aware UTC.
+    `header` is the frontmatter as written: scalars are strings (`1.10`, `no`, `2026-11-01` stay
+    so), except plain `true`, `false`, `null`. `text` is the whole file, `text[body_at:]` the body.
+    `permalink` is the frontmatter's verbatim, else derived from the path. `date` is the event time
+    as written. Times are aware UTC.
     """
 
     project: str
@@ -186,7 +243,9 @@ class Note:
     def content(self) -> str:
         """The body without the one final newline a writer adds (contract 001, 2)."""
         body = self.body
-        return body[:-1] if body.endswith("\n") else body
+        if body.endswith("\n"):
+            return body[:-1]
+        return body
 
     @property
     def checksum(self) -> str:

@@ -1,4 +1,5 @@
-"""What the header of a reminder says: when it is due, whether it fired, whether somebody acknowledged it.
+"""What the header of a reminder says: when it is due, whether it fired, whether somebody
+acknowledged it.
 
 Source: contract 001, 2 and 8. Pure: whoever fires a reminder writes the keys planned here.
 """
@@ -18,11 +19,17 @@ if TYPE_CHECKING:
     from memoranda.note.timephrase import Reading
 
 FIRED_FOR = "fired_for"
-"""Header key of a repeating reminder: the due time it last fired for, as `due_at` has gone on to the next one."""
+"""Header key of a repeating reminder: the due time it last fired for, as `due_at` has gone on to
+the next one.
+"""
 SNOOZED = "snoozed_until"
-"""Header key of a reminder that was put off: when it fires; of a repeating one that occurrence, its rule goes on."""
+"""Header key of a reminder that was put off: when it fires; of a repeating one that occurrence, its
+rule goes on.
+"""
 SOURCE_CHANGED = "source_changed"
-"""Header key of a reminder made from a text that did not name its time any more when it fired: `gone` or `changed`."""
+"""Header key of a reminder made from a text that did not name its time any more when it fired:
+`gone` or `changed`.
+"""
 CAVEATS = {"gone": "[its memory is gone] ", "changed": "[its memory changed] "}
 """What stands before the text of such a reminder where it is shown."""
 _YEARS = range(2, 9999)
@@ -30,10 +37,12 @@ _YEARS = range(2, 9999)
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """A reminder's times, aware UTC; None = not set, or no time anybody can read. `due` is when it fires next: the next
-    time of its rule, `regular`, or an occurrence put off, `snoozed`. `is_early`: it may fire before, as a text named
-    that hour for something to be there for. `unreadable` is what stands for `due_at` when it is no time. `has_fired`:
-    `fired_at` says something, readable or not. `repeat` is the rule as written. `caveat` is shown before the text."""
+    """A reminder's times, aware UTC; None = not set, or no time anybody can read. `due` is when it
+    fires next: the next time of its rule, `regular`, or an occurrence put off, `snoozed`.
+    `is_early`: it may fire before, as a text named that hour for something to be there for.
+    `unreadable` is what stands for `due_at` when it is no time. `has_fired`: `fired_at` says
+    something, readable or not. `repeat` is the rule as written. `caveat` is shown before the
+    text."""
 
     due: datetime | None = None
     regular: datetime | None = None
@@ -50,9 +59,13 @@ class Reminder:
     @classmethod
     def of(cls, header: Mapping[str, Any]) -> Reminder:
         """The reminder of a memory's header."""
-        said, due = header.get("due_at"), moment_of(header.get("due_at"))
+        said = header.get("due_at")
+        due = moment_of(header.get("due_at"))
         repeat = header.get("repeat")
-        snoozed = moment_of(header.get(SNOOZED)) if repeat and due else None
+        if repeat and due:
+            snoozed = moment_of(header.get(SNOOZED))
+        else:
+            snoozed = None
         return cls(
             due=min(due, snoozed) if due and snoozed else due,
             regular=due,
@@ -62,17 +75,22 @@ class Reminder:
             fired_for=moment_of(header.get(FIRED_FOR)),
             has_fired=bool(header.get("fired_at")),
             is_done=bool(header.get("acked_at")),
-            is_early="reminder_of" in header and header.keys().isdisjoint(("all_day", "repeat", SNOOZED)),
+            is_early="reminder_of" in header
+            and header.keys().isdisjoint(("all_day", "repeat", SNOOZED)),
             unreadable=str(said) if due is None and said not in (None, "") else None,
             caveat=CAVEATS.get(str(header.get(SOURCE_CHANGED)), ""),
         )
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is still to fire. A repeating one that fired is, if it went on to its next time or can do so."""
+        """Whether it is still to fire. A repeating one that fired is, if it went on to its next
+        time or can do so.
+        """
         if self.due is None or self.repeat is None:
             return self.due is not None and not self.has_fired and not self.is_done
-        return self.fired is None or self.due > self.fired or self._next(self.fired, UTC) is not None
+        return (
+            self.fired is None or self.due > self.fired or self._next(self.fired, UTC) is not None
+        )
 
     @property
     def is_undated(self) -> bool:
@@ -82,30 +100,46 @@ class Reminder:
     @property
     def shown_due(self) -> datetime | None:
         """The time it fired for."""
-        return self.fired_for if self.repeat and self.fired_for else self.due
+        if self.repeat and self.fired_for:
+            return self.fired_for
+        return self.due
 
     def is_due(self, now: datetime, before: timedelta = timedelta()) -> bool:
         """Whether it is to fire at `now`, one that may be early so long `before` its time."""
-        return self.is_waiting and self.due is not None and self.due <= now + (before if self.is_early else timedelta())
+        return (
+            self.is_waiting
+            and self.due is not None
+            and self.due <= now + (before if self.is_early else timedelta())
+        )
 
     def is_pending(self, now: datetime, days: int) -> bool:
         """Whether it fired in the last `days` days and nobody has acknowledged it."""
-        return self.fired is not None and not self.is_done and now - self.fired <= timedelta(days=days)
+        return (
+            self.fired is not None and not self.is_done and now - self.fired <= timedelta(days=days)
+        )
 
     def complaints(self, now: datetime, zone: tzinfo, *, locked: bool = False) -> list[str]:
-        """Why it will not fire as somebody meant it to, in words; `locked`: no program may change its file."""
+        """Why it will not fire as somebody meant it to, in words; `locked`: no program may change
+        its file.
+        """
         found = []
         if self.unreadable is not None and not self.is_done:
             found.append(f'due_at "{self.unreadable}" is no time, so the reminder never fires')
-        if self.regular is not None and self.repeat and self._next(max(now, self.regular), zone) is None:
-            found.append(f'repeat "{self.repeat}" is no rule or has no time left, so the reminder fires once at most')
+        if (
+            self.regular is not None
+            and self.repeat
+            and self._next(max(now, self.regular), zone) is None
+        ):
+            found.append(
+                f'repeat "{self.repeat}" is no rule or has no time left, so the reminder fires once at most'
+            )
         if locked and self.is_waiting:
             found.append("the reminder is locked, so it never fires")
         return found
 
     def once_fired(self, now: datetime, zone: tzinfo) -> dict[str, Any]:
-        """The header keys once it fired at `now`: a repeating one goes on to its next time, those missed are left
-        out. Its rule is in the local time of `zone`."""
+        """The header keys once it fired at `now`: a repeating one goes on to its next time, those
+        missed are left out. Its rule is in the local time of `zone`."""
         keys: dict[str, Any] = {"fired_at": stamp(now)}
         if self.repeat is None or self.due is None or self.regular is None:
             return keys
@@ -118,23 +152,30 @@ class Reminder:
         return keys | {FIRED_FOR: stamp(self.due)}
 
     def put_off(self, to: datetime, now: datetime, zone: tzinfo) -> dict[str, Any]:
-        """The header keys of a repeating one once its present occurrence is put off to `to`: the one that fired, or
-        was put off before, else the next one. The rule goes on; one that has no time left fires once more, at `to`."""
+        """The header keys of a repeating one once its present occurrence is put off to `to`: the
+        one that fired, or was put off before, else the next one. The rule goes on; one that has no
+        time left fires once more, at `to`."""
         keys: dict[str, Any] = dict.fromkeys(("fired_at", "acked_at", FIRED_FOR), REMOVE)
         is_open = (self.has_fired and not self.is_done) or self.snoozed is not None
         later = self.regular
         if later is not None and (not is_open or later <= now):
             later = self._next(max(now, later), zone)
-        return keys | ({"due_at": stamp(later), SNOOZED: stamp(to)} if later else {"due_at": stamp(to)})
+        return keys | (
+            {"due_at": stamp(later), SNOOZED: stamp(to)} if later else {"due_at": stamp(to)}
+        )
 
     def _next(self, now: datetime, zone: tzinfo) -> datetime | None:
-        """The first time of its rule after `now`; None for a rule that cannot be read or has no time left."""
+        """The first time of its rule after `now`; None for a rule that cannot be read or has no
+        time left.
+        """
         from memoranda.note.timephrase.dates import completed, following
 
         if self.repeat is None or self.regular is None:
             return None
         try:
-            return following(completed(self.repeat, self.regular.astimezone(zone)), now, zone, since=self.regular)
+            return following(
+                completed(self.repeat, self.regular.astimezone(zone)), now, zone, since=self.regular
+            )
         except InvalidInput:
             return None
 
@@ -142,10 +183,15 @@ class Reminder:
 def moment_of(value: object) -> datetime | None:
     """A time of a header as an aware moment, None for anything else."""
     try:
-        moment = parse_stamp(value) if isinstance(value, str) else None
+        if isinstance(value, str):
+            moment = parse_stamp(value)
+        else:
+            moment = None
     except (ValueError, OverflowError):
         return None
-    return moment if moment is not None and moment.year in _YEARS else None
+    if moment is not None and moment.year in _YEARS:
+        return moment
+    return None
 
 
 def keys_of(reading: Reading) -> dict[str, Any]:

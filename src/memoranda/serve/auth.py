@@ -1,8 +1,9 @@
-"""Who may use the HTTP server: tokens, spaces with their members, what OAuth gave out, and cookies of the page, in
-one small file.
+"""Who may use the HTTP server: tokens, spaces with their members, what OAuth gave out, and cookies
+of the page, in one small file.
 
-`.memoranda/access.json` of the home, mode 0600. Secrets are kept as SHA-256: they are 32 random bytes, so no slower
-hash is needed. Changes are made under a lock of their own, so the command and a running server share the file.
+`.memoranda/access.json` of the home, mode 0600. Secrets are kept as SHA-256: they are 32 random
+bytes, so no slower hash is needed. Changes are made under a lock of their own, so the command and a
+running server share the file.
 """
 
 from __future__ import annotations
@@ -33,13 +34,17 @@ SCOPES = ("read", "write", "admin")
 """What a token may do, each more than the one before."""
 ROLES = {"reader": "read", "member": "write", "owner": "admin"}
 """What a member of a space may do there."""
-RATE, QUOTA = 600, 0
+RATE = 600
+QUOTA = 0
 """Calls a token may make in a minute, and in a day (0 = any number), unless it says otherwise."""
 ADMIN_TOOLS = frozenset({"create_memory_project", "delete_project"})
-"""Tools that change what there is for others; a token needs the scope admin and no limit of projects."""
+"""Tools that change what there is for others; a token needs the scope admin and no limit of
+projects.
+"""
 PROJECT_OF = {"memory": "memories", "bank": "banks", "kv": "kv", "agent": "categories"}
 """The one project a toolset is about; the others take any."""
-CODE_LASTS, COOKIE_LASTS = timedelta(minutes=5), timedelta(days=7)
+CODE_LASTS = timedelta(minutes=5)
+COOKIE_LASTS = timedelta(days=7)
 """How long the code of `memory page` is good, and the cookie of a browser that showed it."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SHOWN = 8
@@ -50,7 +55,9 @@ class AccessRefused(StorageError):
 
     def __init__(self, why: str):
         super().__init__("access.json", why)
-        self.args = (f"{Layout(Path()).access} of the home cannot be read: {why}. Mend it, or restore a backup.",)
+        self.args = (
+            f"{Layout(Path()).access} of the home cannot be read: {why}. Mend it, or restore a backup.",
+        )
 
 
 class NoSuch(MemorandaError):
@@ -61,9 +68,10 @@ class NoSuch(MemorandaError):
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """Somebody who may call: `hash` of the secret, `shown` its beginning. `projects`: there are no others for it
-    (empty: all). `agent`: who the engine takes it for. `member`: whose it is, in the spaces; None: the owner's, for the
-    home itself. Times are stamps, `used` is a day. `rate` a minute, `quota` a day: how many calls, 0 = any number."""
+    """Somebody who may call: `hash` of the secret, `shown` its beginning. `projects`: there are no
+    others for it (empty: all). `agent`: who the engine takes it for. `member`: whose it is, in the
+    spaces; None: the owner's, for the home itself. Times are stamps, `used` is a day. `rate` a
+    minute, `quota` a day: how many calls, 0 = any number."""
 
     id: str
     name: str
@@ -114,7 +122,8 @@ class Access:
     """The file of one home. Every question sees what any process wrote before it."""
 
     def __init__(self, home: Path, clock: Clock = clocks.now):
-        self._layout, self.clock = Layout(home), clock
+        self._layout = Layout(home)
+        self.clock = clock
         self._stamp: tuple[int, int, int] | None = None
         self._rows: dict[str, Any] = {}
 
@@ -124,7 +133,8 @@ class Access:
         try:
             status = os.stat(self._layout.access)
         except FileNotFoundError:
-            self._stamp, self._rows = None, {}
+            self._stamp = None
+            self._rows = {}
             return self._rows
         except OSError as error:
             raise AccessRefused(reason(error)) from None
@@ -134,14 +144,19 @@ class Access:
                 rows = json.loads(self._layout.access.read_bytes())
                 if not isinstance(rows, dict):
                     raise AccessRefused("it holds no object")
-                self._rows, self._stamp = rows, stamp
+                self._rows = rows
+                self._stamp = stamp
             except (ValueError, OSError) as error:
-                raise AccessRefused(reason(error) if isinstance(error, OSError) else "it is not JSON") from None
+                raise AccessRefused(
+                    reason(error) if isinstance(error, OSError) else "it is not JSON"
+                ) from None
         return self._rows
 
     @contextmanager
     def changing(self) -> Iterator[dict[str, Any]]:
-        """Everything in the file, to be changed; written durably at the end. Raises AccessRefused, StorageError."""
+        """Everything in the file, to be changed; written durably at the end. Raises AccessRefused,
+        StorageError.
+        """
         with storing(self._layout.access.name):
             make_private(self._layout.private)
             lock = lock_file(self._layout.access_lock, fcntl.LOCK_EX)
@@ -149,19 +164,32 @@ class Access:
             with changing_shared(self._layout.root, self._layout.access):
                 rows = json.loads(json.dumps(self.rows()))
                 yield rows
-                put_derived(self._layout.access, json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n")
+                put_derived(
+                    self._layout.access,
+                    json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n",
+                )
                 sync_folder(self._layout.private)
         finally:
             os.close(lock)
 
     def tokens(self) -> list[StoredToken]:
-        """All tokens, in the order they were made, those that are no longer valid included. Raises AccessRefused."""
+        """All tokens, in the order they were made, those that are no longer valid included. Raises
+        AccessRefused.
+        """
         return [_token(each) for each in self.rows().get("tokens", ())]
 
     def add(
-        self, name: str, *, scope: str = "write", projects: Sequence[str] = (), agent: str | None = None,
-        member: str | None = None, lasts: timedelta | None = None, rate: int = RATE, quota: int = QUOTA,
-    ) -> tuple[StoredToken, str]:  # fmt: skip
+        self,
+        name: str,
+        *,
+        scope: str = "write",
+        projects: Sequence[str] = (),
+        agent: str | None = None,
+        member: str | None = None,
+        lasts: timedelta | None = None,
+        rate: int = RATE,
+        quota: int = QUOTA,
+    ) -> tuple[StoredToken, str]:
         """A new token and its secret, which is kept nowhere. Raises InvalidInput, Exists."""
         check_name(name, "token")
         if scope not in SCOPES:
@@ -178,9 +206,19 @@ class Access:
             if any(each.name == name and each.is_valid(now) for each in taken):
                 raise _exists(f"token exists: {name}")
             token = StoredToken(
-                secrets.token_hex(4), name, secret[:_SHOWN], kept, scope, agent, stamp(now), tuple(projects),
-                member, expires, rate=rate, quota=quota,
-            )  # fmt: skip
+                secrets.token_hex(4),
+                name,
+                secret[:_SHOWN],
+                kept,
+                scope,
+                agent,
+                stamp(now),
+                tuple(projects),
+                member,
+                expires,
+                rate=rate,
+                quota=quota,
+            )
             rows["tokens"].append(asdict(token))
         return token, secret
 
@@ -189,31 +227,52 @@ class Access:
         now = self.clock()
         with self.changing() as rows:
             found = [
-                each for each in rows.get("tokens", ()) if ref in (each["name"], each["id"]) and not each["revoked"]
+                each
+                for each in rows.get("tokens", ())
+                if ref in (each["name"], each["id"]) and not each["revoked"]
             ]
             if not found:
                 raise NoSuch(f"no such token: {ref}")
             found[-1]["revoked"] = stamp(now)
-            rows["grants"] = [each for each in rows.get("grants", ()) if each["token"] != found[-1]["id"]]
+            rows["grants"] = [
+                each for each in rows.get("grants", ()) if each["token"] != found[-1]["id"]
+            ]
             return _token(found[-1])
 
     def find(self, secret: str) -> StoredToken | None:
-        """The valid token with this secret, its own or one that OAuth gave out for it. Raises AccessRefused. Every
-        secret is compared, in constant time, so that the time taken says nothing of any."""
-        now, kept = self.clock(), digest(secret).encode()
+        """The valid token with this secret, its own or one that OAuth gave out for it. Raises
+        AccessRefused. Every secret is compared, in constant time, so that the time taken says
+        nothing of any."""
+        now = self.clock()
+        kept = digest(secret).encode()
         rows = self.rows()
-        own = [each for each in rows.get("tokens", ()) if hmac.compare_digest(each["hash"].encode(), kept)]
-        granted = [each for each in rows.get("grants", ()) if hmac.compare_digest(each["access"].encode(), kept)]
+        own = [
+            each
+            for each in rows.get("tokens", ())
+            if hmac.compare_digest(each["hash"].encode(), kept)
+        ]
+        granted = [
+            each
+            for each in rows.get("grants", ())
+            if hmac.compare_digest(each["access"].encode(), kept)
+        ]
         if granted and now < parse_stamp(granted[0]["access_expires"]):
-            row, token = granted[0], self.by_id(granted[0]["token"])
-            return token and replace(token, scope=least_scope(token.scope, row["scope"]), audience=row["resource"])
+            row = granted[0]
+            token = self.by_id(granted[0]["token"])
+            return token and replace(
+                token, scope=least_scope(token.scope, row["scope"]), audience=row["resource"]
+            )
         token = _token(own[0]) if own else None
-        return token if token is not None and token.is_valid(now) else None
+        if token is not None and token.is_valid(now):
+            return token
+        return None
 
     def by_id(self, id: str) -> StoredToken | None:
         """The valid token of this id."""
         found = next((each for each in self.tokens() if each.id == id), None)
-        return found if found is not None and found.is_valid(self.clock()) else None
+        if found is not None and found.is_valid(self.clock()):
+            return found
+        return None
 
     def note_use(self, token: StoredToken) -> None:
         """Write down that the token was used today, once a day."""
@@ -234,21 +293,27 @@ class Access:
 
     def space(self, name: str) -> Space:
         """The space of this name. Raises NoSuch."""
-        if found := self.spaces().get(name):
+        found = self.spaces().get(name)
+        if found:
             return found
         raise NoSuch(f"no such space: {name}")
 
     def add_space(self, name: str, home: Path | None = None) -> Space:
-        """A new space, its notes in a home of their own: `home`, else a folder of this one; where the notes of this one
-        are in a database, in a space of the same. Raises InvalidInput, Exists, StorageError."""
+        """A new space, its notes in a home of their own: `home`, else a folder of this one; where
+        the notes of this one are in a database, in a space of the same. Raises InvalidInput,
+        Exists, StorageError."""
         check_name(name, "space")
         shared = shared_space(self._layout.root)
         if shared is not None and home is not None:
-            raise InvalidInput("the notes are in PostgreSQL, and so are those of its spaces; leave the folder out")
+            raise InvalidInput(
+                "the notes are in PostgreSQL, and so are those of its spaces; leave the folder out"
+            )
         place = home or self._layout.spaces / name
         own, real = (Path(os.path.realpath(each)) for each in (self._layout.root, place))
         if real == own or real in own.parents or (home is not None and own in real.parents):
-            raise InvalidInput(f"{place} is or holds this home, or lies in it; choose another folder for the space")
+            raise InvalidInput(
+                f"{place} is or holds this home, or lies in it; choose another folder for the space"
+            )
         with self.changing() as rows:
             spaces = rows.setdefault("spaces", {})
             if name in spaces:
@@ -298,13 +363,19 @@ class Space:
     @property
     def place(self) -> str:
         """Where its notes are, for people."""
-        return f"space {self.database} of the database" if self.database else str(self.home)
+        if self.database:
+            return f"space {self.database} of the database"
+        return str(self.home)
 
 
 def check_name(name: str, what: str) -> str:
-    """`name` if a token, space or member may have it: it can be an agent's too. Raises InvalidInput."""
+    """`name` if a token, space or member may have it: it can be an agent's too. Raises
+    InvalidInput.
+    """
     if not _NAME.fullmatch(name):
-        raise InvalidInput(f'invalid {what} name "{name}": up to 40 of a-z 0-9 . _ -, a letter or digit first')
+        raise InvalidInput(
+            f'invalid {what} name "{name}": up to 40 of a-z 0-9 . _ -, a letter or digit first'
+        )
     return name
 
 
@@ -320,11 +391,12 @@ def _exists(message: str) -> Exists:
 
 
 class ShortSecrets:
-    """Secrets that are over after a while, each by its hash with what is known of it, under `section` of the file of
-    tokens: so every process of the home knows them."""
+    """Secrets that are over after a while, each by its hash with what is known of it, under
+    `section` of the file of tokens: so every process of the home knows them."""
 
     def __init__(self, access: Access, section: str):
-        self._access, self._section = access, section
+        self._access = access
+        self._section = section
 
     @contextmanager
     def changing(self) -> Iterator[dict[str, dict[str, Any]]]:
@@ -332,7 +404,11 @@ class ShortSecrets:
         with self._access.changing() as rows:
             own: dict[str, dict[str, Any]] = rows.setdefault(self._section, {})
             for kind, found in own.items():
-                own[kind] = {key: row for key, row in found.items() if self._access.clock() < parse_stamp(row["until"])}
+                own[kind] = {
+                    key: row
+                    for key, row in found.items()
+                    if self._access.clock() < parse_stamp(row["until"])
+                }
             yield own
 
     def row(self, lasts: timedelta, **more: Any) -> dict[str, Any]:
@@ -340,7 +416,9 @@ class ShortSecrets:
         return more | {"until": stamp(self._access.clock() + lasts)}
 
     def give(self, kind: str, lasts: timedelta, most: int = 0, **more: Any) -> str:
-        """A new secret, with `more` that is known of it; an empty one where there are `most` already."""
+        """A new secret, with `more` that is known of it; an empty one where there are `most`
+        already.
+        """
         secret, kept = new_secret("")
         with self.changing() as own:
             known = own.setdefault(kind, {})
@@ -351,8 +429,12 @@ class ShortSecrets:
 
     def known(self, kind: str, secret: str) -> dict[str, Any] | None:
         """What is known of a secret that is not over."""
-        row: dict[str, Any] | None = self._access.rows().get(self._section, {}).get(kind, {}).get(digest(secret))
-        return row if row is not None and self._access.clock() < parse_stamp(row["until"]) else None
+        row: dict[str, Any] | None = (
+            self._access.rows().get(self._section, {}).get(kind, {}).get(digest(secret))
+        )
+        if row is not None and self._access.clock() < parse_stamp(row["until"]):
+            return row
+        return None
 
     def take(self, kind: str, secret: str) -> dict[str, Any] | None:
         """The same, once: it is over then."""
@@ -363,8 +445,8 @@ class ShortSecrets:
 
 
 class PageVisitors:
-    """Who may look at the page: `memory page` gives out a code, good once and for minutes, and a browser that shows it
-    gets a cookie."""
+    """Who may look at the page: `memory page` gives out a code, good once and for minutes, and a
+    browser that shows it gets a cookie."""
 
     def __init__(self, access: Access):
         self._secrets = ShortSecrets(access, "visitors")
@@ -374,8 +456,12 @@ class PageVisitors:
         return self._secrets.give("codes", CODE_LASTS)
 
     def enter(self, code: str) -> str | None:
-        """The secret of a new cookie for who shows a code, which is over then; None for one that is not good."""
-        return None if self._secrets.take("codes", code) is None else self._secrets.give("cookies", COOKIE_LASTS)
+        """The secret of a new cookie for who shows a code, which is over then; None for one that is
+        not good.
+        """
+        if self._secrets.take("codes", code) is None:
+            return None
+        return self._secrets.give("cookies", COOKIE_LASTS)
 
     def knows(self, secret: str) -> bool:
         """Whether a cookie is good."""
@@ -387,7 +473,9 @@ class PageVisitors:
 
 
 class Budgets:
-    """How much each caller has left: `rate` calls a minute, refilled steadily, and `quota` a day (UTC)."""
+    """How much each caller has left: `rate` calls a minute, refilled steadily, and `quota` a day
+    (UTC).
+    """
 
     def __init__(self, clock: Clock):
         self._clock = clock
@@ -403,13 +491,19 @@ class Budgets:
             self._left.clear()
         if quota and self._used.get(who, 0) >= quota:
             tomorrow = 86400 - (now.hour * 3600 + now.minute * 60 + now.second)
-            return tomorrow, f"This token may make {quota:,} calls a day and has made them. Go on tomorrow (UTC)."
+            return (
+                tomorrow,
+                f"This token may make {quota:,} calls a day and has made them. Go on tomorrow (UTC).",
+            )
         left, since = self._left.get(who, (float(rate), now))
         left = min(float(rate), left + (now - since).total_seconds() * rate / 60)
         if rate and left < 1:
             self._left[who] = left, now
             wait = int((1 - left) * 60 / rate) + 1
-            return wait, f"More than {rate:,} calls a minute with this token. Try again in {wait} s."
+            return (
+                wait,
+                f"More than {rate:,} calls a minute with this token. Try again in {wait} s.",
+            )
         self._left[who] = left - 1, now
         self._used[who] = self._used.get(who, 0) + 1
         return None

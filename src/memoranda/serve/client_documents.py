@@ -1,7 +1,7 @@
 """Client metadata documents of OAuth: a client that is the address of a JSON file about itself.
 
-The address comes from a stranger, so the request goes only to public addresses of the Internet over https, to the very
-address that was checked, is not redirected, and is small and short.
+The address comes from a stranger, so the request goes only to public addresses of the Internet over
+https, to the very address that was checked, is not redirected, and is small and short.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from urllib.parse import urlsplit
 
 from memoranda.errors import MemorandaError
 
-LIMIT, SECONDS, _PORT = 5 * 1024, 2.0, 443
-_KEPT, _KEPT_REFUSAL, _KEPT_MOST = 600.0, 60.0, 200
+LIMIT = 5 * 1024
+SECONDS = 2.0
+_PORT = 443
+_KEPT = 600.0
+_KEPT_REFUSAL = 60.0
+_KEPT_MOST = 200
 _AT_ONCE = threading.BoundedSemaphore(4)
 
 
@@ -33,7 +37,13 @@ class NoDocument(MemorandaError):
 def fetch(url: str) -> dict[str, Any]:
     """The JSON object at the https address `url`. Raises NoDocument."""
     parts = urlsplit(url)
-    if parts.scheme != "https" or not parts.hostname or parts.username or parts.fragment or len(parts.path) < 2:
+    if (
+        parts.scheme != "https"
+        or not parts.hostname
+        or parts.username
+        or parts.fragment
+        or len(parts.path) < 2
+    ):
         raise NoDocument("it must be https://HOST/PATH")
     try:
         is_usual = parts.port in (None, _PORT)
@@ -46,12 +56,16 @@ def fetch(url: str) -> dict[str, Any]:
         raise NoDocument("too many are asked for")
     try:
         connection = _To(parts.hostname, address)
-        clock = threading.Timer(2 * SECONDS, lambda: connection.sock and connection.sock.shutdown(socket.SHUT_RDWR))
+        clock = threading.Timer(
+            2 * SECONDS, lambda: connection.sock and connection.sock.shutdown(socket.SHUT_RDWR)
+        )
         clock.daemon = True
         clock.start()
         try:
             path = parts.path + (f"?{parts.query}" if parts.query else "")
-            connection.request("GET", path, headers={"Accept": "application/json", "User-Agent": "memoranda"})
+            connection.request(
+                "GET", path, headers={"Accept": "application/json", "User-Agent": "memoranda"}
+            )
             reply = connection.getresponse()
             if reply.status != 200:
                 raise NoDocument(f"it answers with status {reply.status}")
@@ -128,7 +142,8 @@ class Documents:
             try:
                 found = self._fetch(url)
             except NoDocument as refused:
-                found, kept = refused, _KEPT_REFUSAL
+                found = refused
+                kept = _KEPT_REFUSAL
             if len(self._found) >= _KEPT_MOST:
                 self._found.clear()
             self._found[url] = time.monotonic() + kept, found

@@ -1,5 +1,5 @@
-"""`memory serve`: a round of upkeep on its interval (its steps: `Scheduler` in jobs/lifecycle.py), beside the socket
-and HTTP; and the unit files that start it (contract 001, 13)."""
+"""`memory serve`: a round of upkeep on its interval (its steps: `Scheduler` in jobs/lifecycle.py),
+beside the socket and HTTP; and the unit files that start it (contract 001, 13)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("memoranda.daemon")
 _CALLS_AT_ONCE = 64
-"""So many calls that change something can wait for the disk together; they work one after the other anyway."""
+"""So many calls that change something can wait for the disk together; they work one after the other
+anyway.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,9 @@ class StepDone:
 
 @dataclass(slots=True)
 class Rounds:
-    """When the last round of upkeep began and the next one will, and what came of each step, by name."""
+    """When the last round of upkeep began and the next one will, and what came of each step, by
+    name.
+    """
 
     began: datetime | None = None
     next: datetime | None = None
@@ -71,7 +75,9 @@ class Running(MemorandaError):
 
 @contextmanager
 def daemon_lock(path: Path) -> Iterator[None]:
-    """Hold the lock of a home's one daemon; the system releases it should the process die. Raises Running, OSError."""
+    """Hold the lock of a home's one daemon; the system releases it should the process die. Raises
+    Running, OSError.
+    """
     try:
         held = _held(path)
     except BlockingIOError:
@@ -85,13 +91,16 @@ def daemon_lock(path: Path) -> Iterator[None]:
 def http_noted(path: Path, address: str) -> Iterator[None]:
     """Say at `path`, as long as it is so, that HTTP is served at `address`: see `http_address`."""
     with ExitStack() as held:
-        with suppress(OSError):  # another process serves this home too, and said so
+        # Another process serves this home too, and said so
+        with suppress(OSError):
             held.enter_context(_held(path, address))
         yield
 
 
 def _held(path: Path, *lines: str) -> ExitStack:
-    """Lock the file and write the process and `lines` into it, until the end of the context. Raises OSError."""
+    """Lock the file and write the process and `lines` into it, until the end of the context. Raises
+    OSError.
+    """
     fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with ExitStack() as held:
         held.callback(os.close, fd)
@@ -110,16 +119,25 @@ def http_address(path: Path) -> str | None:
 
 
 class Daemon:
-    """Upkeep of `memory`'s home every `interval`, unless another process does it (`has_upkeep`), and with a `listener`
-    its tools on the socket, with `web` on HTTP. `memory` is the owner's; `served` is what the socket's callers get when
-    they name no agent. Both transports share the registry, the threads and the size of a request."""
+    """Upkeep of `memory`'s home every `interval`, unless another process does it (`has_upkeep`),
+    and with a `listener` its tools on the socket, with `web` on HTTP. `memory` is the owner's;
+    `served` is what the socket's callers get when they name no agent. Both transports share the
+    registry, the threads and the size of a request."""
 
     def __init__(
-        self, scheduler: Scheduler, interval: timedelta, served: Memory | None = None, registry: Registry | None = None,
-        listener: Listener | None = None, methods: Methods | None = None, web: Web | None = None,
-        sessions: McpSessions | None = None, has_upkeep: bool = True,
-    ):  # fmt: skip
-        self._scheduler, self._has_upkeep = scheduler, has_upkeep
+        self,
+        scheduler: Scheduler,
+        interval: timedelta,
+        served: Memory | None = None,
+        registry: Registry | None = None,
+        listener: Listener | None = None,
+        methods: Methods | None = None,
+        web: Web | None = None,
+        sessions: McpSessions | None = None,
+        has_upkeep: bool = True,
+    ):
+        self._scheduler = scheduler
+        self._has_upkeep = has_upkeep
         self._interval = interval.total_seconds()
         self._stopping = threading.Event()
         scheduler.stop = self._stopping.is_set
@@ -134,13 +152,20 @@ class Daemon:
         self._rounds = Rounds()
         if web is not None:
             self._http = web(threads, self._stopping)
-            self._http.app.state.rounds = self._rounds if has_upkeep else None
+            if has_upkeep:
+                self._http.app.state.rounds = self._rounds
+            else:
+                self._http.app.state.rounds = None
             self._http.app.state.sessions = sessions
 
     def round(self) -> bool:
-        """One round. A step that fails is logged and does not stop the others. Returns whether all went well."""
-        good, now = True, clock.now
-        self._rounds.began, self._rounds.next = now(), None
+        """One round. A step that fails is logged and does not stop the others. Returns whether all
+        went well.
+        """
+        good = True
+        now = clock.now
+        self._rounds.began = now()
+        self._rounds.next = None
         for name, step in self._steps():
             if self._stopping.is_set():
                 break
@@ -150,8 +175,14 @@ class Daemon:
                 if count:
                     _log.info("[%s] processed %d items", name, count)
                 self._rounds.steps[name] = StepDone(now(), count)
-            except Exception as error:  # the outermost loop of the daemon: reported, and the next step runs
-                _log.error("[%s] %s", name, error, exc_info=None if isinstance(error, MemorandaError) else error)
+            # The outermost loop of the daemon: reported, and the next step runs
+            except Exception as error:
+                _log.error(
+                    "[%s] %s",
+                    name,
+                    error,
+                    exc_info=None if isinstance(error, MemorandaError) else error,
+                )
                 self._rounds.steps[name] = StepDone(now(), error=str(error))
                 good = False
         self._rounds.next = now() + timedelta(seconds=self._interval)
@@ -167,7 +198,9 @@ class Daemon:
                     yield from ((f"{space}: {name}", step) for name, step in scheduler.steps())
 
     def _open_spaces(self) -> int:
-        """Take up the spaces there are now. Raises what opening one of them raised, once the others are open."""
+        """Take up the spaces there are now. Raises what opening one of them raised, once the others
+        are open.
+        """
         assert self._http is not None
         trouble = None
         known = self._http.access.spaces()
@@ -175,9 +208,12 @@ class Daemon:
         for name in known.keys() - self._spaces.keys():
             try:
                 memory = self._http.homes.memory(known[name])
-                self._spaces[name] = None  # as long as another daemon does its rounds
+                # As long as another daemon does its rounds
+                self._spaces[name] = None
                 self._held.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
-                scheduler = type(self._scheduler)(memory.as_caller(None, self._scheduler.memory.face))
+                scheduler = type(self._scheduler)(
+                    memory.as_caller(None, self._scheduler.memory.face)
+                )
                 scheduler.stop = self._stopping.is_set
                 self._spaces[name] = scheduler
             except Running:
@@ -190,12 +226,13 @@ class Daemon:
         return 0
 
     def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
-        """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress, and return. `ready`
-        is called once the socket listens, `stopping` at the signal."""
+        """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress,
+        and return. `ready` is called once the socket listens, `stopping` at the signal."""
         asyncio.run(self._serve(ready, stopping))
 
     async def _serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        stop = asyncio.Event()
 
         def on_signal() -> None:
             if not stop.is_set():
@@ -217,7 +254,8 @@ class Daemon:
                 while not stop.is_set() and (left := end - loop.time()) > 0:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(stop.wait(), min(left, KEPT_UP_AFTER))
-                    await asyncio.to_thread(self._keep_up)  # what callers of the socket changed shows before that
+                    # What callers of the socket changed shows before that
+                    await asyncio.to_thread(self._keep_up)
             await stop.wait()
         finally:
             if self._sessions is not None:
@@ -232,20 +270,32 @@ class Daemon:
         try:
             with waits_until(self._stopping):
                 self._scheduler.keep_up()
-        except Exception as error:  # as in a round: reported, and the daemon goes on
-            _log.warning("[memory.md] %s", error, exc_info=None if isinstance(error, MemorandaError) else error)
+        # As in a round: reported, and the daemon goes on
+        except Exception as error:
+            _log.warning(
+                "[memory.md] %s",
+                error,
+                exc_info=None if isinstance(error, MemorandaError) else error,
+            )
 
 
 UNITS = {"systemd": "systemd.service", "launchd": "launchd.plist"}
 
 
 def unit_file(kind: str, arguments: Sequence[str], log: Path) -> str:
-    """The unit file of `kind` (see UNITS) that runs the command line `arguments`; launchd's writes stderr to `log`."""
+    """The unit file of `kind` (see UNITS) that runs the command line `arguments`; launchd's writes
+    stderr to `log`.
+    """
     template = files("memoranda.serve").joinpath("units", UNITS[kind]).read_text("utf-8")
     if kind == "systemd":
         # as systemd reads them: `%` and `$` doubled, quoted if it has blanks or quotes
-        texts = (each.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$") for each in arguments)
-        quoted = ('"' + text.replace('"', '\\"') + '"' if re.search(r"[ \t\"'\\]", text) else text for text in texts)
+        texts = (
+            each.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$") for each in arguments
+        )
+        quoted = (
+            '"' + text.replace('"', '\\"') + '"' if re.search(r"[ \t\"'\\]", text) else text
+            for text in texts
+        )
         return template.replace("{command}", " ".join(quoted))
     from xml.sax.saxutils import escape
 

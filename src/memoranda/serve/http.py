@@ -1,7 +1,9 @@
-"""MCP over HTTP (docs/http.md): who is let in, and what each caller is served, on the daemon's own event loop.
+"""MCP over HTTP (docs/http.md): who is let in, and what each caller is served, on the daemon's own
+event loop.
 
-Stateless: each request stands for itself, for clients of both kinds of revision. The SDK speaks the protocol; before
-it come, in this order, the checks of Host and Origin, of the method, the token, the space, the rate and the body.
+Stateless: each request stands for itself, for clients of both kinds of revision. The SDK speaks the
+protocol; before it come, in this order, the checks of Host and Origin, of the method, the token,
+the space, the rate and the body.
 """
 
 from __future__ import annotations
@@ -36,7 +38,16 @@ from starlette.types import Receive, Scope, Send
 from memoranda.clock import waits_until
 from memoranda.errors import ConfigError, MemorandaError, StorageError
 from memoranda.faces.tool import Registry
-from memoranda.serve.auth import PROJECT_OF, ROLES, Access, Budgets, Space, StoredToken, least_scope, may_use
+from memoranda.serve.auth import (
+    PROJECT_OF,
+    ROLES,
+    Access,
+    Budgets,
+    Space,
+    StoredToken,
+    least_scope,
+    may_use,
+)
 from memoranda.serve.mcp import Handlers, ServerIdentity, agent_of, client_text
 from memoranda.serve.middleware import (
     BODY_SECONDS,
@@ -63,14 +74,24 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WEB_CLIENTS = ("https://claude.ai", "https://claude.com", "https://chatgpt.com")
 """Origins whose pages may call a server with a public address."""
 _CONNECTIONS = 1000
-_LAST_WORDS, _KEPT_ALIVE = 5, 75
-_HEADERS = ["authorization", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id",
-            "last-event-id"]  # fmt: skip
+_LAST_WORDS = 5
+_KEPT_ALIVE = 75
+_HEADERS = [
+    "authorization",
+    "content-type",
+    "mcp-protocol-version",
+    "mcp-method",
+    "mcp-name",
+    "mcp-session-id",
+    "last-event-id",
+]
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the server listens and what it answers to. `public` is its address on the web, without a path."""
+    """Where the server listens and what it answers to. `public` is its address on the web, without
+    a path.
+    """
 
     host: str
     port: int
@@ -83,12 +104,21 @@ class Place:
     def check(self) -> None:
         """Raises ConfigError for a place where anybody could call."""
         if self.is_open and (self.host not in LOOPBACK or self.public):
-            raise ConfigError("--no-token is for this machine alone: listen on 127.0.0.1, and without --public-url")
+            raise ConfigError(
+                "--no-token is for this machine alone: listen on 127.0.0.1, and without --public-url"
+            )
         if self.public:
             parts = urlsplit(self.public)
             local = parts.scheme == "http" and parts.hostname in LOOPBACK
-            if not (parts.scheme == "https" or local) or not parts.hostname or parts.path or parts.query:
-                raise ConfigError(f'--public-url must be https://HOST without a path, got "{self.public}"')
+            if (
+                not (parts.scheme == "https" or local)
+                or not parts.hostname
+                or parts.path
+                or parts.query
+            ):
+                raise ConfigError(
+                    f'--public-url must be https://HOST without a path, got "{self.public}"'
+                )
 
     def security(self) -> TransportSecuritySettings:
         """The hosts and origins that are let in: this machine, the public address, and those given."""
@@ -98,7 +128,8 @@ class Place:
         web = [self.public, *WEB_CLIENTS] if self.public else []
         origins = [f"http://{name}" for name in near] + [f"http://{name}:*" for name in near]
         return TransportSecuritySettings(
-            allowed_hosts=names + [f"{name}:*" for name in names], allowed_origins=[*origins, *web, *self.origins]
+            allowed_hosts=names + [f"{name}:*" for name in names],
+            allowed_origins=[*origins, *web, *self.origins],
         )
 
     def address(self, port: int) -> str:
@@ -109,12 +140,18 @@ class Place:
     def listen(self) -> socket.socket:
         """The listening socket. Raises StorageError."""
         try:
-            family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+            if ":" in self.host:
+                family = socket.AF_INET6
+            else:
+                family = socket.AF_INET
             return socket.create_server((self.host, self.port), family=family, backlog=1024)
         except OSError as error:
-            why = str(error.strerror).partition(" (while")[0]  # Python adds the address as a tuple
+            # Python adds the address as a tuple
+            why = str(error.strerror).partition(" (while")[0]
             refused = StorageError(f"{self.host}:{self.port}", why)
-            refused.args = (f"cannot listen on {self.host}:{self.port}: {why}. Choose another address with --http.",)
+            refused.args = (
+                f"cannot listen on {self.host}:{self.port}: {why}. Choose another address with --http.",
+            )
             raise refused from None
 
 
@@ -128,18 +165,24 @@ def place_of(text: str) -> tuple[str, int]:
 
 
 class Homes:
-    """The open memories of one server: its own home's, those of spaces, and either limited to some projects. `memory`
-    is the home's owner's and is not closed here; `registry` has its tools; `registry_for` makes those of a space.
-    Thread-safe."""
+    """The open memories of one server: its own home's, those of spaces, and either limited to some
+    projects. `memory` is the home's owner's and is not closed here; `registry` has its tools;
+    `registry_for` makes those of a space. Thread-safe."""
 
-    def __init__(self, memory: Memory, registry: Registry, registry_for: Callable[[Memory], Registry]):
-        self._memory, self._registry, self._registry_for = memory, registry, registry_for
+    def __init__(
+        self, memory: Memory, registry: Registry, registry_for: Callable[[Memory], Registry]
+    ):
+        self._memory = memory
+        self._registry = registry
+        self._registry_for = registry_for
         self._lock = threading.Lock()
         self._open: dict[tuple[str | None, tuple[str, ...]], Memory] = {}
         self._ends = ExitStack()
 
     def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> Memory:
-        """The memory of a space (None: the home) in which there are no projects but these (empty: all)."""
+        """The memory of a space (None: the home) in which there are no projects but these (empty:
+        all).
+        """
         if space is None and not projects:
             return self._memory
         from memoranda.engine import open_memory
@@ -152,13 +195,17 @@ class Homes:
                     home = self._memory.settings.address_of(space.database)
                 settings = None if space else self._memory.settings
                 clock = self._memory.clock
-                made = open_memory(home, config=settings, face="mcp", clock=clock, only=projects, serving=True)
+                made = open_memory(
+                    home, config=settings, face="mcp", clock=clock, only=projects, serving=True
+                )
                 self._open[key] = self._ends.enter_context(made)
             return self._open[key]
 
     def registry(self, space: Space | None) -> Registry:
         """All tools of a space, or of the home."""
-        return self._registry if space is None else self._registry_for(self.memory(space))
+        if space is None:
+            return self._registry
+        return self._registry_for(self.memory(space))
 
     def close(self) -> None:
         """Close all but the home's own memory."""
@@ -186,13 +233,21 @@ class AdmittedRequest:
     @property
     def projects(self) -> tuple[str, ...]:
         """The only projects there are for the caller; empty: all."""
-        return self.token.projects if self.token else ()
+        if self.token:
+            return self.token.projects
+        return ()
 
     def caller(self, memory: Memory, named: str, face: str, client: str) -> Memory:
         """`memory` for this caller, whose client calls itself `named` and the journal `client`."""
-        identity, token = self.server.identity, self.token
+        identity = self.server.identity
+        token = self.token
         session = {"session": token.id} if token else {}
-        own = None if token is None else token.member if self.space is not None else token.agent
+        if token is None:
+            own = None
+        elif self.space is not None:
+            own = token.member
+        else:
+            own = token.agent
         agent = own or identity.agent or agent_of(named, identity.clients)
         memory = memory.as_caller(agent, face, client=client, **session)
         memory.only_reads = self.scope == "read"
@@ -200,14 +255,17 @@ class AdmittedRequest:
 
 
 class _HttpHandlers(Handlers):
-    """Requests of many callers, each with a memory of its own. Without a connection nobody can be told of changes."""
+    """Requests of many callers, each with a memory of its own. Without a connection nobody can be
+    told of changes.
+    """
 
     async def call(self, ctx: Any, params: Any) -> dict[str, Any]:
         if params.name not in self._registry.tools:
             return await super().call(ctx, params)
         request: AdmittedRequest = ctx.request.scope[CALL]
         request.did.append(params.name)
-        begun, end = time.perf_counter(), "error"
+        begun = time.perf_counter()
+        end = "error"
         try:
             result = await super().call(ctx, params)
             end = "error" if result["isError"] else "ok"
@@ -217,27 +275,52 @@ class _HttpHandlers(Handlers):
 
     async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
         request: AdmittedRequest = ctx.request.scope[CALL]
-        client = ctx.session.client_params.client_info if ctx.session.client_params else None
-        named = client.name if client else ctx.request.headers.get("user-agent", "").partition("/")[0]
+        if ctx.session.client_params:
+            client = ctx.session.client_params.client_info
+        else:
+            client = None
+        if client:
+            named = client.name
+        else:
+            named = ctx.request.headers.get("user-agent", "").partition("/")[0]
         shown = f"http {client_text(client, '')}".strip()
-        return await request.server.run(request, lambda memory: call(request.caller(memory, named, "mcp", shown)))
+        return await request.server.run(
+            request, lambda memory: call(request.caller(memory, named, "mcp", shown))
+        )
 
 
 class HttpServer:
-    """Serves `homes` at `place`, on `listener`. `toolsets`: those offered here. Calls run on `threads` until
-    `stopping`. `routes` are those of OAuth, if there are any; `pages` makes those of the page (serve/page)."""
+    """Serves `homes` at `place`, on `listener`. `toolsets`: those offered here. Calls run on
+    `threads` until `stopping`. `routes` are those of OAuth, if there are any; `pages` makes those
+    of the page (serve/page)."""
 
     def __init__(
-        self, homes: Homes, access: Access, place: Place, identity: ServerIdentity, toolsets: Sequence[str],
-        threads: ThreadPoolExecutor, stopping: threading.Event, *, listener: socket.socket | None = None,
-        routes: Sequence[BaseRoute] = (), pages: Callable[[HttpServer], Sequence[BaseRoute]] | None = None,
-    ):  # fmt: skip
-        self.homes, self.access, self.identity, self.stopping = homes, access, identity, stopping
-        self._place, self._toolsets = place, toolsets
-        self._threads, self._listener = threads, listener
+        self,
+        homes: Homes,
+        access: Access,
+        place: Place,
+        identity: ServerIdentity,
+        toolsets: Sequence[str],
+        threads: ThreadPoolExecutor,
+        stopping: threading.Event,
+        *,
+        listener: socket.socket | None = None,
+        routes: Sequence[BaseRoute] = (),
+        pages: Callable[[HttpServer], Sequence[BaseRoute]] | None = None,
+    ):
+        self.homes = homes
+        self.access = access
+        self.identity = identity
+        self.stopping = stopping
+        self._place = place
+        self._toolsets = toolsets
+        self._threads = threads
+        self._listener = listener
         self._budgets = Budgets(access.clock)
         self._tasks: TaskGroup | None = None
-        self._managers: dict[tuple[str | None, str, bool, tuple[str, ...]], StreamableHTTPSessionManager] = {}
+        self._managers: dict[
+            tuple[str | None, str, bool, tuple[str, ...]], StreamableHTTPSessionManager
+        ] = {}
         self._turn = anyio.Lock()
         self._server: _Uvicorn | None = None
         self._served: asyncio.Task[None] | None = None
@@ -245,16 +328,23 @@ class HttpServer:
         self.seen: dict[str, datetime] = {}
         """When each token, by its id, was last used here."""
         security = place.security()
-        pattern = "|".join(re.escape(each).replace(r":\*", r":\d+") for each in security.allowed_origins)
+        pattern = "|".join(
+            re.escape(each).replace(r":\*", r":\d+") for each in security.allowed_origins
+        )
         endpoint = CORSMiddleware(
-            ExceptionMiddleware(self._answer, HANDLERS), allow_origin_regex=pattern, allow_methods=["POST"],
-            allow_headers=_HEADERS, expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
-        )  # fmt: skip
+            ExceptionMiddleware(self._answer, HANDLERS),
+            allow_origin_regex=pattern,
+            allow_methods=["POST"],
+            allow_headers=_HEADERS,
+            expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
+        )
         self.app = Starlette(
             routes=[
                 Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
                 Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
-                *health_routes(self.metrics, stopping, homes.memory(None), self.connections, self.admitted),
+                *health_routes(
+                    self.metrics, stopping, homes.memory(None), self.connections, self.admitted
+                ),
                 *routes,
                 *(pages(self) if pages else ()),
             ],
@@ -265,11 +355,15 @@ class HttpServer:
             exception_handlers=HANDLERS,
             lifespan=self._lifespan,
         )
-        self.app.state.server, self.app.state.rounds, self.app.state.sessions = self, None, None
+        self.app.state.server = self
+        self.app.state.rounds = None
+        self.app.state.sessions = None
 
     def connections(self) -> int:
         """How many are open."""
-        return len(self._server.server_state.connections) if self._server is not None else 0
+        if self._server is not None:
+            return len(self._server.server_state.connections)
+        return 0
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -284,10 +378,18 @@ class HttpServer:
         """Begin to accept connections."""
         assert self._listener is not None
         config = uvicorn.Config(
-            self.app, http="h11", ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
-            proxy_headers=False, limit_concurrency=_CONNECTIONS, timeout_keep_alive=_KEPT_ALIVE,
+            self.app,
+            http="h11",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=_CONNECTIONS,
+            timeout_keep_alive=_KEPT_ALIVE,
             timeout_graceful_shutdown=_LAST_WORDS,
-        )  # fmt: skip
+        )
         self._server = _Uvicorn(config)
         self._served = asyncio.create_task(self._server.serve([self._listener]))
         while not self._server.started and not self._served.done():
@@ -313,7 +415,9 @@ class HttpServer:
         try:
             await manager.handle_request(scope, in_time(receive), send)
         except TimeoutError:
-            raise RequestRefused(408, f"The request did not come within {BODY_SECONDS:.0f} s.") from None
+            raise RequestRefused(
+                408, f"The request did not come within {BODY_SECONDS:.0f} s."
+            ) from None
 
     def admitted(self, request: Request) -> AdmittedRequest:
         """The call a request makes, if it is let in. Raises RequestRefused."""
@@ -321,7 +425,9 @@ class HttpServer:
         token = None
         if kind or not self._place.is_open:
             where = f' resource_metadata="{self._place.public}/.well-known/oauth-protected-resource'
-            challenge = "Bearer" + (f'{where}{quote(request.url.path)}"' if self._place.public else "")
+            challenge = "Bearer" + (
+                f'{where}{quote(request.url.path)}"' if self._place.public else ""
+            )
             if kind.lower() != "bearer" or not secret.strip():
                 why = "Send a token: Authorization: Bearer cpl_…. The owner makes one with memory token add."
                 raise RequestRefused(401, why, "invalid_request", www_authenticate=challenge)
@@ -333,18 +439,23 @@ class HttpServer:
                 raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)
         request.scope[TOKEN] = token
 
-        name, member = request.path_params.get("space"), token.member if token else None
-        space = None  # the home
-        if name is not None or member is not None:  # what a caller is no member of does not exist
+        name = request.path_params.get("space")
+        member = token.member if token else None
+        # The home
+        space = None
+        # What a caller is no member of does not exist
+        if name is not None or member is not None:
             space = self.access.spaces().get(name or "")
             if space is None or member is None or member not in space.members:
                 raise RequestRefused(404, "There is nothing here for this token.")
         if token is not None:
-            if found := self._budgets.take(token.id, token.rate, token.quota):
+            found = self._budgets.take(token.id, token.rate, token.quota)
+            if found:
                 wait, why = found
                 raise RequestRefused(429, why, retry_after=str(wait))
             self.seen[token.id] = self.access.clock()
-            with suppress(StorageError):  # the day of the last use is not worth a refusal
+            # The day of the last use is not worth a refusal
+            with suppress(StorageError):
                 self.access.note_use(token)
         return AdmittedRequest(token, space, self)
 
@@ -352,39 +463,57 @@ class HttpServer:
         """The result of `work` with the caller's memory, on a thread. Raises MemorandaError."""
         if self.stopping.is_set():
             raise Stopping
-        stoppable = waits_until(self.stopping)(lambda: work(self.homes.memory(call.space, call.projects)))
+        stoppable = waits_until(self.stopping)(
+            lambda: work(self.homes.memory(call.space, call.projects))
+        )
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, stoppable)
         except MemorandaError:
             raise
-        except Exception:  # the outermost loop of this transport: reported, and the server lives
+        # The outermost loop of this transport: reported, and the server lives
+        except Exception:
             _log.exception("A call failed")
             raise InternalError from None
 
     async def _manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
         """The SDK's server of the tools this caller may use."""
         own = {each.lower() for each in call.projects}
-        names = tuple(each for each in self._toolsets if not own or PROJECT_OF.get(each) in (None, *own))
+        names = tuple(
+            each for each in self._toolsets if not own or PROJECT_OF.get(each) in (None, *own)
+        )
         key = (call.space.name if call.space else None, call.scope, bool(call.projects), names)
         async with self._turn:
             if key not in self._managers:
                 assert self._tasks is not None
                 every = await asyncio.to_thread(self.homes.registry, call.space)
                 few = [
-                    replace(each, tools=[tool for tool in each.tools if may_use(call.scope, bool(call.projects), tool)])
+                    replace(
+                        each,
+                        tools=[
+                            tool
+                            for tool in each.tools
+                            if may_use(call.scope, bool(call.projects), tool)
+                        ],
+                    )
                     for each in every.toolsets
                     if each.name in names
                 ]
-                registry = Registry([each for each in few if each.tools], every.hooks)  # which are shared
+                # Which are shared
+                registry = Registry([each for each in few if each.tools], every.hooks)
                 self._managers[key] = await self._tasks.start(self._keep, registry)
             return self._managers[key]
 
     async def _keep(
-        self, registry: Registry, *, task_status: TaskStatus[StreamableHTTPSessionManager] = anyio.TASK_STATUS_IGNORED
+        self,
+        registry: Registry,
+        *,
+        task_status: TaskStatus[StreamableHTTPSessionManager] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
         """Run the SDK's server of `registry` until the end."""
         server = _HttpHandlers(registry, None, self.identity).server()
-        manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=LIMIT)
+        manager = StreamableHTTPSessionManager(
+            server, json_response=True, stateless=True, max_request_body_size=LIMIT
+        )
         async with manager.run():
             task_status.started(manager)
             await anyio.sleep_forever()

@@ -1,10 +1,10 @@
-"""A registry of tools as a Model Context Protocol server: what stands between the official SDK and the faces, and
-between it and the lines of one client.
+"""A registry of tools as a Model Context Protocol server: what stands between the official SDK and
+the faces, and between it and the lines of one client.
 
-The SDK speaks the protocol in all its revisions. Here no request is left without an answer, arguments reach a tool as
-they came, no text that JSON or UTF-8 cannot carry ends the connection, and requests that need the memory take effect in
-the order received. Results are plain values in the form of the wire; the SDK checks and completes them for the client's
-revision.
+The SDK speaks the protocol in all its revisions. Here no request is left without an answer,
+arguments reach a tool as they came, no text that JSON or UTF-8 cannot carry ends the connection,
+and requests that need the memory take effect in the order received. Results are plain values in the
+form of the wire; the SDK checks and completes them for the client's revision.
 """
 
 from __future__ import annotations
@@ -67,16 +67,30 @@ _NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
 VALUES = 100
 """Most values one completion may have, by the protocol."""
 _VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
-_TOOL = {"name": "name", "title": "title", "description": "description", "inputSchema": "schema",
-         "outputSchema": "output_schema", "annotations": "annotations"}  # fmt: skip
+_TOOL = {
+    "name": "name",
+    "title": "title",
+    "description": "description",
+    "inputSchema": "schema",
+    "outputSchema": "output_schema",
+    "annotations": "annotations",
+}
 _TEMPLATE = {"uriTemplate": "uri", "name": "name", "description": "description", "mimeType": "mime"}
-_RESOURCE = {"uri": "uri", "name": "name", "title": "title", "description": "description", "mimeType": "mime"}
+_RESOURCE = {
+    "uri": "uri",
+    "name": "name",
+    "title": "title",
+    "description": "description",
+    "mimeType": "mime",
+}
 """What the protocol calls the attributes of what a list shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """Who serves, and who calls: `agent`, or if None what `agent_of` makes of the client's name with `clients`."""
+    """Who serves, and who calls: `agent`, or if None what `agent_of` makes of the client's name
+    with `clients`.
+    """
 
     name: str
     version: str
@@ -89,23 +103,36 @@ class ServerIdentity:
 def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
     """The agent of a client that calls itself `client` (contract 001, 1, "Identity").
 
-    `more` is the owner's table (configuration key `agents`), which goes before ours: client name, in any
-    case, to agent, `*` for every client not in it. A client in neither is its own name in the form a scope allows; one
-    without any such character is `unknown`, so that it sees what is global and no more. Whatever the client says, this
-    is a filter and no boundary (docs/trust.md): only an agent the owner gave is.
+    `more` is the owner's table (configuration key `agents`), which goes before ours: client name,
+    in any case, to agent, `*` for every client not in it. A client in neither is its own name in
+    the form a scope allows; one without any such character is `unknown`, so that it sees what is
+    global and no more. Whatever the client says, this is a filter and no boundary (docs/trust.md):
+    only an agent the owner gave is.
     """
     name = client.strip().lower()
     plain = _NOT_IN_AGENTS.sub("-", name).lstrip("-._")
     own = {key.lower(): agent for key, agent in (more or {}).items()}
-    asked = ((own, name), (own, plain), (own, _ANY), (_known_clients(), name), (_known_clients(), plain))
+    asked = (
+        (own, name),
+        (own, plain),
+        (own, _ANY),
+        (_known_clients(), name),
+        (_known_clients(), plain),
+    )
     found = next((table[key].lower() for table, key in asked if key in table), plain)
     agent = _NOT_IN_AGENTS.sub("-", found).lstrip("-._") or _UNNAMED
-    return f"{agent}-client" if agent in TAKEN_AGENTS else agent
+    if agent in TAKEN_AGENTS:
+        return f"{agent}-client"
+    return agent
 
 
 def client_text(client: Any, transport: str) -> str:
-    """What is noted of the client that wrote something: as it calls itself, with its version, else the transport."""
-    return " ".join(f"{client.name} {client.version}".split())[:_CLIENT_NAME] if client else transport
+    """What is noted of the client that wrote something: as it calls itself, with its version, else
+    the transport.
+    """
+    if client:
+        return " ".join(f"{client.name} {client.version}".split())[:_CLIENT_NAME]
+    return transport
 
 
 @cache
@@ -114,20 +141,25 @@ def _known_clients() -> Mapping[str, str]:
 
 
 class ClientConnection(ObjectSendStream[SessionMessage]):
-    """One client: its lines as the SDK's messages and back, and the number of requests `unanswered`.
+    """One client: its lines as the SDK's messages and back, and the number of requests
+    `unanswered`.
 
-    It is the SDK's write stream. `requests` is its read stream, which ends when the client has sent all and
-    each request has its answer, because the SDK drops what is in progress once its input ends. A client that found
-    our answer to its probe too long in coming begins as older ones do: then `requests` is another one. `write` sends
-    a line without its break, `answered` is called after each answer, `at_end` when the client has sent all: it ends
-    streams that would wait for more.
+    It is the SDK's write stream. `requests` is its read stream, which ends when the client has sent
+    all and each request has its answer, because the SDK drops what is in progress once its input
+    ends. A client that found our answer to its probe too long in coming begins as older ones do:
+    then `requests` is another one. `write` sends a line without its break, `answered` is called
+    after each answer, `at_end` when the client has sent all: it ends streams that would wait for
+    more.
     """
 
     at_end: Callable[[], None] | None = None
 
     def __init__(self, write: Callable[[bytes], None], answered: Callable[[], None]):
-        self._write, self._answered = write, answered
-        self._inbox, self.requests = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+        self._write = write
+        self._answered = answered
+        self._inbox, self.requests = anyio.create_memory_object_stream[SessionMessage | Exception](
+            math.inf
+        )
         self.unanswered = 0
         self._ended = False
         self._asked: set[str] = set()
@@ -176,7 +208,9 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
 
 
 class NoMessage(Exception):
-    """A line that is no JSON-RPC message; `id` is the request's, None when it has none that can be read."""
+    """A line that is no JSON-RPC message; `id` is the request's, None when it has none that can be
+    read.
+    """
 
     def __init__(self, code: int, message: str, id: RequestId | None = None):
         super().__init__(message)
@@ -184,23 +218,29 @@ class NoMessage(Exception):
 
 
 def message_of(line: bytes) -> JSONRPCMessage:
-    """The message in `line`. Raises NoMessage. Lone surrogates and bytes that are no UTF-8 are kept, as surrogates, so
-    that the tool they are meant for can name the parameter."""
+    """The message in `line`. Raises NoMessage. Lone surrogates and bytes that are no UTF-8 are
+    kept, as surrogates, so that the tool they are meant for can name the parameter."""
     try:
         message = jsonrpc_message_adapter.validate_json(line)
         if not (isinstance(message, JSONRPCNotification) and b'"id"' in line):
             return message
     except ValidationError:
-        pass  # looked at again below, to say what is wrong
-    try:  # less strictly than pydantic reads it; a number far beyond all we count is none of Python's
+        # Looked at again below, to say what is wrong
+        pass
+    # Less strictly than pydantic reads it; a number far beyond all we count is none of Python's
+    try:
         number = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
         given = json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=number)
     except RecursionError:
         raise NoMessage(PARSE_ERROR, "The message is nested too deep.") from None
     except ValueError:
-        raise NoMessage(PARSE_ERROR, "The line is not JSON. Send one JSON-RPC message per line.") from None
+        raise NoMessage(
+            PARSE_ERROR, "The line is not JSON. Send one JSON-RPC message per line."
+        ) from None
     if not isinstance(given, dict):
-        raise NoMessage(INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches.")
+        raise NoMessage(
+            INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches."
+        )
     id = given.get("id")
     if "id" in given and (isinstance(id, bool) or not isinstance(id, str | int)):
         raise NoMessage(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
@@ -209,14 +249,19 @@ def message_of(line: bytes) -> JSONRPCMessage:
     except ValidationError:
         pass
     if "method" not in given:
-        id = None  # an answer, so the id is one of ours
+        # An answer, so the id is one of ours
+        id = None
     if given.get("jsonrpc") == "2.0" and isinstance(given.get("method"), str):
         raise NoMessage(INVALID_PARAMS, "`params` must be an object.", id)
-    raise NoMessage(INVALID_REQUEST, 'Not a JSON-RPC 2.0 message: it needs "jsonrpc": "2.0" and a `method`.', id)
+    raise NoMessage(
+        INVALID_REQUEST, 'Not a JSON-RPC 2.0 message: it needs "jsonrpc": "2.0" and a `method`.', id
+    )
 
 
 def line_of(message: JSONRPCMessage) -> bytes:
-    """`message` as one line without its break. A lone surrogate, which UTF-8 cannot carry, becomes U+FFFD."""
+    """`message` as one line without its break. A lone surrogate, which UTF-8 cannot carry, becomes
+    U+FFFD.
+    """
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except PydanticSerializationError:
@@ -227,9 +272,12 @@ def line_of(message: JSONRPCMessage) -> bytes:
 async def converse(
     connection: ClientConnection, registry: Registry, turns: CallQueue, identity: ServerIdentity
 ) -> None:
-    """Serve `registry` to the client of `connection` until that has ended and everything is answered."""
+    """Serve `registry` to the client of `connection` until that has ended and everything is
+    answered.
+    """
     handlers = Handlers(registry, turns, identity)
-    connection.at_end = handlers.listen.close  # ends every stream with its answer
+    # Ends every stream with its answer
+    connection.at_end = handlers.listen.close
     server = handlers.server()
     requests = None
     while requests is not connection.requests:
@@ -242,7 +290,12 @@ def _listing(key: str, names: Mapping[str, str], things: Iterable[Any]) -> Calla
 
     async def listed(ctx: Any, params: Any) -> Result:
         rows = ({shown: getattr(each, name) for shown, name in names.items()} for each in things)
-        return _FINAL | {key: [{name: value for name, value in row.items() if value not in (None, {})} for row in rows]}
+        return _FINAL | {
+            key: [
+                {name: value for name, value in row.items() if value not in (None, {})}
+                for row in rows
+            ]
+        }
 
     return listed
 
@@ -260,20 +313,26 @@ class NoResource(MemorandaError):
 def resource_result(
     memory: Memory, templates: Sequence[Template], uri: str, resources: Mapping[str, Resource] = {}
 ) -> Result:
-    """What the resource, or the first template that fits, reads at `uri`, as the answer to `resources/read`. Raises
-    NoResource when none fits, else what reading raises."""
+    """What the resource, or the first template that fits, reads at `uri`, as the answer to
+    `resources/read`. Raises NoResource when none fits, else what reading raises."""
     found: Resource | Template | None = resources.get(uri)
     text = "" if found is None else resources[uri].read(memory)
     for template in () if found else templates:
-        # RFC 6570: `{name}` is one segment, `{+name}` the rest. `?` and `#` belong to the last variable: people write
-        # the names of their notes unencoded.
-        pattern, end = "", 0
+        # RFC 6570: `{name}` is one segment, `{+name}` the rest. `?` and `#` belong to the last
+        # variable: people write the names of their notes unencoded.
+        pattern = ""
+        end = 0
         for each in _VARIABLE.finditer(template.uri):
-            pattern += re.escape(template.uri[end : each.start()]) + f"(?P<{each[2]}>{'.+' if each[1] else '[^/]+'})"
+            pattern += (
+                re.escape(template.uri[end : each.start()])
+                + f"(?P<{each[2]}>{'.+' if each[1] else '[^/]+'})"
+            )
             end = each.end()
-        if match := re.fullmatch(pattern + re.escape(template.uri[end:]), uri, re.DOTALL):
+        match = re.fullmatch(pattern + re.escape(template.uri[end:]), uri, re.DOTALL)
+        if match:
             variables = {name: unquote(value) for name, value in match.groupdict().items()}
-            found, text = template, template.read(memory, variables)
+            found = template
+            text = template.read(memory, variables)
             break
     if found is None:
         raise NoResource(uri, templates, resources)
@@ -281,13 +340,16 @@ def resource_result(
 
 
 class Handlers:
-    """The handlers of one server, as the SDK calls them: (context, parameters) -> result. A client is told of changed
-    resources in both ways the protocol has had: up to 2025-11-25 on its connection, after `resources/subscribe`; later
-    on a stream, `subscriptions/listen`, which the SDK serves. Changes are seen by the version of each watched resource,
-    compared after every call that used the memory."""
+    """The handlers of one server, as the SDK calls them: (context, parameters) -> result. A client
+    is told of changed resources in both ways the protocol has had: up to 2025-11-25 on its
+    connection, after `resources/subscribe`; later on a stream, `subscriptions/listen`, which the
+    SDK serves. Changes are seen by the version of each watched resource, compared after every call
+    that used the memory."""
 
     def __init__(self, registry: Registry, turns: CallQueue | None, identity: ServerIdentity):
-        self._registry, self._turns, self._identity = registry, turns, identity
+        self._registry = registry
+        self._turns = turns
+        self._identity = identity
         self._versions: dict[str, Any] = {}
         self._subscribed: set[str] = set()
         self._session = os.urandom(4).hex()
@@ -295,21 +357,30 @@ class Handlers:
         self.listen = ListenHandler(self._bus)
 
     def server(self) -> Server[Any]:
-        """The SDK's server of what the registry has. Without prompts or resources their requests stay unknown, and so
-        out of the capabilities."""
-        registry, prompts = self._registry, self._registry.prompts
+        """The SDK's server of what the registry has. Without prompts or resources their requests
+        stay unknown, and so out of the capabilities."""
+        registry = self._registry
+        prompts = self._registry.prompts
         handlers: dict[str, Any] = {"on_call_tool": self.call}
         handlers["on_list_tools"] = _listing("tools", _TOOL, registry.tools.values())
         if prompts:
             handlers |= {"on_get_prompt": self.prompt, "on_list_prompts": self.list_prompts}
         if registry.templates or registry.resources:
             handlers["on_read_resource"] = self.read
-            handlers["on_list_resources"] = _listing("resources", _RESOURCE, registry.resources.values())
-            handlers["on_list_resource_templates"] = _listing("resourceTemplates", _TEMPLATE, registry.templates)
+            handlers["on_list_resources"] = _listing(
+                "resources", _RESOURCE, registry.resources.values()
+            )
+            handlers["on_list_resource_templates"] = _listing(
+                "resourceTemplates", _TEMPLATE, registry.templates
+            )
         if prompts or registry.templates:
             handlers["on_completion"] = self.complete
-        if registry.resources and self._turns is not None:  # else nobody has a connection to be told on
-            handlers |= {"on_subscribe_resource": self.subscribe, "on_unsubscribe_resource": self.unsubscribe}
+        # Else nobody has a connection to be told on
+        if registry.resources and self._turns is not None:
+            handlers |= {
+                "on_subscribe_resource": self.subscribe,
+                "on_unsubscribe_resource": self.unsubscribe,
+            }
             handlers["on_subscriptions_listen"] = self.listen_to
         server: Server[Any] = Server(
             self._identity.name,
@@ -318,14 +389,24 @@ class Handlers:
             cache_hints={method: CacheHint() for method in CACHEABLE_METHODS},  # type: ignore[misc]  # its keys are Literals
             **handlers,
         )
-        # The SDK's own middleware would tell a tracer what is called; here nobody but the owner is told.
+        # The SDK's own middleware would tell a tracer what is called; here nobody but the owner is
+        # told.
         server.middleware[:] = [self._around]
         return server
 
     async def _around(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        if ctx.method == "tools/call" and not isinstance((ctx.params or {}).get("arguments"), dict | None):
+        if ctx.method == "tools/call" and not isinstance(
+            (ctx.params or {}).get("arguments"), dict | None
+        ):
             # the SDK would refuse arguments that are no object, but the tool is to answer
-            ctx = replace(ctx, params={**ctx.params, "arguments": {}, _ORIGINAL_ARGUMENTS: ctx.params["arguments"]})
+            ctx = replace(
+                ctx,
+                params={
+                    **ctx.params,
+                    "arguments": {},
+                    _ORIGINAL_ARGUMENTS: ctx.params["arguments"],
+                },
+            )
         try:
             return await call_next(ctx)
         finally:
@@ -336,7 +417,9 @@ class Handlers:
         """The agent who calls and what its client calls itself."""
         params = ctx.session.client_params
         client = params.client_info if params else None
-        agent = self._identity.agent or agent_of(client.name if client else "", self._identity.clients)
+        agent = self._identity.agent or agent_of(
+            client.name if client else "", self._identity.clients
+        )
         return agent, client_text(client, "mcp")
 
     async def call(self, ctx: Any, params: Any) -> Result:
@@ -345,32 +428,55 @@ class Handlers:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {known}.")
         arguments = ctx.params.get(_ORIGINAL_ARGUMENTS, params.arguments)
         try:
-            reply = await self._take(ctx, lambda memory: self._registry.call(memory, params.name, arguments))
+            reply = await self._take(
+                ctx, lambda memory: self._registry.call(memory, params.name, arguments)
+            )
         except MemorandaError as error:
             reply = self._registry.refusal(params.name, error)
-        texts = [reply.text, reply.hint] if reply.hint else [reply.text]
-        result = _FINAL | {"content": [{"type": "text", "text": each} for each in texts], "isError": reply.is_error}
+        if reply.hint:
+            texts = [reply.text, reply.hint]
+        else:
+            texts = [reply.text]
+        result = _FINAL | {
+            "content": [{"type": "text", "text": each} for each in texts],
+            "isError": reply.is_error,
+        }
         more = {"structuredContent": reply.data, "_meta": reply.meta or None}
         return result | {key: value for key, value in more.items() if value is not None}
 
     async def list_prompts(self, ctx: Any, params: Any) -> Result:
         keys = ("name", "description", "required")
-        rows = [{"name": each.name, "description": each.description,
-                 "arguments": [dict(zip(keys, one, strict=True)) for one in each.arguments]}
-                for each in self._registry.prompts.values()]  # fmt: skip
+        rows = [
+            {
+                "name": each.name,
+                "description": each.description,
+                "arguments": [dict(zip(keys, one, strict=True)) for one in each.arguments],
+            }
+            for each in self._registry.prompts.values()
+        ]
         return _FINAL | {"prompts": rows}
 
     async def prompt(self, ctx: Any, params: Any) -> Result:
-        """A rendered prompt. Arguments it does not have are ignored; a blank one is one not given, as forms send it."""
+        """A rendered prompt. Arguments it does not have are ignored; a blank one is one not given,
+        as forms send it.
+        """
 
         def render(memory: Memory) -> Result:
             prompt = self._prompt(params.name)
-            names, given = {name for name, _, _ in prompt.arguments}, params.arguments or {}
-            arguments = {name: value for name, value in given.items() if name in names and value.strip()}
+            names = {name for name, _, _ in prompt.arguments}
+            given = params.arguments or {}
+            arguments = {
+                name: value for name, value in given.items() if name in names and value.strip()
+            }
             for name, _, required in prompt.arguments:
                 if required and name not in arguments:
-                    raise InvalidInput(f"Argument `{name}` is required for the prompt {prompt.name}.")
-            message = {"role": "user", "content": {"type": "text", "text": prompt.render(memory, arguments)}}
+                    raise InvalidInput(
+                        f"Argument `{name}` is required for the prompt {prompt.name}."
+                    )
+            message = {
+                "role": "user",
+                "content": {"type": "text", "text": prompt.render(memory, arguments)},
+            }
             return _FINAL | {"description": prompt.description, "messages": [message]}
 
         return await self._answer(ctx, render)
@@ -382,26 +488,38 @@ class Handlers:
         return prompts[name]
 
     async def read(self, ctx: Any, params: Any) -> Result:
-        templates, resources = self._registry.templates, self._registry.resources
+        templates = self._registry.templates
+        resources = self._registry.resources
         read = partial(resource_result, templates=templates, uri=params.uri, resources=resources)
         return await self._answer(ctx, read, uri=params.uri)
 
     async def complete(self, ctx: Any, params: Any) -> Result:
         """Values that go on from what was typed; prompts have none to offer."""
-        uri, variable = getattr(params.ref, "uri", ""), params.argument.name
+        uri = getattr(params.ref, "uri", "")
+        variable = params.argument.name
         others = dict((params.context.arguments if params.context else None) or {})
 
         def complete(memory: Memory) -> Result:
             values: list[str] = []
             if params.ref.type == "ref/prompt":
                 self._prompt(params.ref.name)
-            elif (template := next((each for each in self._registry.templates if each.uri == uri), None)) is None:
+            elif (
+                template := next(
+                    (each for each in self._registry.templates if each.uri == uri), None
+                )
+            ) is None:
                 raise NoResource(uri, self._registry.templates)
             elif variable not in (names := [name for _, name in _VARIABLE.findall(uri)]):
-                raise InvalidInput(f"{uri} has no variable `{variable}`. Its variables: {', '.join(names)}.")
+                raise InvalidInput(
+                    f"{uri} has no variable `{variable}`. Its variables: {', '.join(names)}."
+                )
             elif template.complete is not None:
                 values = template.complete(memory, variable, params.argument.value, others)
-            found = {"values": values[:VALUES], "total": len(values), "hasMore": len(values) > VALUES}
+            found = {
+                "values": values[:VALUES],
+                "total": len(values),
+                "hasMore": len(values) > VALUES,
+            }
             return _FINAL | {"completion": found}
 
         return await self._answer(ctx, complete)
@@ -435,11 +553,16 @@ class Handlers:
         try:
             return await self._take(ctx, call)
         except MemorandaError as error:
-            code = INVALID_PARAMS if error.code in _ASKED_WRONG else INTERNAL_ERROR
+            if error.code in _ASKED_WRONG:
+                code = INVALID_PARAMS
+            else:
+                code = INTERNAL_ERROR
             raise MCPError(code, str(error), data or None) from None
 
     async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
-        """The result of `call` as the caller of `ctx`; afterwards subscribers are told what changed."""
+        """The result of `call` as the caller of `ctx`; afterwards subscribers are told what
+        changed.
+        """
         agent, name = self._caller(ctx)
 
         def run(memory: Memory) -> tuple[T, list[str]]:

@@ -1,6 +1,6 @@
-"""What every HTTP request passes: the check of Host and Origin, the time a body may take, the line in the log; the
-answer to one that is not let in; and what is counted, as Prometheus reads it, with whether the server is ready
-(docs/http.md).
+"""What every HTTP request passes: the check of Host and Origin, the time a body may take, the line
+in the log; the answer to one that is not let in; and what is counted, as Prometheus reads it, with
+whether the server is ready (docs/http.md).
 """
 
 from __future__ import annotations
@@ -36,9 +36,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger("memoranda.http")
 
 ANY_ORIGIN = ("/.well-known/", "/register", "/token", "/revoke", "/healthz")
-"""Where every web page may ask: nothing there takes the word of a browser that somebody is logged in."""
+"""Where every web page may ask: nothing there takes the word of a browser that somebody is logged
+in.
+"""
 BODY_SECONDS = 30.0
-CALL, TOKEN = "memoranda.call", "memoranda.token"
+CALL = "memoranda.call"
+TOKEN = "memoranda.token"
 """Where the scope of a request keeps who was let in."""
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper ends, in seconds, of the groups a call's time is counted in."""
@@ -53,10 +56,17 @@ class RequestRefused(Exception):
 
     def __init__(self, status: int, message: str, error: str = "", **headers: str):
         super().__init__(message)
-        body: dict[str, Any] = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": message}}
-        if error:  # as OAuth has it (RFC 6750), which clients look for
+        body: dict[str, Any] = {
+            "jsonrpc": "2.0",
+            "id": None,
+            "error": {"code": -32000, "message": message},
+        }
+        # As OAuth has it (RFC 6750), which clients look for
+        if error:
             body = {"error": error, "error_description": message}
-        self.response = JSONResponse(body, status, {key.replace("_", "-"): value for key, value in headers.items()})
+        self.response = JSONResponse(
+            body, status, {key.replace("_", "-"): value for key, value in headers.items()}
+        )
 
 
 async def _answered(request: Request, error: Exception) -> Response:
@@ -67,12 +77,14 @@ async def _answered(request: Request, error: Exception) -> Response:
 
 
 HANDLERS = {RequestRefused: _answered, MemorandaError: _answered}
-"""What Starlette answers to a request that is refused, or where the home is in no state to answer anybody."""
+"""What Starlette answers to a request that is refused, or where the home is in no state to answer
+anybody.
+"""
 
 
 def in_time(receive: Receive) -> Receive:
-    """`receive`, which raises TimeoutError when the whole body is not there in time, ClientDisconnect when it will not
-    be."""
+    """`receive`, which raises TimeoutError when the whole body is not there in time,
+    ClientDisconnect when it will not be."""
     end = anyio.current_time() + BODY_SECONDS
     is_whole = False
 
@@ -91,7 +103,9 @@ def in_time(receive: Receive) -> Receive:
 
 
 class HostAndOrigin:
-    """Refuses requests for another host (421) or from a foreign page (403): a page can have this server's address."""
+    """Refuses requests for another host (421) or from a foreign page (403): a page can have this
+    server's address.
+    """
 
     def __init__(self, app: ASGIApp, settings: TransportSecuritySettings):
         self._app = app
@@ -101,7 +115,11 @@ class HostAndOrigin:
         if scope["type"] == "http":
             request = Request(scope)
             refused = await self._check.validate_request(request)
-            if refused is not None and refused.status_code == 403 and scope["path"].startswith(ANY_ORIGIN):
+            if (
+                refused is not None
+                and refused.status_code == 403
+                and scope["path"].startswith(ANY_ORIGIN)
+            ):
                 refused = None
             if refused is not None:
                 return await refused(scope, receive, send)
@@ -109,21 +127,24 @@ class HostAndOrigin:
 
 
 class RequestLog:
-    """One line for each request: who, what, how it ended, how long it took; nothing of what was said. Each is counted
-    by its status."""
+    """One line for each request: who, what, how it ended, how long it took; nothing of what was
+    said. Each is counted by its status."""
 
     def __init__(self, app: ASGIApp, counts: Counter[str]):
-        self._app, self._counts = app, counts
+        self._app = app
+        self._counts = counts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        begin, status = time.perf_counter(), 0
+        begin = time.perf_counter()
+        status = 0
 
         async def watched(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
-            with suppress(LocalProtocolError):  # what came was no HTTP in the end; it has been answered
+            # What came was no HTTP in the end; it has been answered
+            with suppress(LocalProtocolError):
                 await send(message)
 
         try:
@@ -135,11 +156,13 @@ class RequestLog:
             call = scope.get(CALL)
             token: StoredToken | None = scope.get(TOKEN)
             row = {
-                "method": scope["method"], "path": quote(scope["path"])[:100], "status": status,
+                "method": scope["method"],
+                "path": quote(scope["path"])[:100],
+                "status": status,
                 "ms": round((time.perf_counter() - begin) * 1000),
                 "token": f"{token.name}/{token.id}" if token else "-",
                 "tool": ",".join(call.did) if call else "",
-            }  # fmt: skip
+            }
             _log.info(" ".join(f"{key}={value}" for key, value in row.items() if value != ""))
 
 
@@ -162,40 +185,75 @@ class Metrics:
 
     def text(self, gauges: Mapping[str, tuple[str, float | None]]) -> str:
         """All of it, with `gauges`: name → what it is, its value; None: not known now."""
-        rows: list[tuple[str, float]] = [(f'{{status="{status}"}}', n) for status, n in sorted(self.requests.items())]
-        calls = [(f'{{tool="{tool}",outcome="{end}"}}', n) for (tool, end), n in sorted(self.calls.items())]
+        rows: list[tuple[str, float]] = [
+            (f'{{status="{status}"}}', n) for status, n in sorted(self.requests.items())
+        ]
+        calls = [
+            (f'{{tool="{tool}",outcome="{end}"}}', n)
+            for (tool, end), n in sorted(self.calls.items())
+        ]
         times: list[tuple[str, float]] = []
         for tool, counts in sorted(self._times.items()):
             sums = zip((*map(str, BOUNDS), "+Inf"), accumulate(counts), strict=True)
             times += [(f'_bucket{{tool="{tool}",le="{bound}"}}', total) for bound, total in sums]
-            times += [(f'_sum{{tool="{tool}"}}', self._sums[tool]), (f'_count{{tool="{tool}"}}', sum(counts))]
-        return "".join([
-            _family("info", "gauge", "The version of memoranda.", [(f'{{version="{__version__}"}}', 1)]),
-            _family("requests_total", "counter", "HTTP requests by the status of the answer.", rows),
-            _family("calls_total", "counter", "Calls by tool and outcome.", calls),
-            _family("call_seconds", "histogram", "How long calls took, their waiting included.", times),
-            _family("lock_waits_total", "counter", "Waits for a lock.", [("", waited.count)]),
-            _family("lock_wait_seconds_total", "counter", "Seconds waited for locks.", [("", waited.seconds)]),
-            *(_family(name, "gauge", what, [] if value is None else [("", value)])
-              for name, (what, value) in gauges.items()),
-        ])  # fmt: skip
+            times += [
+                (f'_sum{{tool="{tool}"}}', self._sums[tool]),
+                (f'_count{{tool="{tool}"}}', sum(counts)),
+            ]
+        return "".join(
+            [
+                _family(
+                    "info",
+                    "gauge",
+                    "The version of memoranda.",
+                    [(f'{{version="{__version__}"}}', 1)],
+                ),
+                _family(
+                    "requests_total", "counter", "HTTP requests by the status of the answer.", rows
+                ),
+                _family("calls_total", "counter", "Calls by tool and outcome.", calls),
+                _family(
+                    "call_seconds",
+                    "histogram",
+                    "How long calls took, their waiting included.",
+                    times,
+                ),
+                _family("lock_waits_total", "counter", "Waits for a lock.", [("", waited.count)]),
+                _family(
+                    "lock_wait_seconds_total",
+                    "counter",
+                    "Seconds waited for locks.",
+                    [("", waited.seconds)],
+                ),
+                *(
+                    _family(name, "gauge", what, [] if value is None else [("", value)])
+                    for name, (what, value) in gauges.items()
+                ),
+            ]
+        )
 
 
 def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) -> str:
     lines = [f"# HELP memoranda_{name} {what}", f"# TYPE memoranda_{name} {kind}"]
     for labels, value in rows:
-        lines.append(f"memoranda_{name}{labels} {value if isinstance(value, int) else round(value, 6)}")
+        lines.append(
+            f"memoranda_{name}{labels} {value if isinstance(value, int) else round(value, 6)}"
+        )
     return "".join(f"{line}\n" for line in lines)
 
 
 def health_routes(
-    metrics: Metrics, stopping: threading.Event, memory: Memory, connections: Callable[[], int],
+    metrics: Metrics,
+    stopping: threading.Event,
+    memory: Memory,
+    connections: Callable[[], int],
     admitted: Callable[[Request], Any],
-) -> list[BaseRoute]:  # fmt: skip
-    """The routes that say how the server is: `/healthz` and `/readyz` for anybody, `/metrics` for the owner's tokens.
-    `memory` is the home's, `admitted` is as of HttpServer. Who is limited to projects may not know the numbers of the
-    whole home."""
-    turn, asked = asyncio.Lock(), float("-inf")
+) -> list[BaseRoute]:
+    """The routes that say how the server is: `/healthz` and `/readyz` for anybody, `/metrics` for
+    the owner's tokens. `memory` is the home's, `admitted` is as of HttpServer. Who is limited to
+    projects may not know the numbers of the whole home."""
+    turn = asyncio.Lock()
+    asked = float("-inf")
     known: tuple[int | None, int] | None = None
 
     @waits_at_most(_PATIENCE)
@@ -203,8 +261,8 @@ def health_routes(
         return memory.lag(), memory.stats().total
 
     async def state() -> tuple[int | None, int] | None:
-        """Acknowledged changes that are not shown yet (None: the database cannot be asked), and the notes of the home;
-        None when they could not be told in time."""
+        """Acknowledged changes that are not shown yet (None: the database cannot be asked), and the
+        notes of the home; None when they could not be told in time."""
         nonlocal asked, known
         async with turn:
             if time.monotonic() - asked >= _LOOK_AFTER:
@@ -221,9 +279,16 @@ def health_routes(
     async def ready(request: Request) -> Response:
         """Whether a call would see all that was acknowledged before it."""
         now = await state()
-        status = "unavailable" if now is None else "behind" if now[0] else "ready"
+        if now is None:
+            status = "unavailable"
+        elif now[0]:
+            status = "behind"
+        else:
+            status = "ready"
         status = "stopping" if stopping.is_set() else status
-        return JSONResponse({"status": status, "lag": now and now[0]}, 200 if status == "ready" else 503)
+        return JSONResponse(
+            {"status": status, "lag": now and now[0]}, 200 if status == "ready" else 503
+        )
 
     async def numbers(request: Request) -> Response:
         if admitted(request).projects:
@@ -231,11 +296,16 @@ def health_routes(
         now = await state()
         gauges: dict[str, tuple[str, float | None]] = {
             "ready": ("Whether the memory can be read.", int(now is not None)),
-            "index_lag_changes": ("Acknowledged changes that are not shown here yet.", now and now[0]),
+            "index_lag_changes": (
+                "Acknowledged changes that are not shown here yet.",
+                now and now[0],
+            ),
             "notes": ("Notes of the home.", now and now[1]),
             "connections": ("Open connections.", now and connections()),
         }
-        return PlainTextResponse(metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return PlainTextResponse(
+            metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8"
+        )
 
     every = {"/healthz": alive, "/readyz": ready, "/metrics": numbers}
     return [Route(path, answer, methods=["GET"]) for path, answer in every.items()]

@@ -1,8 +1,9 @@
 """OAuth for clients that take no token by hand: Claude.ai, ChatGPT (docs/http.md).
 
-The SDK has the endpoints; here is what it lacks: who may be let in is shown one page, on which the owner (or a member
-of a space) signs with a token of theirs. What the client gets stands for that token, does at most what it allows, and
-ends with it. Access lasts an hour; a refresh token is used once, and one that comes twice ends all it led to.
+The SDK has the endpoints; here is what it lacks: who may be let in is shown one page, on which the
+owner (or a member of a space) signs with a token of theirs. What the client gets stands for that
+token, does at most what it allows, and ends with it. Access lasts an hour; a refresh token is used
+once, and one that comes twice ends all it led to.
 """
 
 from __future__ import annotations
@@ -40,17 +41,34 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.serve import client_documents
-from memoranda.serve.auth import SCOPES, Access, Budgets, ShortSecrets, digest, least_scope, new_secret
+from memoranda.serve.auth import (
+    SCOPES,
+    Access,
+    Budgets,
+    ShortSecrets,
+    digest,
+    least_scope,
+    new_secret,
+)
 from memoranda.serve.client_documents import Documents, NoDocument
 
-ACCESS_LASTS, REFRESH_LASTS = timedelta(hours=1), timedelta(days=90)
-CODE_LASTS, REQUEST_LASTS = timedelta(minutes=1), timedelta(minutes=10)
-UNUSED_LASTS, CLIENTS = timedelta(days=1), 500
+ACCESS_LASTS = timedelta(hours=1)
+REFRESH_LASTS = timedelta(days=90)
+CODE_LASTS = timedelta(minutes=1)
+REQUEST_LASTS = timedelta(minutes=10)
+UNUSED_LASTS = timedelta(days=1)
+CLIENTS = 500
 """How long a client that registered and got nothing is kept, and how many clients there may be."""
-_TRIES, _WAITING, _A_MINUTE = 5, 1000, 120
+_TRIES = 5
+_WAITING = 1000
+_A_MINUTE = 120
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 _NEVER = ("javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss")
-_WORDS = {"read": "read", "write": "read and write", "admin": "read, write and change the projects of"}
+_WORDS = {
+    "read": "read",
+    "write": "read and write",
+    "admin": "read, write and change the projects of",
+}
 _log = logging.getLogger("memoranda.http")
 
 
@@ -61,7 +79,11 @@ class _Client(OAuthClientInformationFull):
         try:
             return super().validate_redirect_uri(redirect_uri)
         except InvalidRedirectUriError:
-            if redirect_uri is not None and redirect_uri.scheme == "http" and redirect_uri.host in _LOOPBACK:
+            if (
+                redirect_uri is not None
+                and redirect_uri.scheme == "http"
+                and redirect_uri.host in _LOOPBACK
+            ):
                 same = (redirect_uri.host, redirect_uri.path, redirect_uri.query)
                 for each in self.redirect_uris or ():
                     if each.scheme == "http" and (each.host, each.path, each.query) == same:
@@ -83,8 +105,11 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     """The SDK's provider over the file of tokens. `public` is the server's address, without a path."""
 
     def __init__(self, access: Access, public: str, documents: Documents):
-        self._access, self.public, self._documents = access, public, documents
-        self._codes = ShortSecrets(access, "oauth")  # requests that wait, codes given out, grants of used ones
+        self._access = access
+        self.public = public
+        self._documents = documents
+        # Requests that wait, codes given out, grants of used ones
+        self._codes = ShortSecrets(access, "oauth")
 
     def resource(self, asked: str | None) -> str | None:
         """The address a token is asked for, as we spell it; None when it is none of ours."""
@@ -92,7 +117,9 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         if path in ("", "/mcp"):
             return f"{self.public}/mcp"
         parts = path.split("/")
-        return self.public + path if len(parts) == 4 and parts[1] == "s" and parts[3] == "mcp" else None
+        if len(parts) == 4 and parts[1] == "s" and parts[3] == "mcp":
+            return self.public + path
+        return None
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         if client_id.startswith("https://"):
@@ -100,20 +127,32 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
                 found = await asyncio.to_thread(self._documents.get, client_id)
                 if found.get("client_id") != client_id:
                     raise NoDocument("its client_id is another one")
-                client = _Client.model_validate(found | {"scope": " ".join(SCOPES), "client_secret": None})
-                if not client.redirect_uris or any(not may_redirect(str(each)) for each in client.redirect_uris):
+                client = _Client.model_validate(
+                    found | {"scope": " ".join(SCOPES), "client_secret": None}
+                )
+                if not client.redirect_uris or any(
+                    not may_redirect(str(each)) for each in client.redirect_uris
+                ):
                     raise NoDocument("it has no redirect_uris that may be used")
                 client.token_endpoint_auth_method = "none"
                 return client
             except (NoDocument, ValidationError) as error:
-                _log.warning("client %s: %s", client_id[:200], error if isinstance(error, NoDocument) else "invalid")
+                _log.warning(
+                    "client %s: %s",
+                    client_id[:200],
+                    error if isinstance(error, NoDocument) else "invalid",
+                )
                 return None
         row = self._access.rows().get("clients", {}).get(client_id)
-        return None if row is None else _Client.model_validate(row["client"])
+        if row is None:
+            return None
+        return _Client.model_validate(row["client"])
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         if any(not may_redirect(str(each)) for each in client_info.redirect_uris or ()):
-            raise RegistrationError("invalid_redirect_uri", "https, http to this machine, or a scheme of your own")
+            raise RegistrationError(
+                "invalid_redirect_uri", "https, http to this machine, or a scheme of your own"
+            )
         now = self._access.clock()
         client_info.scope = " ".join(SCOPES)
         with self._access.changing() as rows:
@@ -122,33 +161,56 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             for key in [*clients]:
                 if key not in in_use and parse_stamp(clients[key]["made"]) + UNUSED_LASTS < now:
                     del clients[key]
-            if is_free := len(clients) < CLIENTS:
+            is_free = len(clients) < CLIENTS
+            if is_free:
                 row = client_info.model_dump(mode="json", exclude_none=True)
                 clients[client_info.client_id] = {"client": row, "made": stamp(now)}
-        if not is_free:  # out here: the SDK's errors are frozen, and cannot leave a context manager
-            raise RegistrationError("invalid_client_metadata", "too many clients registered; try again tomorrow")
+        # Out here: the SDK's errors are frozen, and cannot leave a context manager
+        if not is_free:
+            raise RegistrationError(
+                "invalid_client_metadata", "too many clients registered; try again tomorrow"
+            )
 
-    async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
+    async def authorize(
+        self, client: OAuthClientInformationFull, params: AuthorizationParams
+    ) -> str:
         resource = self.resource(params.resource)
         if resource is None:
             raise AuthorizeError("invalid_target", f"the resource must be {self.public}/mcp")
-        scope = max((each for each in params.scopes or ("write",) if each in SCOPES), key=SCOPES.index, default="read")
-        row = {"client": client.model_dump(mode="json"), "params": params.model_dump(mode="json"), "scope": scope,
-               "resource": resource, "tries": 0}  # fmt: skip
-        key = await asyncio.to_thread(lambda: self._codes.give("asked", REQUEST_LASTS, _WAITING, **row))
+        scope = max(
+            (each for each in params.scopes or ("write",) if each in SCOPES),
+            key=SCOPES.index,
+            default="read",
+        )
+        row = {
+            "client": client.model_dump(mode="json"),
+            "params": params.model_dump(mode="json"),
+            "scope": scope,
+            "resource": resource,
+            "tries": 0,
+        }
+        key = await asyncio.to_thread(
+            lambda: self._codes.give("asked", REQUEST_LASTS, _WAITING, **row)
+        )
         if not key:
-            raise AuthorizeError("temporarily_unavailable", "too many requests wait; try again in ten minutes")
+            raise AuthorizeError(
+                "temporarily_unavailable", "too many requests wait; try again in ten minutes"
+            )
         return f"{self.public}/consent?request={key}"
 
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> AuthorizationCode | None:
-        if used := self._codes.take("used", authorization_code):
-            self._end(used["grant"])  # a code that comes twice was stolen: what it led to ends (RFC 6749, 4.1.2)
+        used = self._codes.take("used", authorization_code)
+        if used:
+            # A code that comes twice was stolen: what it led to ends (RFC 6749, 4.1.2)
+            self._end(used["grant"])
             return None
         row = self._codes.known("given", authorization_code)
         found = row and AuthorizationCode.model_validate(row["code"] | {"code": authorization_code})
-        return found if found and found.client_id == client.client_id else None
+        if found and found.client_id == client.client_id:
+            return found
+        return None
 
     async def exchange_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
@@ -156,18 +218,30 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         id = secrets.token_hex(8)
         kept = digest(authorization_code.code)
         with self._codes.changing() as own:
-            if given := own["given"].pop(kept, None):
+            given = own["given"].pop(kept, None)
+            if given:
                 own.setdefault("used", {})[kept] = self._codes.row(REQUEST_LASTS, grant=id)
-        token = self._access.by_id(given["token"]) if given else None
+        if given:
+            token = self._access.by_id(given["token"])
+        else:
+            token = None
         if token is None:
             raise TokenError("invalid_grant", "authorization code does not exist")
         row: dict[str, Any] = {
-            "id": id, "client": client.client_id, "token": token.id, "scope": authorization_code.scopes[0],
-            "resource": authorization_code.resource, "old": [],
-        }  # fmt: skip
+            "id": id,
+            "client": client.client_id,
+            "token": token.id,
+            "scope": authorization_code.scopes[0],
+            "resource": authorization_code.resource,
+            "old": [],
+        }
         with self._access.changing() as rows:
             now = self._access.clock()
-            rows["grants"] = [each for each in rows.get("grants", ()) if now < parse_stamp(each["refresh_expires"])]
+            rows["grants"] = [
+                each
+                for each in rows.get("grants", ())
+                if now < parse_stamp(each["refresh_expires"])
+            ]
             answer = self._renew(row, authorization_code.scopes[0])
             rows["grants"].append(row)
         return answer
@@ -179,10 +253,15 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         if "refresh" in row:
             row["old"].append(row["refresh"])
         refresh, row["refresh"] = new_secret("cpr_")
-        row["access_expires"], row["refresh_expires"] = stamp(now + ACCESS_LASTS), stamp(now + REFRESH_LASTS)
+        row["access_expires"], row["refresh_expires"] = (
+            stamp(now + ACCESS_LASTS),
+            stamp(now + REFRESH_LASTS),
+        )
         row["scope"] = scope
         seconds = int(ACCESS_LASTS.total_seconds())
-        return OAuthToken(access_token=access, refresh_token=refresh, expires_in=seconds, scope=scope)
+        return OAuthToken(
+            access_token=access, refresh_token=refresh, expires_in=seconds, scope=scope
+        )
 
     def _end(self, id: str) -> None:
         with self._access.changing() as rows:
@@ -191,26 +270,34 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     def _grant(self, kept: str, *keys: str) -> dict[str, Any] | None:
         """The grant with this secret under one of the keys."""
         grants = self._access.rows().get("grants", ())
-        return next((each for each in grants for key in keys if kept == each[key] or kept in each["old"]), None)
+        return next(
+            (each for each in grants for key in keys if kept == each[key] or kept in each["old"]),
+            None,
+        )
 
     async def load_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: str
-    ) -> RefreshToken | None:  # fmt: skip
+    ) -> RefreshToken | None:
         kept = digest(refresh_token)
         row = self._grant(kept, "refresh")
         if row is None or row["client"] != client.client_id:
             return None
         if kept in row["old"]:
-            _log.warning("a refresh token of client %s came twice; its access ends", client.client_id[:200])
+            _log.warning(
+                "a refresh token of client %s came twice; its access ends", client.client_id[:200]
+            )
             self._end(row["id"])
             return None
         until = parse_stamp(row["refresh_expires"])
         if self._access.by_id(row["token"]) is None or until <= self._access.clock():
             return None
         return RefreshToken(
-            token=refresh_token, client_id=row["client"], scopes=[*SCOPES[: SCOPES.index(row["scope"]) + 1]],
-            resource=row["resource"], subject=row["id"],
-        )  # fmt: skip
+            token=refresh_token,
+            client_id=row["client"],
+            scopes=[*SCOPES[: SCOPES.index(row["scope"]) + 1]],
+            resource=row["resource"],
+            subject=row["id"],
+        )
 
     async def exchange_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
@@ -227,10 +314,13 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         row = self._grant(digest(token), "access")
         if row is None:
             return None
-        return AccessToken(token=token, client_id=row["client"], scopes=[row["scope"]], resource=row["resource"])
+        return AccessToken(
+            token=token, client_id=row["client"], scopes=[row["scope"]], resource=row["resource"]
+        )
 
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
-        if row := self._grant(digest(token.token), "access", "refresh"):
+        row = self._grant(digest(token.token), "access", "refresh")
+        if row:
             self._end(row["id"])
 
 
@@ -238,7 +328,8 @@ class _Consent:
     """The page on which somebody with a token, the owner or a member of a space, lets a client in."""
 
     def __init__(self, access: Access, public: str):
-        self._access, self._public = access, public
+        self._access = access
+        self._public = public
         self._codes = ShortSecrets(access, "oauth")
         self._page = files("memoranda.serve").joinpath("consent.html").read_text("utf-8")
 
@@ -246,38 +337,59 @@ class _Consent:
         if request.method != "POST":
             return self._shown(request.query_params.get("request", ""), "")
         form = await request.form(max_files=0, max_fields=10)
-        key, secret = str(form.get("request", "")), str(form.get("token", "")).strip()
-        if (asked := self._codes.known("asked", key)) is None:
+        key = str(form.get("request", ""))
+        secret = str(form.get("token", "")).strip()
+        asked = self._codes.known("asked", key)
+        if asked is None:
             return self._shown(key, "")
-        params, answer = asked["params"], {"error": "access_denied"}
+        params = asked["params"]
+        answer = {"error": "access_denied"}
         if form.get("answer") == "allow":
-            token, where = self._access.find(secret), asked["resource"].removeprefix(self._public).split("/")
-            space = self._access.spaces().get(where[2]) if where[1] == "s" else None
+            token = self._access.find(secret)
+            where = asked["resource"].removeprefix(self._public).split("/")
+            if where[1] == "s":
+                space = self._access.spaces().get(where[2])
+            else:
+                space = None
             signers = [None] if where[1] != "s" else space.members if space else ()
             if token is None or token.audience is not None or token.member not in signers:
                 with self._codes.changing() as own:
-                    if (row := own["asked"].get(digest(key))) is not None:
+                    row = own["asked"].get(digest(key))
+                    if row is not None:
                         row["tries"] += 1
-                        if row["tries"] >= _TRIES:  # it waits no more
+                        # It waits no more
+                        if row["tries"] >= _TRIES:
                             del own["asked"][digest(key)]
                 return self._shown(key, "This is no valid token for this memory.", 403)
-            if self._codes.take("asked", key) is None:  # it was answered meanwhile
+            # It was answered meanwhile
+            if self._codes.take("asked", key) is None:
                 return self._shown(key, "")
             more = {
-                "code": "", "scopes": [least_scope(asked["scope"], token.scope)], "resource": asked["resource"],
-                "expires_at": time.time() + CODE_LASTS.total_seconds(), "client_id": asked["client"]["client_id"],
-            }  # fmt: skip
-            code = AuthorizationCode.model_validate(params | more).model_dump(mode="json", exclude={"code"})
+                "code": "",
+                "scopes": [least_scope(asked["scope"], token.scope)],
+                "resource": asked["resource"],
+                "expires_at": time.time() + CODE_LASTS.total_seconds(),
+                "client_id": asked["client"]["client_id"],
+            }
+            code = AuthorizationCode.model_validate(params | more).model_dump(
+                mode="json", exclude={"code"}
+            )
             answer = {"code": self._codes.give("given", CODE_LASTS, code=code, token=token.id)}
         else:
             self._codes.take("asked", key)
-        to = construct_redirect_uri(params["redirect_uri"], **answer, state=params["state"], iss=self._public)
+        to = construct_redirect_uri(
+            params["redirect_uri"], **answer, state=params["state"], iss=self._public
+        )
         return RedirectResponse(to, 302, {"Cache-Control": "no-store"})
 
     def _shown(self, key: str, problem: str, status: int = 200) -> Response:
-        if (asked := self._codes.known("asked", key)) is None:
-            return HTMLResponse("<!doctype html><p>This request is over. Begin again in the program.</p>", 400)
-        where, id = asked["resource"].removeprefix(self._public).split("/"), asked["client"]["client_id"]
+        asked = self._codes.known("asked", key)
+        if asked is None:
+            return HTMLResponse(
+                "<!doctype html><p>This request is over. Begin again in the program.</p>", 400
+            )
+        where = asked["resource"].removeprefix(self._public).split("/")
+        id = asked["client"]["client_id"]
         target = urlsplit(asked["params"]["redirect_uri"])
         place = target.netloc or f"{target.scheme}:"
         values = {
@@ -287,36 +399,57 @@ class _Consent:
             "target": f"{place} ({id})" if id.startswith("https:") else place,
             "request": key,
         }
-        page = self._page.replace("{problem}", f"<p role='alert'>{escape(problem)}</p>" if problem else "")
+        page = self._page.replace(
+            "{problem}", f"<p role='alert'>{escape(problem)}</p>" if problem else ""
+        )
         for name, value in values.items():
             page = page.replace("{" + name + "}", escape(value.replace("{", "(")))
-        to = f"{target.scheme}://{target.netloc}" if target.scheme in ("http", "https") else f"{target.scheme}:"
+        if target.scheme in ("http", "https"):
+            to = f"{target.scheme}://{target.netloc}"
+        else:
+            to = f"{target.scheme}:"
         headers = {
             "Content-Security-Policy": f"default-src 'none'; form-action 'self' {to}; frame-ancestors 'none'; "
             "base-uri 'none'",
-            "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin", "Cache-Control": "no-store",
+            "X-Frame-Options": "DENY",
+            "Referrer-Policy": "same-origin",
+            "Cache-Control": "no-store",
             "X-Content-Type-Options": "nosniff",
-        }  # fmt: skip
+        }
         return HTMLResponse(page, status, headers)
 
 
 class _Rated:
-    """An address of the SDK. At most so many requests a minute: nobody has a name here yet. Errors it sends back to the
-    client say who sends them, too (RFC 9207)."""
+    """An address of the SDK. At most so many requests a minute: nobody has a name here yet. Errors
+    it sends back to the client say who sends them, too (RFC 9207)."""
 
     def __init__(self, app: ASGIApp, budgets: Budgets, public: str):
-        self._app, self._budgets, self._public = app, budgets, public
+        self._app = app
+        self._budgets = budgets
+        self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if found := self._budgets.take(scope["path"], _A_MINUTE, 0):
-            body = {"error": "temporarily_unavailable", "error_description": "Too many requests. Try again later."}
-            return await JSONResponse(body, 429, {"Retry-After": str(found[0])})(scope, receive, send)
+        found = self._budgets.take(scope["path"], _A_MINUTE, 0)
+        if found:
+            body = {
+                "error": "temporarily_unavailable",
+                "error_description": "Too many requests. Try again later.",
+            }
+            return await JSONResponse(body, 429, {"Retry-After": str(found[0])})(
+                scope, receive, send
+            )
 
         async def signed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own, issuer = f"{self._public}/consent?".encode(), b"&iss=" + quote(self._public, safe="").encode()
+                own = f"{self._public}/consent?".encode()
+                issuer = b"&iss=" + quote(self._public, safe="").encode()
                 message["headers"] = [
-                    (key, value + issuer if key == b"location" and not value.startswith(own) else value)
+                    (
+                        key,
+                        value + issuer
+                        if key == b"location" and not value.startswith(own)
+                        else value,
+                    )
                     for key, value in message["headers"]
                 ]
             await send(message)
@@ -330,33 +463,53 @@ def oauth_routes(
     """The addresses of the authorization server at `public`, and of what says which server that is."""
     grants = Grants(access, public, Documents(fetch))
     issuer = AnyHttpUrl(public)
-    registration = ClientRegistrationOptions(enabled=True, valid_scopes=list(SCOPES), default_scopes=["write"])
+    registration = ClientRegistrationOptions(
+        enabled=True, valid_scopes=list(SCOPES), default_scopes=["write"]
+    )
     revocation = RevocationOptions(enabled=True)
-    told = build_metadata(issuer, None, registration, revocation).model_dump(mode="json", exclude_none=True)
+    told = build_metadata(issuer, None, registration, revocation).model_dump(
+        mode="json", exclude_none=True
+    )
     methods = ["none", "client_secret_post", "client_secret_basic"]
     told |= {
-        "issuer": public, "token_endpoint_auth_methods_supported": methods,
-        "client_id_metadata_document_supported": True, "authorization_response_iss_parameter_supported": True,
-    }  # fmt: skip
+        "issuer": public,
+        "token_endpoint_auth_methods_supported": methods,
+        "client_id_metadata_document_supported": True,
+        "authorization_response_iss_parameter_supported": True,
+    }
     free = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
 
     async def resource(request: Request) -> Response:
         found = grants.resource(public + request.path_params.get("path", ""))
         if found is None:
             return JSONResponse({"error": "there is nothing here"}, 404)
-        row = {"resource": found, "authorization_servers": [public], "scopes_supported": list(SCOPES),
-               "bearer_methods_supported": ["header"], "resource_name": "memoranda"}  # fmt: skip
+        row = {
+            "resource": found,
+            "authorization_servers": [public],
+            "scopes_supported": list(SCOPES),
+            "bearer_methods_supported": ["header"],
+            "resource_name": "memoranda",
+        }
         return JSONResponse(row, headers=free)
 
-    consent, budgets = _Consent(access, public), Budgets(access.clock)
+    consent = _Consent(access, public)
+    budgets = Budgets(access.clock)
     known = "/.well-known/oauth-protected-resource"
     routes: list[BaseRoute] = [
-        Route("/.well-known/oauth-authorization-server", JSONResponse(told, headers=free), methods=["GET"]),
+        Route(
+            "/.well-known/oauth-authorization-server",
+            JSONResponse(told, headers=free),
+            methods=["GET"],
+        ),
         Route(known, resource, methods=["GET"]),
         Route(known + "{path:path}", resource, methods=["GET"]),
         Route("/consent", consent.answer, methods=["GET", "POST"]),
     ]
     for each in create_auth_routes(grants, issuer, None, registration, revocation):
         if each.path in ("/authorize", "/token", "/register", "/revoke"):
-            routes.append(Route(each.path, _Rated(each.app, budgets, public), methods=list(each.methods or ())))
+            routes.append(
+                Route(
+                    each.path, _Rated(each.app, budgets, public), methods=list(each.methods or ())
+                )
+            )
     return routes

@@ -1,10 +1,11 @@
-"""`memory mcp` where a daemon serves the home: `pass_on` asks it to serve this client too, and what the process then
-becomes, which passes on what the two say, as it is.
+"""`memory mcp` where a daemon serves the home: `pass_on` asks it to serve this client too, and what
+the process then becomes, which passes on what the two say, as it is.
 
-That is a program of its own, run with nothing imported but modules that are built in or a single small file: of many
-clients each is such a process, and `os`, `socket`, `signal` and `json` would make it half as large again. It looks only
-at methods and ids, for the case that the daemon goes away. Then what was begun is answered with an error, and at the
-client's next line this process becomes the command again, which finds another daemon or serves by itself.
+That is a program of its own, run with nothing imported but modules that are built in or a single
+small file: of many clients each is such a process, and `os`, `socket`, `signal` and `json` would
+make it half as large again. It looks only at methods and ids, for the case that the daemon goes
+away. Then what was begun is answered with an error, and at the client's next line this process
+becomes the command again, which finds another daemon or serves by itself.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 METHOD = "mcp"
 """The request with which a connection to the daemon's socket begins to carry MCP's lines."""
 CONTINUED = "MEMORY_MCP_CONTINUED"
-"""The environment variable that tells the command of a session it goes on with: the number of an open file with the
-first lines for the server, how many of them are only repeated, and 1 if no daemon is to be asked."""
+"""The environment variable that tells the command of a session it goes on with: the number of an
+open file with the first lines for the server, how many of them are only repeated, and 1 if no
+daemon is to be asked."""
 END = b'{"jsonrpc":"2.0","method":"notifications/memoranda/end"}\n'
 """The line that tells the daemon that the client has sent all."""
 STOP = b'{"jsonrpc":"2.0","method":"notifications/memoranda/stop"}\n'
@@ -35,10 +37,16 @@ LIMIT = 32 << 20
 """Bytes a line may have; with a longer one a session goes on without a daemon."""
 BLOCK = 1 << 16
 _FOLDER = __file__.rpartition("/")[0]
-_WAITING = 1 << 20  # bytes for the daemon to take before the client is heard again
-_AT_ONCE = 4096  # bytes that any pipe takes without blocking once it is writable: POSIX's PIPE_BUF
-_LAST_WORDS = 1.0  # seconds for the client to take its answers after a signal
-_DAEMON_SECONDS = 10.0  # to wait for what the daemon says; the first session of all takes it a second
+# Bytes for the daemon to take before the client is heard again
+_WAITING = 1 << 20
+# Bytes that any pipe takes without blocking once it is writable: POSIX's PIPE_BUF
+_AT_ONCE = 4096
+# Seconds for the client to take its answers after a signal
+_LAST_WORDS = 1.0
+_DAEMON_SECONDS = (
+    # To wait for what the daemon says; the first session of all takes it a second
+    10.0
+)
 _START = "import sys; sys.path.append(sys.argv[1]); import pump; pump.main(sys.argv[2:])"
 _ANSWER = b'{"jsonrpc":"2.0","id":'
 _GONE = "The daemon that served this session went away before it answered. "
@@ -54,8 +62,9 @@ def program() -> str:
 
 
 def pass_on(settings: Settings, wanted: Mapping[str, Any]) -> None:
-    """If a daemon serves the home with these settings, and grants what is `wanted` (sessions.py), pass on between it
-    and the client from here on, and do not return. Else nothing of the client has been read."""
+    """If a daemon serves the home with these settings, and grants what is `wanted` (sessions.py),
+    pass on between it and the client from here on, and do not return. Else nothing of the client
+    has been read."""
     import os
     import socket
 
@@ -64,12 +73,18 @@ def pass_on(settings: Settings, wanted: Mapping[str, Any]) -> None:
 
     path = Layout(settings.home).socket
     is_alone = os.environ.get(CONTINUED, "").endswith(" 1")
-    if is_alone or "PYTHONHOME" in os.environ or sys.implementation.name != "cpython" or not os.path.exists(path):
+    if (
+        is_alone
+        or "PYTHONHOME" in os.environ
+        or sys.implementation.name != "cpython"
+        or not os.path.exists(path)
+    ):
         return
     try:
         for fd in (0, 1):
             os.fstat(fd)
-    except OSError:  # closed, which the server reports
+    # closed, which the server reports
+    except OSError:
         return
     params = {**wanted, "program": program(), "settings": settings.digest()}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
@@ -97,7 +112,9 @@ class _Json:
 
 _scan = _json.make_scanner(_Json)  # type: ignore[arg-type]  # the class has all it looks for
 _NOT_JSON = (ValueError, StopIteration, RecursionError, SystemError)
-"""What the scanner raises; up to Python 3.11 a SystemError: `json`, whose error it means, is not there."""
+"""What the scanner raises; up to Python 3.11 a SystemError: `json`, whose error it means, is not
+there.
+"""
 
 
 def message_in(line: bytes) -> dict[str, Any]:
@@ -106,13 +123,17 @@ def message_in(line: bytes) -> dict[str, Any]:
         found, _ = _scan(line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"), 0)
     except _NOT_JSON:
         return {}
-    return found if isinstance(found, dict) else {}
+    if isinstance(found, dict):
+        return found
+    return {}
 
 
 def id_in(line: bytes) -> Any:
     """The id of the request in `line`, None without one."""
     found = message_in(line)
-    return found.get("id") if "method" in found and type(found.get("id")) in (int, str) else None
+    if "method" in found and type(found.get("id")) in (int, str):
+        return found.get("id")
+    return None
 
 
 def answered_by(line: bytes) -> Any:
@@ -141,25 +162,29 @@ class Lines:
         if b"\n" not in block:
             return []
         end = self.rest.rfind(b"\n") + 1
-        whole, self.rest = bytes(self.rest[:end]), self.rest[end:]
+        whole = bytes(self.rest[:end])
+        self.rest = self.rest[end:]
         return [line + b"\n" for line in whole[:-1].split(b"\n")]
 
 
 class Pump:
-    """One session, between descriptors 0, 1 and that of the connection to the daemon. `command` is what this process
-    was and becomes again. `first` comes before what the client says; the answers to the ids `not_for_client` are kept
-    from it, which it had before."""
+    """One session, between descriptors 0, 1 and that of the connection to the daemon. `command` is
+    what this process was and becomes again. `first` comes before what the client says; the answers
+    to the ids `not_for_client` are kept from it, which it had before."""
 
     def __init__(self, daemon: int, command: list[str], first: bytes, not_for_client: set[Any]):
         self._daemon: int | None = daemon
         self._command = command
         self._asked, self._answered = Lines(), Lines()
         self._unsent: list[bytes] = []
-        self._sent = 0  # bytes of the first one of them that are with the daemon
-        self._size = 0  # of them all
+        # Bytes of the first one of them that are with the daemon
+        self._sent = 0
+        # Of them all
+        self._size = 0
         self._output = bytearray()
         self._begun: dict[Any, str] = {}
-        self._opening: dict[str, bytes] = {}  # what another server must be told first
+        # What another server must be told first
+        self._opening: dict[str, bytes] = {}
         self._is_heard = self._has_sent = self._is_awaited = False
         self._at_end = self._is_too_long = self._is_cut = False
         self._stopped: int | None = None
@@ -180,13 +205,21 @@ class Pump:
                     self._become_command()
                 if self._at_end:
                     return 0
-            hears = not (self._at_end or self._is_too_long or self._stopped) and self._size < _WAITING
-            inputs = [self._signals, *([0] if hears else []), *([] if self._daemon is None else [self._daemon])]
+            hears = (
+                not (self._at_end or self._is_too_long or self._stopped) and self._size < _WAITING
+            )
+            inputs = [
+                self._signals,
+                *([0] if hears else []),
+                *([] if self._daemon is None else [self._daemon]),
+            ]
             outputs = [1] if self._output else []
             if self._unsent and self._daemon is not None and not self._is_cut:
                 outputs.append(self._daemon)
             last = self._stopped is not None and self._daemon is None
-            readable, writable, _ = select.select(inputs, outputs, [], _LAST_WORDS if last else None)
+            readable, writable, _ = select.select(
+                inputs, outputs, [], _LAST_WORDS if last else None
+            )
             if last and not writable:
                 break
             if self._signals in readable:
@@ -194,14 +227,19 @@ class Pump:
                 if self._stopped is None:
                     self._stopped = number
                     self._queue(STOP)
-                    for each in (_signal.SIGINT, _signal.SIGTERM):  # the next one does what it does to any process
+                    # The next one does what it does to any process
+                    for each in (
+                        _signal.SIGINT,
+                        _signal.SIGTERM,
+                    ):
                         _signal.signal(each, _signal.SIG_DFL)
             if 1 in writable:
                 try:
                     del self._output[: posix.write(1, self._output[:_AT_ONCE])]
                 except BlockingIOError:
                     pass
-                except OSError:  # the client is gone: running calls finish, their replies are dropped
+                # The client is gone: running calls finish, their replies are dropped
+                except OSError:
                     self._output.clear()
                     self._end()
             if self._daemon in writable:
@@ -213,13 +251,16 @@ class Pump:
                     block = posix.read(0, BLOCK)
                 except BlockingIOError:
                     continue
-                except OSError:  # the terminal or socket behind it is gone: the same as its end
+                # The terminal or socket behind it is gone: the same as its end
+                except OSError:
                     block = b""
                 if block:
                     self._from_client(block)
                 else:
                     self._end()
-        return 130 if self._stopped == _signal.SIGINT else 0
+        if self._stopped == _signal.SIGINT:
+            return 130
+        return 0
 
     def _queue(self, line: bytes) -> None:
         self._unsent.append(line)
@@ -228,7 +269,8 @@ class Pump:
     def _end(self) -> None:
         if not self._at_end:
             self._at_end = True
-            if self._asked.rest:  # the last line may lack its break
+            # The last line may lack its break
+            if self._asked.rest:
                 self._from_client(b"\n")
             if self._daemon is not None:
                 self._queue(END)
@@ -237,7 +279,9 @@ class Pump:
         for line in self._asked.feed(block):
             # Remember what a new server must be told of it, and that it waits for an answer.
             message = message_in(line)
-            method, given, id = message.get("method"), message.get("params"), message.get("id")
+            method = message.get("method")
+            given = message.get("params")
+            id = message.get("id")
             params = given if isinstance(given, dict) else {}
             if method in ("initialize", "notifications/initialized"):
                 self._opening[method] = line
@@ -245,7 +289,10 @@ class Pump:
                 self._opening[f"watch {params.get('uri')}"] = line
             elif method == "resources/unsubscribe":
                 self._opening.pop(f"watch {params.get('uri')}", None)
-            elif method == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
+            elif method == "notifications/cancelled" and type(params.get("requestId")) in (
+                int,
+                str,
+            ):
                 self._begun.pop(params["requestId"], None)
             if isinstance(method, str) and type(id) in (int, str):
                 self._begun[id] = method
@@ -260,12 +307,14 @@ class Pump:
             self._sent += posix.write(self._daemon, memoryview(self._unsent[0])[self._sent :])
         except BlockingIOError:
             return
-        except OSError:  # it may have answered before it went
+        # It may have answered before it went
+        except OSError:
             self._is_cut = True
             return
         if self._sent == len(self._unsent[0]):
             self._size -= self._sent
-            self._sent, self._has_sent = 0, True
+            self._sent = 0
+            self._has_sent = True
             del self._unsent[0]
 
     def _receive(self) -> None:
@@ -276,23 +325,31 @@ class Pump:
             return
         except OSError:
             block = b""
-        if not block:  # it has ended the session, or itself: answer what it began with an error
+        # It has ended the session, or itself: answer what it began with an error
+        if not block:
             posix.close(self._daemon)
             self._daemon = None
             self._unsent = [line for line in self._unsent if line not in (END, STOP)]
             opening = {id_in(line) for line in self._opening.values()} - {None}
-            is_watching = len(self._opening) > 2  # besides both lines of the handshake
+            # Besides both lines of the handshake
+            is_watching = len(self._opening) > 2
             self._is_awaited = is_watching or bool(opening & self._begun.keys())
             sent_again = opening | {id_in(line) for line in self._unsent}
             for id, method in self._begun.items():
                 if id not in sent_again:
-                    shown = _json.encode_basestring_ascii(id) if isinstance(id, str) else str(id)
-                    text = _json.encode_basestring_ascii(_UNKNOWN if method == "tools/call" else _AGAIN)
+                    if isinstance(id, str):
+                        shown = _json.encode_basestring_ascii(id)
+                    else:
+                        shown = str(id)
+                    text = _json.encode_basestring_ascii(
+                        _UNKNOWN if method == "tools/call" else _AGAIN
+                    )
                     error = f'{{"jsonrpc":"2.0","id":{shown},"error":{{"code":-32603,"message":{text}}}}}\n'
                     self._output += error.encode()
         for line in self._answered.feed(block):
             self._is_heard = True
-            if (id := answered_by(line)) is not None:
+            id = answered_by(line)
+            if id is not None:
                 self._begun.pop(id, None)
             if id is not None and id in self._not_for_client:
                 self._not_for_client.discard(id)
@@ -306,9 +363,15 @@ class Pump:
         repeated = [line for line in known if id_in(line) not in waiting]
         if self._opening.get("initialize") not in repeated:
             repeated = []
-        lines = [*repeated, *(line for line in known if line not in repeated), *self._unsent, bytes(self._asked.rest)]
+        lines = [
+            *repeated,
+            *(line for line in known if line not in repeated),
+            *self._unsent,
+            bytes(self._asked.rest),
+        ]
         if hasattr(posix, "memfd_create"):
-            fd = posix.memfd_create("session")  # a file that only this process has
+            # A file that only this process has
+            fd = posix.memfd_create("session")
         else:
             import tempfile
 
@@ -323,8 +386,8 @@ class Pump:
 
 
 def continued() -> tuple[bytes, set[Any]]:
-    """What this process has of a session it goes on with: what the server is told first, and the ids of requests in it
-    whose answers the client has."""
+    """What this process has of a session it goes on with: what the server is told first, and the
+    ids of requests in it whose answers the client has."""
     given = posix.environ.pop(CONTINUED.encode(), b"")
     if not given:
         return b"", set()
@@ -337,5 +400,7 @@ def continued() -> tuple[bytes, set[Any]]:
 
 
 def main(arguments: list[str]) -> None:
-    """Pass on between stdin, stdout and the daemon; `arguments`: its descriptor, and the command this was."""
+    """Pass on between stdin, stdout and the daemon; `arguments`: its descriptor, and the command
+    this was.
+    """
     posix._exit(Pump(int(arguments[0]), arguments[1:], *continued()).run())

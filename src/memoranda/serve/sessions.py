@@ -1,7 +1,9 @@
-"""MCP sessions on the daemon's socket: clients whose `memory mcp` passes on what they say (pump.py).
+"""MCP sessions on the daemon's socket: clients whose `memory mcp` passes on what they say
+(pump.py).
 
-The first line of such a connection is a request with the method `mcp`. Once it is granted, MCP's lines go both ways,
-served by the code that serves stdin and stdout, with the memory the daemon has open.
+The first line of such a connection is a request with the method `mcp`. Once it is granted, MCP's
+lines go both ways, served by the code that serves stdin and stdout, with the memory the daemon has
+open.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class SessionRefused(MemorandaError):
 
 @dataclass(slots=True, eq=False)
 class McpSession:
-    """A connected client: since when, when it last asked for something, and who it says it is (none: nothing yet)."""
+    """A connected client: since when, when it last asked for something, and who it says it is
+    (none: nothing yet).
+    """
 
     turns: CallQueue
     began: datetime
@@ -55,11 +59,14 @@ class McpSession:
 
 
 class McpSessions:
-    """The sessions of one daemon. `memory` is what its socket serves, `registry_for` makes the tools of some toolsets
-    in the manner of a preset (None: our own)."""
+    """The sessions of one daemon. `memory` is what its socket serves, `registry_for` makes the
+    tools of some toolsets in the manner of a preset (None: our own)."""
 
-    def __init__(self, memory: Memory, registry_for: Callable[[Sequence[str], str | None], Registry]):
-        self._memory, self._registry_for = memory, registry_for
+    def __init__(
+        self, memory: Memory, registry_for: Callable[[Sequence[str], str | None], Registry]
+    ):
+        self._memory = memory
+        self._registry_for = registry_for
         self._open: set[McpSession] = set()
         self._is_stopping = False
 
@@ -81,13 +88,17 @@ class McpSessions:
                 return dict(request.get("params") or {})
         return None
 
-    async def serve(self, request: dict[str, Any], reader: StreamReader, writer: StreamWriter) -> None:
+    async def serve(
+        self, request: dict[str, Any], reader: StreamReader, writer: StreamWriter
+    ) -> None:
         """Grant `request` and serve the connection until the session has ended; or refuse it."""
         now = self._memory.clock()
         session = McpSession(CallQueue(lambda: self._memory, is_shared=True), now, now)
         self._open.add(session)
         try:
-            registry, connection, identity = await asyncio.to_thread(self._granted, request, session, writer)
+            registry, connection, identity = await asyncio.to_thread(
+                self._granted, request, session, writer
+            )
             writer.write(_GRANTED)
             from memoranda.serve.mcp import converse
 
@@ -104,7 +115,8 @@ class McpSessions:
             finally:
                 hearing.cancel()
                 await asyncio.to_thread(session.turns.close)
-        except MemorandaError as refused:  # what the client wants wrongly its own process reports
+        # What the client wants wrongly its own process reports
+        except MemorandaError as refused:
             _log.info("[mcp] a client is served by its own process: %s", refused)
             error = {"code": -32000, "message": str(refused)}
             writer.write(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")
@@ -114,16 +126,19 @@ class McpSessions:
     def _granted(
         self, request: dict[str, Any], session: McpSession, writer: StreamWriter
     ) -> tuple[Registry, ClientConnection, ServerIdentity]:
-        """What serves the request; the first time this takes a second, for the SDK. Raises SessionRefused, and
-        MemorandaError for what is wanted wrongly."""
+        """What serves the request; the first time this takes a second, for the SDK. Raises
+        SessionRefused, and MemorandaError for what is wanted wrongly."""
         if self._is_stopping or len(self._open) > _AT_ONCE:
             raise SessionRefused("this daemon serves no more sessions")
         if request.get("program") != program():
             raise SessionRefused("this daemon is of another version or installation")
         if request.get("settings") != self._memory.settings.digest():
-            now = self._memory.at_once(lambda: self._memory.settings)  # with what its file says by now
+            # With what its file says by now
+            now = self._memory.at_once(lambda: self._memory.settings)
             if request.get("settings") != now.digest():
-                raise SessionRefused("this daemon has another configuration, environment or time zone")
+                raise SessionRefused(
+                    "this daemon has another configuration, environment or time zone"
+                )
         agent = request.get("agent")
         if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
             raise SessionRefused(f'invalid agent "{agent}"')
@@ -139,12 +154,18 @@ class McpSessions:
         def met(agent: str, client: str) -> None:
             session.agent, session.client, session.last = agent, client, self._memory.clock()
 
-        identity = ServerIdentity(request["name"], __version__, agent, self._memory.settings.agents, met)
+        identity = ServerIdentity(
+            request["name"], __version__, agent, self._memory.settings.agents, met
+        )
         return registry, ClientConnection(write, session.answered.set), identity
 
 
-async def _hear(reader: StreamReader, writer: StreamWriter, connection: ClientConnection, session: McpSession) -> None:
-    """Take what the client says until it has said all; not faster than it is answered and takes its answers."""
+async def _hear(
+    reader: StreamReader, writer: StreamWriter, connection: ClientConnection, session: McpSession
+) -> None:
+    """Take what the client says until it has said all; not faster than it is answered and takes its
+    answers.
+    """
     lines = Lines()
     with suppress(ConnectionError):
         while (block := await reader.read(BLOCK)) and len(lines.rest) <= LIMIT:
@@ -158,4 +179,5 @@ async def _hear(reader: StreamReader, writer: StreamWriter, connection: ClientCo
                     await session.answered.wait()
                 connection.receive(line)
             await writer.drain()
-    session.stop()  # the process of the client was killed, and what waits with it
+    # The process of the client was killed, and what waits with it
+    session.stop()

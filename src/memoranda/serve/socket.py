@@ -1,5 +1,5 @@
-"""The daemon's Unix socket: one JSON object a line each way, connections, and a stop that answers what is in progress
-(contract 001, 13)."""
+"""The daemon's Unix socket: one JSON object a line each way, connections, and a stop that answers
+what is in progress (contract 001, 13)."""
 
 from __future__ import annotations
 
@@ -28,18 +28,26 @@ if TYPE_CHECKING:
     from memoranda.faces.tool import Registry
 
 Methods = Mapping[str, Callable[["Memory", dict[str, Any]], Any]]
-"""What the socket answers besides tools: functions of the caller's memory and the request's `params`, by method."""
+"""What the socket answers besides tools: functions of the caller's memory and the request's
+`params`, by method.
+"""
 
 LIMIT = 1 << 20
 """Bytes a request may have, its line break apart."""
 
-_NOT_JSON, _NO_REQUEST, _NO_TOOL, _BAD_PARAMS, _TOOL_ERROR = -32700, -32600, -32601, -32602, -32000
+_NOT_JSON = -32700
+_NO_REQUEST = -32600
+_NO_TOOL = -32601
+_BAD_PARAMS = -32602
+_TOOL_ERROR = -32000
 _SAID = 100
 """Characters that count of what a client calls itself and its session."""
 _FLAT = ("name", "params", "arguments")
 _log = logging.getLogger("memoranda.serve")
-_LAST_WORDS = 5.0  # seconds for a client to take its answers once the server stops
-_REST = 5.0  # seconds for a client to send the rest of a line that is too long
+# Seconds for a client to take its answers once the server stops
+_LAST_WORDS = 5.0
+# Seconds for a client to send the rest of a line that is too long
+_REST = 5.0
 
 
 class _Refused(Exception):
@@ -51,8 +59,8 @@ class _Refused(Exception):
 
 
 class Protocol:
-    """Answers requests with the tools of `registry`, as the callers they name (None: the owner of `memory`), and
-    with the further `methods`."""
+    """Answers requests with the tools of `registry`, as the callers they name (None: the owner of
+    `memory`), and with the further `methods`."""
 
     def __init__(self, memory: Memory, registry: Registry, methods: Methods | None = None):
         self._memory = memory
@@ -68,9 +76,13 @@ class Protocol:
         if not isinstance(request, dict):
             requests = request if isinstance(request, list) else []
             is_batch = any(isinstance(each, dict) and "jsonrpc" in each for each in requests)
-            text = "batches are not supported" if is_batch else "not an object"
+            if is_batch:
+                text = "batches are not supported"
+            else:
+                text = "not an object"
             return _error(_Refused(_NO_REQUEST, f"parse error: {text}"), None, is_batch)
-        is_rpc, identity = request.get("jsonrpc") == "2.0", request.get("id", 0)
+        is_rpc = request.get("jsonrpc") == "2.0"
+        identity = request.get("id", 0)
         try:
             if isinstance(identity, bool) or not isinstance(identity, int | float | str | None):
                 identity = None
@@ -78,33 +90,45 @@ class Protocol:
             found = self._found(request)
         except _Refused as error:
             return _error(error, identity, is_rpc)
-        except Exception:  # the outermost loop of this transport: reported, and the connection lives
+        # The outermost loop of this transport: reported, and the connection lives
+        except Exception:
             _log.exception("A call failed")
             return _error(_Refused(_TOOL_ERROR, str(InternalError())), identity, is_rpc)
         return _line({"jsonrpc": "2.0"} if is_rpc else {}, id=identity, result=found)
 
     def _found(self, request: dict[str, Any]) -> Any:
         """The result of a request. Raises _Refused."""
-        method, params = request.get("method", ""), request.get("params")
+        method = request.get("method", "")
+        params = request.get("params")
         if not isinstance(method, str):
             raise _Refused(_NO_REQUEST, "parse error: method must be a string")
         if params is not None and not isinstance(params, dict):
             raise _Refused(_BAD_PARAMS, "params must be an object")
-        agent, given = request.get("agent"), {"client": request.get("client"), "session": request.get("session")}
-        by = {key: value[:_SAID] for key, value in given.items() if isinstance(value, str) and value.isprintable()}
+        agent = request.get("agent")
+        given = {"client": request.get("client"), "session": request.get("session")}
+        by = {
+            key: value[:_SAID]
+            for key, value in given.items()
+            if isinstance(value, str) and value.isprintable()
+        }
         own = self._memory.agent
         if agent is not None and own is not None and str(agent).lower() != own:
             raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{own}" alone')
         if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
             raise _Refused(_BAD_PARAMS, f'invalid agent "{agent}"')
         is_named = agent is not None or by
-        memory = self._memory.as_caller(own if agent is None else agent, **by) if is_named else self._memory
+        if is_named:
+            memory = self._memory.as_caller(own if agent is None else agent, **by)
+        else:
+            memory = self._memory
         if method == "tools/list":
             return tool_list(self._registry)
         if method in self._methods:
             return self._methods[method](memory, params or {})
-        name, arguments = method, params or {}
-        if method == "tools/call":  # the arguments are in `params`, in `arguments`, or flat beside `name`
+        name = method
+        arguments = params or {}
+        # The arguments are in `params`, in `arguments`, or flat beside `name`
+        if method == "tools/call":
             name = arguments.get("name", "")
             if not isinstance(name, str):
                 raise _Refused(_BAD_PARAMS, "name must be a string")
@@ -122,7 +146,9 @@ class Protocol:
 def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:
     """The reply with an error; if its request cannot be identified, the id is 0, in JSON-RPC null."""
     if is_rpc:
-        return _line({"jsonrpc": "2.0"}, id=identity, error={"code": error.code, "message": str(error)})
+        return _line(
+            {"jsonrpc": "2.0"}, id=identity, error={"code": error.code, "message": str(error)}
+        )
     if identity is None and error.code in (_NOT_JSON, _NO_REQUEST):
         identity = 0
     return _line({}, id=identity, error=str(error))
@@ -134,10 +160,11 @@ def _line(head: dict[str, Any], **reply: Any) -> bytes:
 
 
 class Listener:
-    """A listening socket at `path`, mode 0600. A stale one is replaced, never one somebody listens on.
+    """A listening socket at `path`, mode 0600. A stale one is replaced, never one somebody listens
+    on.
 
-    A path too long for the system is bound by its name alone, from its folder; call this before other threads
-    run. Raises StorageError.
+    A path too long for the system is bound by its name alone, from its folder; call this before
+    other threads run. Raises StorageError.
     """
 
     def __init__(self, path: Path):
@@ -158,7 +185,9 @@ class Listener:
         except OSError as error:
             self.socket.close()
             size = len(os.fsencode(path))
-            raise StorageError(path.name, f"it cannot be bound, its path has {size} bytes: {error}") from None
+            raise StorageError(
+                path.name, f"it cannot be bound, its path has {size} bytes: {error}"
+            ) from None
         finally:
             os.umask(mask)
 
@@ -171,29 +200,38 @@ class Listener:
 
 
 class SocketServer:
-    """Serves the connections of `listener`. `answer` makes the reply line to a request line, on one of `threads`;
-    `session` is entered for the time of each connection. Connections that ask for it become `sessions` of MCP."""
+    """Serves the connections of `listener`. `answer` makes the reply line to a request line, on one
+    of `threads`; `session` is entered for the time of each connection. Connections that ask for it
+    become `sessions` of MCP."""
 
     def __init__(
-        self, listener: Listener, answer: Callable[[bytes], bytes],
-        session: Callable[[], AbstractContextManager[object]], threads: ThreadPoolExecutor,
+        self,
+        listener: Listener,
+        answer: Callable[[bytes], bytes],
+        session: Callable[[], AbstractContextManager[object]],
+        threads: ThreadPoolExecutor,
         sessions: McpSessions | None = None,
-    ):  # fmt: skip
+    ):
         self._listener = listener
         self._answer = answer
         self._session = session
         self._threads = threads
         self._sessions = sessions
-        self._connections: dict[asyncio.Task[None], bool] = {}  # whether each has a request in progress
+        # Whether each has a request in progress
+        self._connections: dict[asyncio.Task[None], bool] = {}
         self._server: asyncio.Server | None = None
         self._stopping = False
 
     async def start(self) -> None:
         """Begin to accept connections."""
-        self._server = await asyncio.start_unix_server(self._connected, sock=self._listener.socket, limit=LIMIT)
+        self._server = await asyncio.start_unix_server(
+            self._connected, sock=self._listener.socket, limit=LIMIT
+        )
 
     async def stop(self) -> None:
-        """Accept no more, answer the requests in progress, close all connections and remove the socket."""
+        """Accept no more, answer the requests in progress, close all connections and remove the
+        socket.
+        """
         if self._server is not None:
             self._server.close()
         for task, is_busy in self._connections.items():
@@ -217,13 +255,15 @@ class SocketServer:
                     try:
                         line = await reader.readuntil(b"\n")
                     except asyncio.IncompleteReadError as ended:
-                        line = ended.partial  # the last line need not end in a line break
+                        # The last line need not end in a line break
+                        line = ended.partial
                         if not line.strip():
                             return
                     except asyncio.LimitOverrunError:
                         refused = _Refused(_NO_REQUEST, f"request too large (limit {LIMIT} bytes)")
                         writer.write(_error(refused, None, False))
-                        with suppress(TimeoutError):  # cut off while it sends, it would not come to read its answer
+                        # Cut off while it sends, it would not come to read its answer
+                        with suppress(TimeoutError):
                             async with asyncio.timeout(_REST):
                                 while (block := await reader.read(LIMIT)) and b"\n" not in block:
                                     pass
@@ -231,14 +271,18 @@ class SocketServer:
                     if not line.strip():
                         continue
                     self._connections[task] = True
-                    if self._sessions is not None and (asked := self._sessions.asked_by(line)) is not None:
+                    if (
+                        self._sessions is not None
+                        and (asked := self._sessions.asked_by(line)) is not None
+                    ):
                         return await self._sessions.serve(asked, reader, writer)
                     loop = asyncio.get_running_loop()
                     writer.write(await loop.run_in_executor(self._threads, self._answer, line))
                     await writer.drain()
                     self._connections[task] = False
         except (ConnectionError, asyncio.CancelledError):
-            pass  # the client has closed the connection
+            # The client has closed the connection
+            pass
         finally:
             del self._connections[task]
             writer.close()

@@ -22,29 +22,37 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """Exit status after SIGINT; after SIGTERM and at the end of input it is 0."""
 _EMBED_SECONDS = 1.0
-_LAST_WORDS = 1.0  # seconds for a client to take its answers once the server was told to stop
+# Seconds for a client to take its answers once the server was told to stop
+_LAST_WORDS = 1.0
 
 
 def run_stdio(
-    open_memory: Callable[[], Memory], registry: Registry, *, name: str = "memoranda", version: str = "",
-    agent: str | None = None, clients: Mapping[str, str] | None = None,
-) -> int:  # fmt: skip
-    """Serve `registry` over MCP until the client closes stdin, and return the process's exit status.
+    open_memory: Callable[[], Memory],
+    registry: Registry,
+    *,
+    name: str = "memoranda",
+    version: str = "",
+    agent: str | None = None,
+    clients: Mapping[str, str] | None = None,
+) -> int:
+    """Serve `registry` over MCP until the client closes stdin, and return the process's exit
+    status.
 
-    `open_memory` is called once, off the event loop, when the client has its first answer; if it raises
-    MemorandaError each call answers with that error and the next one tries again. Every call sees the
-    memory as caller `agent` (`--agent`, else MEMORY_AGENT); None: the identity of the client's name, by
-    `clients` (configuration key `agents`) and the table of known clients. `name` and `version` are what
-    the server calls itself.
+    `open_memory` is called once, off the event loop, when the client has its first answer; if it
+    raises MemorandaError each call answers with that error and the next one tries again. Every call
+    sees the memory as caller `agent` (`--agent`, else MEMORY_AGENT); None: the identity of the
+    client's name, by `clients` (configuration key `agents`) and the table of known clients. `name`
+    and `version` are what the server calls itself.
 
-    Descriptors 0 and 1 are the protocol's from here to the end of the process. What the client has sent
-    before it closes stdin is carried out and answered. SIGTERM and SIGINT let the running call end,
-    answer the waiting ones with an error and stop; a second signal ends the process at once.
+    Descriptors 0 and 1 are the protocol's from here to the end of the process. What the client has
+    sent before it closes stdin is carried out and answered. SIGTERM and SIGINT let the running call
+    end, answer the waiting ones with an error and stop; a second signal ends the process at once.
     Sources: contract 000a, 7; contract 000b, 9; contract 001, 1 (identity).
     """
     wire = StdioTransport(*continued())
     os.environ.pop(CONTINUED, None)
-    gc.disable()  # importing without collecting garbage takes a tenth less time, and there is none
+    # Importing without collecting garbage takes a tenth less time, and there is none
+    gc.disable()
     try:
         from memoranda.serve.mcp import ClientConnection, ServerIdentity, converse
     finally:
@@ -59,8 +67,13 @@ def run_stdio(
         connection = ClientConnection(wire.send, turns.prepare)
 
         def stop(number: int) -> None:
-            if not stopped.done():  # two signals that came together are one
-                for each in (signal.SIGINT, signal.SIGTERM):  # the next one does what it does to any process
+            # Two signals that came together are one
+            if not stopped.done():
+                # The next one does what it does to any process
+                for each in (
+                    signal.SIGINT,
+                    signal.SIGTERM,
+                ):
                     loop.remove_signal_handler(each)
                     signal.signal(each, signal.SIG_DFL)
                 turns.refuse_waiting()
@@ -71,12 +84,15 @@ def run_stdio(
             loop.add_signal_handler(each, stop, each)
         wire.start(connection.receive, connection.end)
         await converse(connection, registry, turns, identity)
-        flushing = asyncio.ensure_future(wire.flush())  # the client takes all answers; once stopped, for a while
+        # The client takes all answers; once stopped, for a while
+        flushing = asyncio.ensure_future(wire.flush())
         waiting: set[asyncio.Future[Any]] = {flushing, stopped}
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait({flushing}, timeout=_LAST_WORDS)
         flushing.cancel()
-        return INTERRUPTED if stopped.done() and stopped.result() == signal.SIGINT else 0
+        if stopped.done() and stopped.result() == signal.SIGINT:
+            return INTERRUPTED
+        return 0
 
     try:
         with registry.hooks.session():
@@ -93,7 +109,9 @@ def _keep_up(memory: Memory) -> None:
 
 
 def embed_some(memory: Memory) -> bool:
-    """A short while of embedding what waits, until the server stops. Returns whether there may be more."""
+    """A short while of embedding what waits, until the server stops. Returns whether there may be
+    more.
+    """
     from memoranda.engine.embedding import Embedding
 
     return Embedding(memory).some(_EMBED_SECONDS, stop=lambda: not may_wait()) > 0
@@ -102,11 +120,11 @@ def embed_some(memory: Memory) -> bool:
 class StdioTransport:
     """Takes descriptors 0 and 1 for itself, for the rest of the process.
 
-    Afterwards descriptor 0 is at its end and descriptor 1 is stderr: what a library, a hook or a child
-    process prints cannot get between two messages. Reading and writing have a thread each, so neither a
-    silent nor a slow client holds up the event loop. The threads are daemons: one that waits for a
-    client does not keep a stopping process alive. `first` comes before what stdin has; answers to the ids `unheard`
-    are not written.
+    Afterwards descriptor 0 is at its end and descriptor 1 is stderr: what a library, a hook or a
+    child process prints cannot get between two messages. Reading and writing have a thread each, so
+    neither a silent nor a slow client holds up the event loop. The threads are daemons: one that
+    waits for a client does not keep a stopping process alive. `first` comes before what stdin has;
+    answers to the ids `unheard` are not written.
     """
 
     def __init__(self, first: bytes = b"", unheard: Collection[Any] = ()) -> None:
@@ -116,13 +134,14 @@ class StdioTransport:
             os.dup2(nothing.fileno(), 0)
             try:
                 os.dup2(2, 1)
-            except OSError:  # stderr is closed
+            # Stderr is closed
+            except OSError:
                 os.dup2(nothing.fileno(), 1)
         self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
 
     def start(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
-        """Call `line` on the running event loop for every line that comes in, then `end` once. `end` may come a second
-        time, and early, when the other side no longer reads."""
+        """Call `line` on the running event loop for every line that comes in, then `end` once.
+        `end` may come a second time, and early, when the other side no longer reads."""
         self._loop = asyncio.get_running_loop()
         self._written = asyncio.Event()
         threading.Thread(target=self._read, args=(line, end), name="stdin", daemon=True).start()
@@ -145,10 +164,12 @@ class StdioTransport:
             self._post(line, each)
         try:
             with open(self._in, "rb", buffering=1 << 16, closefd=False) as lines:
-                while each := lines.readline():  # a terminal's end is read once
+                # A terminal's end is read once
+                while each := lines.readline():
                     self._post(line, rest + each)
                     rest = b""
-        except OSError:  # the terminal or socket behind it is gone: the same as its end
+        # The terminal or socket behind it is gone: the same as its end
+        except OSError:
             pass
         self._post(line, rest)
         self._post(end)
@@ -159,12 +180,14 @@ class StdioTransport:
                 rest = memoryview(line)
                 while rest:
                     rest = rest[os.write(self._out, rest) :]
-        except OSError:  # the client is gone: running calls finish, their replies are dropped
+        # The client is gone: running calls finish, their replies are dropped
+        except OSError:
             self._post(end)
         self._post(self._written.set)
 
     def _post(self, call: Callable[..., None], *given: bytes) -> None:
         try:
             self._loop.call_soon_threadsafe(call, *given)
-        except RuntimeError:  # the loop has ended; so has everyone who would listen
+        # The loop has ended; so has everyone who would listen
+        except RuntimeError:
             pass

@@ -27,7 +27,9 @@ class Stopping(MemorandaError):
     code = "stopping"
 
     def __init__(self) -> None:
-        super().__init__("The server is stopping; this call was not carried out. Repeat it after a restart.")
+        super().__init__(
+            "The server is stopping; this call was not carried out. Repeat it after a restart."
+        )
 
 
 class InternalError(MemorandaError):
@@ -36,7 +38,9 @@ class InternalError(MemorandaError):
     code = "internal"
 
     def __init__(self) -> None:
-        super().__init__("The call failed inside the server. Its log on stderr says why; `memory doctor` may help.")
+        super().__init__(
+            "The call failed inside the server. Its log on stderr says why; `memory doctor` may help."
+        )
 
 
 AGAIN_AFTER = 0.2
@@ -48,9 +52,9 @@ KEPT_UP_AFTER = 4.0
 class CallQueue:
     """One thread on which the memory is opened, by the first call or by `prepare`, and used.
 
-    `upkeep` is called with the memory KEPT_UP_AFTER seconds after calls, and before it is closed; `background` after
-    it, on a thread of its own, repeatedly while it returns True: calls do not wait for it. A memory that `is_shared` is
-    not closed.
+    `upkeep` is called with the memory KEPT_UP_AFTER seconds after calls, and before it is closed;
+    `background` after it, on a thread of its own, repeatedly while it returns True: calls do not
+    wait for it. A memory that `is_shared` is not closed.
     """
 
     def __init__(
@@ -60,8 +64,10 @@ class CallQueue:
         background: Callable[[Memory], bool] = lambda _: False,
         is_shared: bool = False,
     ):
-        self._open, self._is_shared = open_memory, is_shared
-        self._upkeep, self._background = upkeep, background
+        self._open = open_memory
+        self._is_shared = is_shared
+        self._upkeep = upkeep
+        self._background = background
         self._waiting: asyncio.Task[None] | None = None
         self._memory: Memory | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memoranda")
@@ -71,7 +77,9 @@ class CallQueue:
         self._begun = 0.0
 
     def prepare(self) -> None:
-        """Open the memory at the next turn, once. If that fails, the next call tries again and says why."""
+        """Open the memory at the next turn, once. If that fails, the next call tries again and says
+        why.
+        """
         if not self._prepared and not self._stopping:
             self._prepared = True
             self._thread.submit(waits_until(self._ended)(self._opened))
@@ -80,14 +88,15 @@ class CallQueue:
         """The result of `call(memory)`, after all calls that came before.
 
         Cancelling a call that waits drops it; one that runs ends by itself. Raises MemorandaError:
-        what `call` raises, `Stopping`, `Busy` when a call before it takes longer than a call waits, or `InternalError`
-        for any other exception, which is logged.
+        what `call` raises, `Stopping`, `Busy` when a call before it takes longer than a call waits,
+        or `InternalError` for any other exception, which is logged.
         """
         if self._stopping:
             raise Stopping
 
         def timed() -> T:
-            self._begun = time.monotonic()  # for those behind it
+            # For those behind it
+            self._begun = time.monotonic()
             try:
                 with waits_until(self._ended):
                     return call(self._opened())
@@ -100,9 +109,16 @@ class CallQueue:
 
         def refuse() -> None:
             """Refuse the call if it still waits for its turn, and the one at work takes too long."""
-            took = time.monotonic() - self._begun if self._begun else 0.0
+            if self._begun:
+                took = time.monotonic() - self._begun
+            else:
+                took = 0.0
             if took > CALL_WAITS and future.cancel():
-                late.append(Busy(f"another call of this server (process {os.getpid()}), for {took:.0f} seconds"))
+                late.append(
+                    Busy(
+                        f"another call of this server (process {os.getpid()}), for {took:.0f} seconds"
+                    )
+                )
             elif not future.done():
                 loop.call_later(0.1, refuse)
 
@@ -117,11 +133,13 @@ class CallQueue:
             raise
         except MemorandaError:
             raise
-        except Exception:  # the outermost loop of this transport: reported, and the connection lives
+        # The outermost loop of this transport: reported, and the connection lives
+        except Exception:
             _log.exception("A call failed")
             raise InternalError from None
         finally:
-            timer.cancel()  # it would keep the result for as long
+            # It would keep the result for as long
+            timer.cancel()
             if self._waiting is None and not self._stopping:
                 self._waiting = asyncio.create_task(self._look_after())
 
@@ -140,17 +158,21 @@ class CallQueue:
             await asyncio.sleep(AGAIN_AFTER)
 
     def _logged(self, work: Callable[[Memory], object]) -> object:
-        """The result of work on the open memory; None if there is none, or for an error, which is logged."""
+        """The result of work on the open memory; None if there is none, or for an error, which is
+        logged.
+        """
         try:
             with waits_until(self._ended):
-                return None if self._memory is None else work(self._memory)
+                if self._memory is None:
+                    return None
+                return work(self._memory)
         except MemorandaError as error:
             _log.warning("%s", error)
             return None
 
     def refuse_waiting(self) -> None:
-        """Let the running call end, which waits for no lock any more, and answer those that wait, and later ones, with
-        `Stopping`."""
+        """Let the running call end, which waits for no lock any more, and answer those that wait,
+        and later ones, with `Stopping`."""
         self._stopping = True
         self._ended.set()
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -1,8 +1,9 @@
 """The access log: a read appends one line, so it never rewrites a note (docs/format.md).
 
-A line is `<count> <key>`; the count 0 means that what was counted before is over. `@<seconds> <key>` says when a
-memory was last used: shown with its text by a search (contract 001, 18.3). Counts shown are frontmatter + log.
-Who appends holds the file's lock shared, who folds the log holds it alone and puts a new file in its place.
+A line is `<count> <key>`; the count 0 means that what was counted before is over. `@<seconds>
+<key>` says when a memory was last used: shown with its text by a search (contract 001, 18.3).
+Counts shown are frontmatter + log. Who appends holds the file's lock shared, who folds the log
+holds it alone and puts a new file in its place.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _PATIENCE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class LockedLog:
-    """The access log under an exclusive lock: its `name` and `file`, the reads by key, when the last one was, and the
-    last use by key in seconds since 1970."""
+    """The access log under an exclusive lock: its `name` and `file`, the reads by key, when the
+    last one was, and the last use by key in seconds since 1970."""
 
     name: str
     file: File
@@ -55,7 +56,8 @@ class AccessLog:
     def __init__(self, path: Path):
         self._path = path
         self._reading = threading.Lock()
-        self._fd: int | None = None  # kept open: while it is, no other file gets its inode's number
+        # Kept open: while it is, no other file gets its inode's number
+        self._fd: int | None = None
         self._size = 0
         self._counts: Counter[str] = Counter()
         self._used: dict[str, int] = {}
@@ -65,7 +67,9 @@ class AccessLog:
         self._append([f"{times} {key}\n"])
 
     def note_use(self, keys: Iterable[str], moment: datetime) -> None:
-        """Note that these were used at `moment`. A log that cannot be written costs the note, not the use."""
+        """Note that these were used at `moment`. A log that cannot be written costs the note, not
+        the use.
+        """
         self._append([f"@{int(moment.timestamp())} {key}\n" for key in keys])
 
     def restart(self, *keys: str) -> None:
@@ -73,9 +77,8 @@ class AccessLog:
         self._append([f"0 {key}\n" for key in dict.fromkeys(keys) if self.counts().get(key)])
 
     def _append(self, lines: Iterable[str]) -> None:
-        data = "".join(
-            each for each in lines if each.count("\n") == 1
-        ).encode()  # else a key would say more than itself
+        # Else a key would say more than itself
+        data = "".join(each for each in lines if each.count("\n") == 1).encode()
         if not data:
             return
         try:
@@ -97,13 +100,19 @@ class AccessLog:
         try:
             file = read_file(str(self._path))
             changed = datetime.fromtimestamp(file.stamp.mtime_ns // 1_000_000_000, UTC)
-            own = AccessLog.counts(self), AccessLog.used(self)  # of this file alone, whatever a subclass adds
+            # Of this file alone, whatever a subclass adds
+            own = (
+                AccessLog.counts(self),
+                AccessLog.used(self),
+            )
             yield LockedLog(self._path.name, file, Counter(own[0]), changed, dict(own[1]))
         finally:
             os.close(fd)
 
     def stamp(self) -> tuple[int, int]:
-        """(size, inode) of the log, zeros while it is empty: another one after each read counted or folded."""
+        """(size, inode) of the log, zeros while it is empty: another one after each read counted or
+        folded.
+        """
         try:
             status = os.stat(self._path)
         except OSError:
@@ -115,7 +124,8 @@ class AccessLog:
         with self._reading:
             try:
                 status = os.stat(self._path)
-                if self._fd is None or not os.path.samestat(status, os.fstat(self._fd)):  # another is read anew
+                # Another is read anew
+                if self._fd is None or not os.path.samestat(status, os.fstat(self._fd)):
                     self._let_go()
                     self._fd = open_own(self._path, os.O_RDONLY)
             except OSError:

@@ -1,8 +1,9 @@
 """The contract every store keeps, and the values that pass through it.
 
-A store is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file whose entities are
-its notes (`inplace/`). Stores only read. A folder changes through `Home.commit` (`home.py`), which holds the lock and
-keeps the history; a graph file by its lines, with the same lock and history.
+A store is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file
+whose entities are its notes (`inplace/`). Stores only read. A folder changes through `Home.commit`
+(`home.py`), which holds the lock and keeps the history; a graph file by its lines, with the same
+lock and history.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 
 class Stamp(NamedTuple):
-    """What tells one state of a file from another without reading it; of an entity in a graph file the `inode` is a
-    digest of its lines."""
+    """What tells one state of a file from another without reading it; of an entity in a graph file
+    the `inode` is a digest of its lines."""
 
     size: int
     mtime_ns: int
@@ -29,14 +30,16 @@ class Stamp(NamedTuple):
 
 
 Values = tuple[int, int, int]
-"""A stamp's values as the system tells them, for thousands of files much faster made than stamps."""
+"""A stamp's values as the system tells them, for thousands of files much faster made than stamps.
+"""
 
 _LARGEST = (1 << 63) - 1
 
 
 def sha256(data: bytes) -> str:
     """The SHA-256 of a file's bytes, 64 hex digits."""
-    from hashlib import sha256  # 3 ms; most searches need none
+    # 3 ms; most searches need none
+    from hashlib import sha256
 
     return sha256(data).hexdigest()
 
@@ -63,7 +66,8 @@ class Listing:
 class File:
     """A file's bytes as read; `etag` is their SHA-256 (64 hex), `born` the birth time if known (s).
 
-    `changed_ns` is the time of the last change of an entity of a graph file, whose stamp has no time; None for files.
+    `changed_ns` is the time of the last change of an entity of a graph file, whose stamp has no
+    time; None for files.
     """
 
     data: bytes
@@ -74,14 +78,28 @@ class File:
     changed_ns: int | None = None
 
     def note(self, project: str, path: str, text: str, changed: datetime | None = None) -> Note:
-        """The note at `path` that these bytes are, whose text this is; it may have `changed` at another time."""
-        from memoranda.note.markdown import parse_note  # 8 ms; a search that finds nothing new reads no file
+        """The note at `path` that these bytes are, whose text this is; it may have `changed` at
+        another time.
+        """
+        # 8 ms; a search that finds nothing new reads no file
+        from memoranda.note.markdown import (
+            parse_note,
+        )
 
-        when = self.stamp.mtime_ns if self.changed_ns is None else self.changed_ns
-        changed = changed or EPOCH + timedelta(microseconds=when // 1000)  # exact, where a float rounds
-        born = datetime.fromtimestamp(self.born, UTC) if self.born else None
+        if self.changed_ns is None:
+            when = self.stamp.mtime_ns
+        else:
+            when = self.changed_ns
+        # exact, where a float rounds
+        changed = changed or EPOCH + timedelta(microseconds=when // 1000)
+        if self.born:
+            born = datetime.fromtimestamp(self.born, UTC)
+        else:
+            born = None
         is_entity = self.changed_ns is not None
-        note = parse_note(text, project=project, path=path, changed=changed, born=born, entity=is_entity)
+        note = parse_note(
+            text, project=project, path=path, changed=changed, born=born, entity=is_entity
+        )
         note.etag = self.etag
         return note
 
@@ -107,19 +125,25 @@ class Store(Protocol):
     root: str
     """The folder, or the file, as an absolute path."""
     holds_entities: bool
-    """Whether the notes are the entities of a graph file, which are changed through the graph alone."""
+    """Whether the notes are the entities of a graph file, which are changed through the graph
+    alone.
+    """
 
     optional: bool
     """Whether the folder or file need not be there yet."""
 
     def trouble(self) -> str:
-        """Why the notes cannot be listed now, "" when they can; the index then keeps what was last seen."""
+        """Why the notes cannot be listed now, "" when they can; the index then keeps what was last
+        seen.
+        """
 
     def version(self) -> Stamp | None:
         """The state of a store that is one file; None when only `list` tells, or nothing is there."""
 
     def list(self, below: str = "") -> Listing:
-        """Every note file (of one folder) with its stamp; folders that cannot be read are named, never guessed."""
+        """Every note file (of one folder) with its stamp; folders that cannot be read are named,
+        never guessed.
+        """
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
         """The same, some at a time: each step adds files to `listing`, which the caller may empty."""
@@ -129,7 +153,9 @@ class Store(Protocol):
         """The paths of notes that may differ from those at `version`; None when only `list` tells."""
 
     def folders(self) -> Iterator[str]:
-        """Absolute paths of all folders that may hold notes, for watching; none for a store that is one file."""
+        """Absolute paths of all folders that may hold notes, for watching; none for a store that is
+        one file.
+        """
 
     def is_note(self, path: str) -> bool:
         """Whether a file of this name would be a note (by name alone)."""
@@ -141,7 +167,9 @@ class Store(Protocol):
         """The note's bytes. Raises NotFound, OutsideError, StorageError."""
 
     def place(self, path: str) -> PathInfo:
-        """What lies at `path` ("" = the project), a final symlink not followed. Raises OutsideError, StorageError."""
+        """What lies at `path` ("" = the project), a final symlink not followed. Raises
+        OutsideError, StorageError.
+        """
 
     def check_writable(self) -> None:
         """Raises ReadOnlyProject when notes cannot be written file by file."""

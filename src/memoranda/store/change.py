@@ -1,4 +1,6 @@
-"""The steps of a change on disk: what each does, how it is rolled back, and when recovery counts it as done."""
+"""The steps of a change on disk: what each does, how it is rolled back, and when recovery counts it
+as done.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 NEW_MODE = 0o600
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 PARALLEL_WRITES = 16
-"""From so many files on, temp files are synced by as many threads: the disk does them faster together."""
+"""From so many files on, temp files are synced by as many threads: the disk does them faster
+together.
+"""
 _OPEN_FOLDERS = 200
 """Folders a change keeps open at a time: a process may have but some hundred files open."""
 _RECORDED = ("do", "project", "root", "path", "to", "scope", "link", "kept", "temp", "temp_folder")
@@ -33,11 +37,12 @@ _RECORDED = ("do", "project", "root", "path", "to", "scope", "link", "kept", "te
 class Step:
     """One planned operation on a file or folder of a project at `root`; paths are project-relative.
 
-    `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a file or folder to
-    `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a symlink), `symlink`. `old` is what the
-    caller read: a file that changed since is a Conflict. `kept` False leaves no old text in the history. `away`:
-    other processes do not know the project at `root`, so the journal has to name it. Once a `put` is prepared,
-    `etag` and `stamp` are those of the file it makes. `by`: as in `Touched`.
+    `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a
+    file or folder to `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a
+    symlink), `symlink`. `old` is what the caller read: a file that changed since is a Conflict.
+    `kept` False leaves no old text in the history. `away`: other processes do not know the project
+    at `root`, so the journal has to name it. Once a `put` is prepared, `etag` and `stamp` are those
+    of the file it makes. `by`: as in `Touched`.
     """
 
     do: str
@@ -69,15 +74,27 @@ class Step:
         old, mode = (self.old.etag, self.old.mode) if self.old else (None, None)
         root = os.path.realpath(self.root) if self.away else ""
         return Touched(
-            self.do, self.project, self.path, self.to, old, self.etag, mode, self.scope, self.link, self.kept,
-            root=root, size=len(self.data or b""), by=self.by,
-        )  # fmt: skip
+            self.do,
+            self.project,
+            self.path,
+            self.to,
+            old,
+            self.etag,
+            mode,
+            self.scope,
+            self.link,
+            self.kept,
+            root=root,
+            size=len(self.data or b""),
+            by=self.by,
+        )
 
 
 class Execution:
     """Carries out steps, remembers how to roll them back, and which folders to sync.
 
-    `strict`: a file that is not as the step's `old` says is a Conflict; recovery is not strict. `durable`: what is
+    `strict`: a file that is not as the step's `old` says is a Conflict; recovery is not strict.
+    `durable`: what is
     written is synced; a copy of what is safe elsewhere need not be.
     """
 
@@ -90,14 +107,15 @@ class Execution:
         self._held: list[tuple[Step, str]] = []
 
     def _folder(self, step: Step, path: str) -> Folder:
-        """The open folder at `path` of the step's project, checked when it is opened. Of many only those used last
-        stay open."""
+        """The open folder at `path` of the step's project, checked when it is opened. Of many only
+        those used last stay open."""
         key = (step.root, path)
         folder = self._folders.pop(key, None)
         if folder is None:
             if len(self._folders) >= _OPEN_FOLDERS:
                 with self._folders.pop(next(iter(self._folders))) as oldest:
-                    if self._durable and (self._reverse or not self._strict):  # a step was done, maybe by a dead writer
+                    # A step was done, maybe by a dead writer
+                    if self._durable and (self._reverse or not self._strict):
                         os.fsync(oldest.fd)
             folder = open_folder(step.root, path, step.project)
         self._folders[key] = folder
@@ -110,12 +128,20 @@ class Execution:
 
     def write_temps(self, puts: Sequence[Step], *, durable: bool = True) -> None:
         """Write the new bytes of `put` steps as temp files; with `durable` sync them."""
-        durable, are_many = durable and self._durable, len(puts) >= PARALLEL_WRITES
+        durable = durable and self._durable
+        are_many = len(puts) >= PARALLEL_WRITES
         for step in puts:
             assert step.data is not None
-            mode = step.mode if step.mode is not None else step.old.mode if step.old else NEW_MODE
+            if step.mode is not None:
+                mode = step.mode
+            elif step.old:
+                mode = step.old.mode
+            else:
+                mode = NEW_MODE
             folder = self._folder(step, step.temp_folder).fd
-            status = write_file(step.temp, step.data, mode=mode, folder=folder, durable=durable and not are_many)
+            status = write_file(
+                step.temp, step.data, mode=mode, folder=folder, durable=durable and not are_many
+            )
             step.stamp = stamp_of(status)
         if durable and are_many:
             from concurrent.futures import ThreadPoolExecutor
@@ -134,9 +160,15 @@ class Execution:
                 finally:
                     os.close(fd)
 
-        for at in range(0, len(puts), _OPEN_FOLDERS):  # the folders of so many are open at the same time
-            temps = [(step.temp, self._folder(step, step.temp_folder).fd) for step in puts[at : at + _OPEN_FOLDERS]]
-            for _ in threads.map(sync, [temps[n::PARALLEL_WRITES] for n in range(min(PARALLEL_WRITES, len(temps)))]):
+        # The folders of so many are open at the same time
+        for at in range(0, len(puts), _OPEN_FOLDERS):
+            temps = [
+                (step.temp, self._folder(step, step.temp_folder).fd)
+                for step in puts[at : at + _OPEN_FOLDERS]
+            ]
+            for _ in threads.map(
+                sync, [temps[n::PARALLEL_WRITES] for n in range(min(PARALLEL_WRITES, len(temps)))]
+            ):
                 continue
 
     def remove_temps(self, steps: Sequence[Step]) -> None:
@@ -180,22 +212,31 @@ class Execution:
             self._reverse.append(("symlink", step))
 
     def resume(self, step: Step, touched: Touched) -> None:
-        """Carry out one step of a dead writer unless it was done; `touched` is what the journal will say of it."""
+        """Carry out one step of a dead writer unless it was done; `touched` is what the journal
+        will say of it.
+        """
         if self._is_done(step, touched):
             return
-        if step.do == "put":  # what stands there now is what is replaced
+        # What stands there now is what is replaced
+        if step.do == "put":
             touched.old, touched.mode = (step.old.etag, step.old.mode) if step.old else (None, None)
         self.run(step)
 
     def is_overtaken(self, steps: Sequence[Step], files: Sequence[Touched]) -> bool:
-        """On recovery: whether no step was done yet and somebody changed a file since the dead writer read it."""
+        """On recovery: whether no step was done yet and somebody changed a file since the dead
+        writer read it.
+        """
         changed = False
         for step, touched in zip(steps, files, strict=True):
             if step.do in ("put", "remove"):
-                etag = None  # of what is there now
+                # Of what is there now
+                etag = None
                 with suppress(NotFound):
                     folder, name = self._at(step)
-                    etag = read_file(name, folder.fd).etag if stat_in(name, folder.fd) else None
+                    if stat_in(name, folder.fd):
+                        etag = read_file(name, folder.fd).etag
+                    else:
+                        etag = None
                 if self._is_renamed(step) if step.do == "put" else etag is None:
                     return False
                 changed = changed or etag != touched.old
@@ -204,7 +245,8 @@ class Execution:
                 if self._is_done(step, touched):
                     return False
             except NotFound:
-                continue  # the folder it needs is still to be made
+                # The folder it needs is still to be made
+                continue
         return changed
 
     def _is_renamed(self, step: Step) -> bool:
@@ -218,7 +260,8 @@ class Execution:
         except NotFound:
             if step.do in ("put", "mkdir", "symlink"):
                 raise
-            return True  # its folder is gone already
+            # Its folder is gone already
+            return True
         there = stat_in(name, folder.fd)
         if step.do == "put":
             if self._is_renamed(step):
@@ -235,7 +278,9 @@ class Execution:
             return not stat.S_ISLNK(there.st_mode)
         if step.do == "rmdir":
             return False
-        try:  # a move was done if its destination holds what was to go there, and the source was made anew since
+        # A move was done if its destination holds what was to go there, and the source was made
+        # anew since
+        try:
             target, name = self._at(step, step.to)
         except NotFound:
             return False
@@ -245,22 +290,35 @@ class Execution:
         return read_file(name, target.fd).etag == touched.old
 
     def _replace(self, step: Step, folder: Folder, name: str) -> None:
-        """Put the new file in place of what the caller read, or remove that. Another file there is a Conflict."""
+        """Put the new file in place of what the caller read, or remove that. Another file there is
+        a Conflict.
+        """
         if self._strict:
             there = stat_in(name, folder.fd)
             if step.old is None and there is not None:
                 raise Exists(step.path)
             if step.old is not None and (there is None or stamp_of(there) != step.old.stamp):
-                now = read_file(name, folder.fd).etag[:8] if there and stat.S_ISREG(there.st_mode) else "none"
+                if there and stat.S_ISREG(there.st_mode):
+                    now = read_file(name, folder.fd).etag[:8]
+                else:
+                    now = "none"
                 raise Conflict(step.path, now, step.old.etag[:8])
         if step.old is not None and step.kept:
             self._history.keep(step.old, name, folder.fd)
         elif step.old is not None and step.do == "put":
-            # Held under a temp name until the change is done: a full disk can refuse to write it again.
+            # Held under a temp name until the change is done: a full disk can refuse to write it
+            # again.
             held = f"{step.temp}-old"
             try:
-                with suppress(FileExistsError):  # by the writer that died and whose step this is
-                    os.link(name, held, src_dir_fd=folder.fd, dst_dir_fd=folder.fd, follow_symlinks=False)
+                # By the writer that died and whose step this is
+                with suppress(FileExistsError):
+                    os.link(
+                        name,
+                        held,
+                        src_dir_fd=folder.fd,
+                        dst_dir_fd=folder.fd,
+                        follow_symlinks=False,
+                    )
                 self._held.append((step, held))
             except OSError as error:
                 if error.errno not in CANNOT_LINK:
@@ -275,7 +333,11 @@ class Execution:
 
     def _close_below(self, root: str, path: str) -> None:
         """Folders opened below a moved or removed one are not where their names say any more."""
-        for key in [k for k in self._folders if k[0] == root and (k[1] == path or k[1].startswith(path + "/"))]:
+        for key in [
+            k
+            for k in self._folders
+            if k[0] == root and (k[1] == path or k[1].startswith(path + "/"))
+        ]:
             self._folders.pop(key).close()
 
     def sync(self) -> None:
@@ -284,8 +346,8 @@ class Execution:
             os.fsync(folder.fd)
 
     def rollback(self) -> list[str]:
-        """Undo the steps carried out, last first. Returns the paths of files that could not be put back. A
-        failure does not stop the others; a folder that is no longer empty is kept."""
+        """Undo the steps carried out, last first. Returns the paths of files that could not be put
+        back. A failure does not stop the others; a folder that is no longer empty is kept."""
         lost = []
         for what, step in reversed(self._reverse):
             try:
@@ -293,10 +355,15 @@ class Execution:
                 if what == "restore":
                     assert step.old is not None
                     kept = self._history.object_path(step.old.etag)
-                    if (held := next((held for each, held in self._held if each is step), None)) is not None:
+                    held = next((held for each, held in self._held if each is step), None)
+                    if held is not None:
                         os.rename(held, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-                    elif os.path.exists(kept) and stamp_of(os.stat(kept)).inode == step.old.stamp.inode:
-                        os.rename(kept, name, dst_dir_fd=folder.fd)  # the very file that stood there
+                    elif (
+                        os.path.exists(kept)
+                        and stamp_of(os.stat(kept)).inode == step.old.stamp.inode
+                    ):
+                        # The very file that stood there
+                        os.rename(kept, name, dst_dir_fd=folder.fd)
                     else:
                         temp = f"{TEMP_PREFIX}{os.getpid()}-back-{os.urandom(4).hex()}"
                         write_file(temp, step.old.data, mode=step.old.mode, folder=folder.fd)
@@ -323,7 +390,8 @@ class Execution:
     def close(self) -> None:
         """Remove what was held and close the folders."""
         for step, held in self._held:
-            with suppress(OSError):  # put back already
+            # Put back already
+            with suppress(OSError):
                 os.unlink(held, dir_fd=self._at(step)[0].fd)
         self._held.clear()
         for folder in self._folders.values():

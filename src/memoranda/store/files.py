@@ -40,9 +40,13 @@ _REASONS = {
     errno.ENXIO: "something else than a file is there",
 }
 
-UNWRITABLE = frozenset((errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOENT))
+UNWRITABLE = frozenset(
+    (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOENT)
+)
 """What the system says of a file that cannot be written or made here, though it may be read."""
-NAME_REASONS = frozenset(_REASONS[each] for each in (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL))
+NAME_REASONS = frozenset(
+    _REASONS[each] for each in (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
+)
 """The reasons that blame the name, not the disk."""
 
 
@@ -72,10 +76,15 @@ def write_file(
 ) -> os.stat_result:
     """Create the file `name` (in the open folder `folder`) with `data`; with `durable`, fsync it.
 
-    The mode is set exactly, whatever the umask. On failure nothing stays. Returns the file's status. Raises
-    FileExistsError, OSError.
+    The mode is set exactly, whatever the umask. On failure nothing stays. Returns the file's
+    status. Raises FileExistsError, OSError.
     """
-    fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+    fd = os.open(
+        name,
+        os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW,
+        0o600,
+        dir_fd=folder,
+    )
     try:
         try:
             view = memoryview(data)
@@ -122,7 +131,8 @@ def read_file(name: str, folder: int | None = None) -> File:
 
 
 def put_derived(path: Path, data: bytes) -> bool:
-    """Make the file at `path`, which nobody but us writes, hold `data`; readers see the old or the new one.
+    """Make the file at `path`, which nobody but us writes, hold `data`; readers see the old or the
+    new one.
 
     Returns False when it held it already. Raises StorageError.
     """
@@ -140,7 +150,9 @@ def put_derived(path: Path, data: bytes) -> bool:
 
 
 def remove_left(folder: Path | str, names: re.Pattern[str]) -> None:
-    """Remove the temp files in `folder` whose writer died: names that match whole, the process in the first group."""
+    """Remove the temp files in `folder` whose writer died: names that match whole, the process in
+    the first group.
+    """
     with suppress(OSError):
         for name in os.listdir(folder):
             if name[0] == "." and (match := names.fullmatch(name)) and not is_alive(int(match[1])):
@@ -161,12 +173,15 @@ def is_alive(pid: int) -> bool:
 def read_fd(fd: int) -> bytes:
     """All bytes of an open file."""
     size = os.fstat(fd).st_size
-    parts, wanted = [], size + 1
+    parts = []
+    wanted = size + 1
     while part := os.read(fd, wanted):
         parts.append(part)
         size -= len(part)
         wanted = max(size + 1, 65536)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    if len(parts) == 1:
+        return parts[0]
+    return b"".join(parts)
 
 
 def make_private(folder: Path) -> None:
@@ -185,7 +200,9 @@ def make_private(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the entries of `folder` durable; one that may be passed through, not read, is left to the system."""
+    """Make the entries of `folder` durable; one that may be passed through, not read, is left to
+    the system.
+    """
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except PermissionError:
@@ -203,39 +220,47 @@ _SIGNED = re.compile(rb"(\d+)(?: (\d{9,}\.\d{3}) ([^\n]*?) *)?\n")
 
 
 class Owner(NamedTuple):
-    """Who holds a lock: process, since when (Unix time, 0.0 = unknown), and its command in at most two words."""
+    """Who holds a lock: process, since when (Unix time, 0.0 = unknown), and its command in at most
+    two words.
+    """
 
     pid: str
     since: float = 0.0
     command: str = ""
 
     def __str__(self) -> str:
-        name = f"process {self.pid}" if self.pid else "another program"
+        if self.pid:
+            name = f"process {self.pid}"
+        else:
+            name = "another program"
         command = f" ({self.command})" if self.command else ""
         if not self.since:
             return name + command
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.since))
-        return f"{name}{command} since {since}, for {max(0, round(time.time() - self.since))} seconds"
+        return (
+            f"{name}{command} since {since}, for {max(0, round(time.time() - self.since))} seconds"
+        )
 
 
 def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Open one of the home's own files, private when it is made. What is no file is refused, and neither opened nor
-    waited for. Raises OSError."""
+    """Open one of the home's own files, private when it is made. What is no file is refused, and
+    neither opened nor waited for. Raises OSError."""
     odd = OSError(errno.ENODEV, f"{os.path.basename(path)} is no regular file; remove it")
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise odd
     fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):  # put there meanwhile
+    # Put there meanwhile
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise odd
     return fd
 
 
 def open_if_may(path: Path | str) -> tuple[int, bool]:
-    """Open one of the home's own files, and whether it may be written; where nothing may be made, an empty stand-in.
-    Raises OSError."""
+    """Open one of the home's own files, and whether it may be written; where nothing may be made,
+    an empty stand-in. Raises OSError."""
     try:
         return open_own(path), True
     except OSError as error:
@@ -248,10 +273,12 @@ def open_if_may(path: Path | str) -> tuple[int, bool]:
 
 
 def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool = True) -> int:
-    """Open the file at `path` and `flock` it (`how`, as fcntl takes it). Returns its descriptor, which is the lock.
+    """Open the file at `path` and `flock` it (`how`, as fcntl takes it). Returns its descriptor,
+    which is the lock.
 
-    Checks afterwards that the file is still the one at `path`: another may have taken its place meanwhile. Raises
-    OSError; FileNotFoundError without `make`; BlockingIOError when `how` says not to wait, else Busy.
+    Checks afterwards that the file is still the one at `path`: another may have taken its place
+    meanwhile. Raises OSError; FileNotFoundError without `make`; BlockingIOError when `how` says not
+    to wait, else Busy.
     """
     while True:
         fd = open_own(path, access | (os.O_CREAT if make else 0))
@@ -269,7 +296,9 @@ def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool
 
 
 def take_lock(fd: int, how: int) -> None:
-    """`flock` the open file. Raises Busy when somebody keeps it for LOCK_WAITS, or the call waited long enough."""
+    """`flock` the open file. Raises Busy when somebody keeps it for LOCK_WAITS, or the call waited
+    long enough.
+    """
 
     try:
         return fcntl.flock(fd, how | fcntl.LOCK_NB)
@@ -282,8 +311,11 @@ def take_lock(fd: int, how: int) -> None:
             return True
         return False
 
-    while not wait_for(is_taken, max(0.005, LOCK_WAITS - (time.time() - owner.since if owner.since else 0.0))):
-        before, owner = owner, _owner(fd)
+    while not wait_for(
+        is_taken, max(0.005, LOCK_WAITS - (time.time() - owner.since if owner.since else 0.0))
+    ):
+        before = owner
+        owner = _owner(fd)
         if owner[:2] == before[:2] or not may_wait():
             raise Busy(str(owner))
 
@@ -291,7 +323,9 @@ def take_lock(fd: int, how: int) -> None:
 @cache
 def _command(*arguments: str) -> str:
     """The program and its first word, if it is one: further arguments may be private."""
-    words = [os.path.basename(sys.executable if each.startswith("-") else each) for each in arguments[:1]]
+    words = [
+        os.path.basename(sys.executable if each.startswith("-") else each) for each in arguments[:1]
+    ]
     words += [each for each in arguments[1:2] if each and _WORD.issuperset(each)]
     return " ".join(words)[:50]
 
@@ -300,16 +334,21 @@ def _owner(fd: int) -> Owner:
     """Who holds the lock on the open file: as it says itself, else as the system tells (Linux)."""
     try:
         signed = _SIGNED.match(os.pread(fd, 80, 0))
-    except OSError:  # a folder, or a file open for writing alone
+    # A folder, or a file open for writing alone
+    except OSError:
         signed = None
     if signed:
-        return Owner(signed[1].decode(), float(signed[2] or 0), (signed[3] or b"").decode("utf-8", "replace"))
+        return Owner(
+            signed[1].decode(), float(signed[2] or 0), (signed[3] or b"").decode("utf-8", "replace")
+        )
     try:
         status = os.fstat(fd)
         place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
         rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
         pid = next((row[4] for row in rows if row[1] == "FLOCK" and row[5] == place), "")
-        return Owner(pid, 0.0, _command(*Path(f"/proc/{pid}/cmdline").read_text().split("\0")) if pid else "")
+        return Owner(
+            pid, 0.0, _command(*Path(f"/proc/{pid}/cmdline").read_text().split("\0")) if pid else ""
+        )
     except (OSError, ValueError):
         return Owner("")
 
@@ -339,8 +378,9 @@ def is_at(fd: int, path: Path | str) -> bool:
 
 @contextmanager
 def lock_folders(folders: Iterable[str]) -> Iterator[None]:
-    """Hold these folders against all who lock them in this way: every home has a lock of its own, but several homes
-    may use one folder. A missing folder, or one on a disk without locks, is passed over.
+    """Hold these folders against all who lock them in this way: every home has a lock of its own,
+    but several homes may use one folder. A missing folder, or one on a disk without locks, is
+    passed over.
     """
     held: dict[tuple[int, int], int] = {}
     try:
@@ -352,7 +392,8 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
             status = os.fstat(fd)
             if held.setdefault((status.st_dev, status.st_ino), fd) != fd:
                 os.close(fd)
-        for _, fd in sorted(held.items()):  # in one order for all, or two processes could wait for each other
+        # In one order for all, or two processes could wait for each other
+        for _, fd in sorted(held.items()):
             with suppress(OSError):
                 take_lock(fd, fcntl.LOCK_EX)
         yield
@@ -362,8 +403,8 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
 
 
 class ThreadLock:
-    """A re-entrant lock between the threads of this process, which get it in the order they came; a wait for it is
-    bounded. Raises Busy."""
+    """A re-entrant lock between the threads of this process, which get it in the order they came; a
+    wait for it is bounded. Raises Busy."""
 
     def __init__(self) -> None:
         self._counting = threading.Lock()
@@ -377,7 +418,8 @@ class ThreadLock:
         return self._owner == threading.get_ident()
 
     def __enter__(self) -> None:
-        me, turn = threading.get_ident(), None
+        me = threading.get_ident()
+        turn = None
         if self._owner != me:
             with self._counting:
                 if self._owner:
@@ -386,7 +428,8 @@ class ThreadLock:
                     self._queue.append((me, turn))
                 else:
                     self._owner = me
-        if turn is not None:  # released by the one inside, who passes the lock on to this thread
+        # Released by the one inside, who passes the lock on to this thread
+        if turn is not None:
             try:
                 if not wait_for(lambda: turn.acquire(timeout=0.25)):
                     raise Busy(f"another call of this process ({os.getpid()})")
@@ -395,7 +438,8 @@ class ThreadLock:
                     is_waiting = (me, turn) in self._queue
                     if is_waiting:
                         self._queue.remove((me, turn))
-                if not is_waiting:  # its turn came at the last moment
+                # Its turn came at the last moment
+                if not is_waiting:
                     self._depth = 1
                     self.__exit__()
                 raise
@@ -415,15 +459,17 @@ class ThreadLock:
         with self._counting:
             if self._owner:
                 return False
-            self._owner, self._depth = threading.get_ident(), 1
+            self._owner = threading.get_ident()
+            self._depth = 1
             return True
 
 
 class Lock:
     """The home's one lock: a thread lock within the process and `flock` between processes.
 
-    Re-entrant; the system releases it when a process dies. `entered` runs each time the lock goes from free to
-    held, before the caller does anything: the place for recovery. Raises Busy, OSError (a read-only home has none).
+    Re-entrant; the system releases it when a process dies. `entered` runs each time the lock goes
+    from free to held, before the caller does anything: the place for recovery. Raises Busy, OSError
+    (a read-only home has none).
     """
 
     def __init__(self, path: Path, entered: Callable[[], None]):
@@ -441,12 +487,18 @@ class Lock:
                     self._fd = open_own(self._path)
                 take_lock(self._fd, fcntl.LOCK_EX)
                 try:
-                    if not is_at(self._fd, self._path):  # removed by somebody: a lock on it excludes nobody
+                    # Removed by somebody: a lock on it excludes nobody
+                    if not is_at(self._fd, self._path):
                         fresh = lock_file(self._path, fcntl.LOCK_EX)
                         os.close(self._fd)
                         self._fd = fresh
-                    signed = f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}".encode().ljust(80)[:79]
-                    with suppress(OSError):  # those who wait are not told who holds it
+                    signed = (
+                        f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}".encode().ljust(80)[
+                            :79
+                        ]
+                    )
+                    # Those who wait are not told who holds it
+                    with suppress(OSError):
                         os.pwrite(self._fd, signed + b"\n", 0)
                     self._entered()
                 except BaseException:

@@ -27,9 +27,9 @@ _VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino")
 class FolderStore:
     """The notes below `root` (absolute).
 
-    With `every_text` each visible file counts as a note, else those named `*.md`, `*.markdown`. With `links` paths
-    may lead through symlinks that stay inside (contract 000a, 3); else they are refused. An `optional` folder that is
-    missing just holds nothing.
+    With `every_text` each visible file counts as a note, else those named `*.md`, `*.markdown`.
+    With `links` paths may lead through symlinks that stay inside (contract 000a, 3); else they are
+    refused. An `optional` folder that is missing just holds nothing.
     """
 
     holds_entities = False
@@ -38,7 +38,15 @@ class FolderStore:
     staged: Callable[[str], Iterable[tuple[str, Stamp | None]]] = staticmethod(lambda root: ())
     """What is not on disk yet and counts as if it were: `Home.staged_files`."""
 
-    def __init__(self, name: str, root: Path, *, every_text: bool = False, links: bool = False, optional: bool = False):
+    def __init__(
+        self,
+        name: str,
+        root: Path,
+        *,
+        every_text: bool = False,
+        links: bool = False,
+        optional: bool = False,
+    ):
         self.name = name
         self.root = str(root)
         self._every_text = every_text
@@ -55,7 +63,8 @@ class FolderStore:
         return f"The folder of project {self.name} is missing; its notes are as last seen."
 
     def version(self) -> Stamp | None:
-        return None  # only a listing tells the state of a folder
+        # Only a listing tells the state of a folder
+        return None
 
     def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
         return None
@@ -65,7 +74,11 @@ class FolderStore:
 
     def is_note(self, path: str) -> bool:
         """Whether a file of this name would be a note: contract 000b, 1."""
-        if path.startswith(".") or "/." in path or not SKIPPED_FOLDERS.isdisjoint(path.split("/")[:-1]):
+        if (
+            path.startswith(".")
+            or "/." in path
+            or not SKIPPED_FOLDERS.isdisjoint(path.split("/")[:-1])
+        ):
             return False
         return self._every_text or path.lower().endswith(NOTE_SUFFIXES)
 
@@ -78,7 +91,11 @@ class FolderStore:
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
         staged = dict(self.staged(self.root))
-        waiting = [] if below and has_link(self.root, below) else [below]  # what a link leads to is listed there
+        # What a link leads to is listed there
+        if below and has_link(self.root, below):
+            waiting = []
+        else:
+            waiting = [below]
         while waiting:
             for _ in self.portions(waiting.pop(), listing, waiting, _PART):
                 if len(listing.stamps) < _PART:
@@ -96,11 +113,17 @@ class FolderStore:
     def portions(
         self, folder: str, listing: Listing, waiting: builtins.list[str], size: int | None = None
     ) -> Iterator[None]:
-        """Add the notes directly in a folder to `listing`, its folders to `waiting`: `size` [all] entries a step."""
+        """Add the notes directly in a folder to `listing`, its folders to `waiting`: `size` [all]
+        entries a step.
+        """
         try:
-            fd = os.open(os.path.join(self.root, folder) if folder else self.root, os.O_RDONLY | os.O_DIRECTORY)
+            fd = os.open(
+                os.path.join(self.root, folder) if folder else self.root,
+                os.O_RDONLY | os.O_DIRECTORY,
+            )
             try:
-                with os.scandir(fd) as entries:  # by its number: the way there is not walked for each file
+                # By its number: the way there is not walked for each file
+                with os.scandir(fd) as entries:
                     while some := [*islice(entries, size)]:
                         self._list_folder(folder, some, listing, waiting)
                         yield
@@ -113,10 +136,14 @@ class FolderStore:
             listing.unreadable.append(folder)
 
     def _list_folder(
-        self, folder: str, entries: Iterable[os.DirEntry[str]], listing: Listing, waiting: builtins.list[str]
+        self,
+        folder: str,
+        entries: Iterable[os.DirEntry[str]],
+        listing: Listing,
+        waiting: builtins.list[str],
     ) -> None:
-        """One folder's notes into `listing`, its folders into `waiting`. As little as possible is done note by note:
-        there are thousands."""
+        """One folder's notes into `listing`, its folders into `waiting`. As little as possible is
+        done note by note: there are thousands."""
         prefix = f"{folder}/" if folder else ""
         shown = [each for each in entries if each.name[0] != "."]
         if not "".join(map(_NAME, shown)).isprintable():
@@ -125,20 +152,26 @@ class FolderStore:
         notes = [
             each
             for each in shown
-            if (every or each.name.lower().endswith(NOTE_SUFFIXES)) and each.is_file(follow_symlinks=False)
+            if (every or each.name.lower().endswith(NOTE_SUFFIXES))
+            and each.is_file(follow_symlinks=False)
         ]
         if len(notes) < len(shown):
             folders = [each.name for each in shown if each.is_dir(follow_symlinks=False)]
             waiting += [prefix + name for name in folders if name not in SKIPPED_FOLDERS]
         try:
             found = [each.stat(follow_symlinks=False) for each in notes]
-        except FileNotFoundError:  # one went away meanwhile
-            there, notes, found = notes, [], []
+        # One went away meanwhile
+        except FileNotFoundError:
+            there = notes
+            notes = []
+            found = []
             for each in there:
                 with suppress(FileNotFoundError):
                     found.append(each.stat(follow_symlinks=False))
                     notes.append(each)
-        listing.stamps.update(zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, found), strict=True))
+        listing.stamps.update(
+            zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, found), strict=True)
+        )
 
     def folders(self) -> Iterator[str]:
         """Absolute paths of the project's folder and all that may hold notes, for watching."""
@@ -161,7 +194,9 @@ class FolderStore:
             status = os.lstat(os.path.join(self.root, path))
         except (OSError, ValueError):
             return None
-        return stamp_of(status) if stat.S_ISREG(status.st_mode) else None
+        if stat.S_ISREG(status.st_mode):
+            return stamp_of(status)
+        return None
 
     def read(self, path: str) -> File:
         """The file at `path`, checked by path_guard. Raises NotFound, OutsideError, CannotRead."""
@@ -177,7 +212,8 @@ class FolderStore:
 
     def open_parent(self, path: str) -> Folder:
         """The verified, open folder that holds `path`."""
-        self.show(self.root, None if self._links else path)  # a link may lead to it under another name
+        # A link may lead to it under another name
+        self.show(self.root, None if self._links else path)
         return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
 
     def place(self, path: str) -> PathInfo:
@@ -201,7 +237,12 @@ class FolderStore:
             return None
         if stat.S_ISLNK(status.st_mode):
             return PathInfo("link", folder.at(name), link=os.readlink(name, dir_fd=folder.fd))
-        kind = "file" if stat.S_ISREG(status.st_mode) else "folder" if stat.S_ISDIR(status.st_mode) else "other"
+        if stat.S_ISREG(status.st_mode):
+            kind = "file"
+        elif stat.S_ISDIR(status.st_mode):
+            kind = "folder"
+        else:
+            kind = "other"
         return PathInfo(kind, folder.at(name), status.st_size)
 
     def follow(self, place: PathInfo) -> PathInfo:
@@ -225,7 +266,9 @@ class FolderStore:
         raise OutsideError(start, self.name)
 
     def entries(self, path: str) -> builtins.list[PathInfo]:
-        """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises StorageError."""
+        """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises
+        StorageError.
+        """
         self.show(self.root, None)
         try:
             with open_folder(self.root, path, self.name, links=self._links) as folder:

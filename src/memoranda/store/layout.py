@@ -1,5 +1,6 @@
-"""The only module that knows the names of a home's folders and files (docs/format.md), and those that are the same on
-every machine where its notes are in a database: configuration, tokens, ... For a home in a folder that does nothing."""
+"""The only module that knows the names of a home's folders and files (docs/format.md), and those
+that are the same on every machine where its notes are in a database: configuration, tokens, ... For
+a home in a folder that does nothing."""
 
 from __future__ import annotations
 
@@ -64,10 +65,14 @@ class Layout:
         return [*self.root.glob("pending.md"), *self.root.glob("pending.*.md")]
 
     def index_for(self, extra: Mapping[str, str], only: Collection[str] = ()) -> Path:
-        """The index file: one of its own for who has projects (name -> folder) no other has, or `only` some."""
+        """The index file: one of its own for who has projects (name -> folder) no other has, or
+        `only` some.
+        """
         if not extra and not only:
             return self.index
-        digest = sha256("\0".join([f"{name}\0{extra[name]}" for name in sorted(extra)] + sorted(only)).encode())
+        digest = sha256(
+            "\0".join([f"{name}\0{extra[name]}" for name in sorted(extra)] + sorted(only)).encode()
+        )
         return self.index.with_name(f"index-{digest[:12]}.db")
 
     def indexes(self) -> list[Path]:
@@ -97,19 +102,23 @@ def share(root: Path, source: SharedSource) -> None:
 def shared_space(root: Path) -> str | None:
     """The space of the database that the files at `root` are of; None for a home in a folder."""
     source = _SOURCES.get(root)
-    return None if source is None else source.space
+    if source is None:
+        return None
+    return source.space
 
 
 def follow_shared(root: Path) -> None:
     """Have the files at `root` as they are now; as they were if the database cannot be asked."""
-    if (source := _SOURCES.get(root)) is not None:
+    source = _SOURCES.get(root)
+    if source is not None:
         source.follow()
 
 
 @contextmanager
 def changing_shared(root: Path, path: Path) -> Iterator[None]:
-    """Inside, the file at `path` is as it is now and may be written or removed; no other machine changes it. At the
-    end it is so everywhere. Raises DatabaseAway, DatabaseRefused; then it is as before."""
+    """Inside, the file at `path` is as it is now and may be written or removed; no other machine
+    changes it. At the end it is so everywhere. Raises DatabaseAway, DatabaseRefused; then it is as
+    before."""
     source = _SOURCES.get(root)
     if source is None:
         yield

@@ -13,7 +13,8 @@ from memoranda.store.files import reason
 
 NAME_BYTES = 255
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NAMELESS = re.compile(r"~[0-9a-f]{10}(?:/|\Z)")  # the folder of a namespace without Latin letters (contract 004, 7)
+# The folder of a namespace without Latin letters (contract 004, 7)
+_NAMELESS = re.compile(r"~[0-9a-f]{10}(?:/|\Z)")
 
 
 def climbs(text: str) -> bool:
@@ -23,7 +24,8 @@ def climbs(text: str) -> bool:
             return True
         if "%" not in text:
             return False
-        from urllib.parse import unquote  # 4 ms, which few paths need
+        # 4 ms, which few paths need
+        from urllib.parse import unquote
 
         decoded = unquote(text)
         if decoded == text:
@@ -32,13 +34,21 @@ def climbs(text: str) -> bool:
 
 
 def clean(path: str, project: str, *, hidden: bool = False) -> str:
-    """`path` as given by a caller -> project-relative with `/`, without empty and `.` segments ("" = root).
+    """`path` as given by a caller -> project-relative with `/`, without empty and `.` segments (""
+    = root).
 
     Refused with OutsideError: `..` in any coding, absolute paths, NUL and line breaks, names
     over 255 bytes or not valid Unicode, and hidden names unless `hidden`.
     """
     at_home = path.startswith("~") and not _NAMELESS.match(path)
-    bad = path.startswith("/") or at_home or "\0" in path or "\n" in path or "\r" in path or climbs(path)
+    bad = (
+        path.startswith("/")
+        or at_home
+        or "\0" in path
+        or "\n" in path
+        or "\r" in path
+        or climbs(path)
+    )
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
     if bad or (not hidden and any(part.startswith(".") for part in parts)):
         raise OutsideError(path, project)
@@ -52,9 +62,13 @@ def check_name(name: str) -> None:
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
-        raise InvalidInput("A path must be valid Unicode text. Remove the lone surrogate.") from None
+        raise InvalidInput(
+            "A path must be valid Unicode text. Remove the lone surrogate."
+        ) from None
     if size > NAME_BYTES:
-        raise InvalidInput(f"A name may have at most {NAME_BYTES} bytes; this one has {size}: {name[:40]}…")
+        raise InvalidInput(
+            f"A name may have at most {NAME_BYTES} bytes; this one has {size}: {name[:40]}…"
+        )
 
 
 def real_path(fd: int) -> str:
@@ -84,7 +98,9 @@ class Folder:
 
     def at(self, name: str) -> str:
         """The project-relative path of `name` in this folder."""
-        return f"{self.path}/{name}" if self.path else name
+        if self.path:
+            return f"{self.path}/{name}"
+        return name
 
 
 def open_folder(root: str, path: str, project: str, *, links: bool = False) -> Folder:
@@ -101,13 +117,20 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
         raise StorageError(path or project, reason(error)) from None
     try:
         real = base = real_path(fd)
-        if path:  # where the project really is: one question to the system, not one for each part of its path
+        # Where the project really is: one question to the system, not one for each part of its path
+        if path:
             try:
                 with Folder(os.open(root, _FOLDER), "") as top:
                     base = real_path(top.fd)
-            except OSError:  # a folder that may be passed through, not read
+            # A folder that may be passed through, not read
+            except OSError:
                 base = os.path.realpath(root)
-        inside = "" if real == base else real[len(base) + 1 :] if real.startswith(base.rstrip("/") + "/") else None
+        if real == base:
+            inside = ""
+        elif real.startswith(base.rstrip("/") + "/"):
+            inside = real[len(base) + 1 :]
+        else:
+            inside = None
         if inside is None or (not links and inside != path and has_link(root, path)):
             raise OutsideError(path, project)
         return Folder(fd, inside if links else path)

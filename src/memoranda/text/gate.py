@@ -1,7 +1,8 @@
 """The write gate's rules: shapes of secrets, and markers of injected instructions (docs/gate.md).
 
-They are read from `gate.rules` beside this module and from the owner's own file. A rule is compiled when a word it
-needs stands in a text, so that a text without any costs some microseconds and a start nothing.
+They are read from `gate.rules` beside this module and from the owner's own file. A rule is compiled
+when a word it needs stands in a text, so that a text without any costs some microseconds and a
+start nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-SECRET, SUSPICIOUS, OFF = "secret", "suspicious", "off"
+SECRET = "secret"
+SUSPICIOUS = "suspicious"
+OFF = "off"
 _KINDS = (SECRET, SUSPICIOUS, OFF)
 SPAN = 500_000
 """Longer texts are looked at in part: a write waits for the gate, with the lock held."""
-_DIGITS, _CARD_DIGITS = "0123456789", 13
+_DIGITS = "0123456789"
+_CARD_DIGITS = 13
 _SYMBOLS = frozenset("!@#$%^&*+~")
 _CHECK = r"(luhn|entropy|value|given)(?: ([0-9.]+))?"
 _KEYS = ("kind", "why", "near", "match", "check", "yes", "no")
@@ -64,30 +68,38 @@ class Rules:
 
     def __init__(self, rules: dict[str, GateRule]):
         self._rules = rules
-        self._by_kind = {kind: [each for each in rules.values() if each.kind == kind] for kind in _KINDS}
+        self._by_kind = {
+            kind: [each for each in rules.values() if each.kind == kind] for kind in _KINDS
+        }
 
     def __iter__(self) -> Iterator[GateRule]:
         return iter(self._rules.values())
 
     def with_file(self, file: Path) -> Rules:
-        """These rules and those of the owner's file, which replace any of the same id. Raises OSError, ValueError."""
+        """These rules and those of the owner's file, which replace any of the same id. Raises
+        OSError, ValueError.
+        """
         own = parse(file.read_text(encoding="utf-8-sig"))
         for rule in own.values():
             try:
                 _ = rule.pattern
             except re.error as error:
-                raise ValueError(f"rule {rule.id}: match is no regular expression: {error}") from None
+                raise ValueError(
+                    f"rule {rule.id}: match is no regular expression: {error}"
+                ) from None
         return Rules(self._rules | own)
 
     def find(self, text: str, kind: str) -> list[GateMatch]:
-        """Where rules of `kind` match, in the order of the text; of overlapping matches the first. Of a text of more
-        than 2 * SPAN characters only the first and the last SPAN are looked at."""
+        """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
+        Of a text of more than 2 * SPAN characters only the first and the last SPAN are looked
+        at."""
         if len(text) > 2 * SPAN:
             shift = len(text) - SPAN
             ends = self.find(text[shift:], kind)
             moved = [GateMatch(each.rule, each.start + shift, each.end + shift) for each in ends]
             return self.find(text[:SPAN], kind) + moved
-        lower, found = text.lower(), []
+        lower = text.lower()
+        found = []
         near = set() if text.isascii() else {"unseen"}
         if kind == SECRET and sum(map(text.count, _DIGITS)) >= _CARD_DIGITS:
             near.add("digits")
@@ -114,7 +126,8 @@ class Rules:
 
 def redact(text: str, findings: list[GateMatch]) -> str:
     """`text` with `[redacted: id]` in the place of each finding."""
-    parts, at = [], 0
+    parts = []
+    at = 0
     for each in findings:
         if each.start >= at:
             parts += [text[at : each.start], f"[redacted: {each.rule.id}]"]
@@ -146,7 +159,9 @@ def parse(text: str) -> dict[str, GateRule]:
         elif key == "near":
             rule.near = tuple(each.replace("~", " ") for each in value.lower().split())
         elif key == "check":
-            rule.checks = tuple((name, float(number or 0)) for name, number in re.findall(_CHECK, value))
+            rule.checks = tuple(
+                (name, float(number or 0)) for name, number in re.findall(_CHECK, value)
+            )
         elif key == "kind" and value not in _KINDS:
             raise ValueError(f"line {number}: kind must be one of {', '.join(_KINDS)}")
         else:
@@ -164,13 +179,19 @@ def example(text: str) -> str:
 
 
 def _passes(text: str, check: str, least: float) -> bool:
-    if check == "luhn":  # whether the last digit of a card number checks the others
+    # Whether the last digit of a card number checks the others
+    if check == "luhn":
         digits = [int(each) for each in reversed(text) if each.isdigit()]
-        return (sum(digits[::2]) + sum(sum(divmod(2 * each, 10)) for each in digits[1::2])) % 10 == 0
-    if check == "entropy":  # bits per character, by how often each occurs
+        return (
+            sum(digits[::2]) + sum(sum(divmod(2 * each, 10)) for each in digits[1::2])
+        ) % 10 == 0
+    # Bits per character, by how often each occurs
+    if check == "entropy":
         shares = [text.count(each) / len(text) for each in set(text)]
         return -sum(share * math.log2(share) for share in shares) >= least
     value = text.rstrip(".!?):")
     if len(value) < 3 or re.match(_PLACEHOLDER, value):
         return False
-    return check == "given" or (len(value) > 3 and any(each.isdigit() or each in _SYMBOLS for each in value))
+    return check == "given" or (
+        len(value) > 3 and any(each.isdigit() or each in _SYMBOLS for each in value)
+    )

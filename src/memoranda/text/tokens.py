@@ -1,7 +1,8 @@
 """Text as the full-text index sees it: words, CJK pairs, passages.
 
-SQLite's unicode61 tokenizer takes a run of Chinese, Japanese or Korean for one word and finds nothing inside it. So
-such runs become overlapping pairs before they are indexed, and a query's runs become phrases of pairs.
+SQLite's unicode61 tokenizer takes a run of Chinese, Japanese or Korean for one word and finds
+nothing inside it. So such runs become overlapping pairs before they are indexed, and a query's runs
+become phrases of pairs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _DROPPED = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd\ufe00-\ufe0f\U000e010
 @cache
 def runs() -> re.Pattern[str]:
     """Matches runs of Han, kana, bopomofo or Hangul. Compiled when first needed, as `one_word` is."""
-    return re.compile(f"[{_CJK}][{_CJK}]*")  # what `re` looks for a beginning of twice as fast as with `+`
+    # What `re` looks for a beginning of twice as fast as with `+`
+    return re.compile(f"[{_CJK}][{_CJK}]*")
 
 
 @cache
@@ -43,8 +45,11 @@ def one_word() -> re.Pattern[str]:
 PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
 
-_DETAILED, _TAIL = 1_000_000, 8_000
-"""Characters of a text that are cut at headings and paragraphs; and of the passages of what follows."""
+_DETAILED = 1_000_000
+_TAIL = 8_000
+"""Characters of a text that are cut at headings and paragraphs; and of the passages of what
+follows.
+"""
 
 _BLOCK_END = re.compile(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t#]*$", re.M)
@@ -67,17 +72,21 @@ def fts_text(text: str) -> str:
     if text.isascii():
         return text
     plain = _plain(text)
-    return runs().sub(_pairs, plain) if runs().search(_beyond_ascii(plain)) else plain
+    if runs().search(_beyond_ascii(plain)):
+        return runs().sub(_pairs, plain)
+    return plain
 
 
 def query_text(text: str) -> tuple[str, bool]:
-    """`text` as a phrase to look for (empty when it holds no letter or digit), and whether its last token must be a
-    prefix. A last CJK run may go on in the note, so it has no lone last character unless it is one (then a prefix)."""
+    """`text` as a phrase to look for (empty when it holds no letter or digit), and whether its last
+    token must be a prefix. A last CJK run may go on in the note, so it has no lone last character
+    unless it is one (then a prefix)."""
     plain = _plain(text.replace("\0", " "))
     words = one_word().findall(plain)
     if not words:
         return "", False
-    phrase, is_run = runs().sub(_pairs, plain), is_cjk(words[-1])
+    phrase = runs().sub(_pairs, plain)
+    is_run = is_cjk(words[-1])
     if is_run and len(words[-1]) > 1:
         return phrase.rstrip()[:-1].rstrip(), False
     return phrase.strip(), is_run
@@ -85,7 +94,9 @@ def query_text(text: str) -> tuple[str, bool]:
 
 def tokens(text: str) -> list[str]:
     """The words of `text` in order: Latin words and whole CJK runs, as written."""
-    return pieces(text) if text.isascii() else one_word().findall(_plain(text))
+    if text.isascii():
+        return pieces(text)
+    return one_word().findall(_plain(text))
 
 
 def pieces(text: str) -> list[str]:
@@ -94,7 +105,9 @@ def pieces(text: str) -> list[str]:
 
 
 def parts(text: str, size: int = 1 << 18) -> Iterator[str]:
-    """`text` in pieces of about `size` characters that end at blanks, so that a long text needs little memory."""
+    """`text` in pieces of about `size` characters that end at blanks, so that a long text needs
+    little memory.
+    """
     start = 0
     while start < len(text):
         blank = _BLANK.search(text, start + size)
@@ -120,8 +133,9 @@ IN_WORD = _InWord()
 
 
 def words(text: str) -> list[str]:
-    """The informative words of `text`, lower case, each once, in order. Stop words and single Latin letters are left
-    out; a CJK run is cut at its stop words. If nothing is left, all words are returned."""
+    """The informative words of `text`, lower case, each once, in order. Stop words and single Latin
+    letters are left out; a CJK run is cut at its stop words. If nothing is left, all words are
+    returned."""
     latin, cjk = _stop_words()
     found: list[str] = []
     every = [word.lower() for word in tokens(text)]
@@ -147,26 +161,32 @@ def flatten(text: str) -> str:
     if len(low) != len(text):
         low = "".join(c if len(c.lower()) != 1 else c.lower() for c in text)
     # Compiled when first needed: a start need not wait for it.
-    return low.translate(_unmarked()) if re.search("[\u00c0-\u024f\u1e00-\u1eff\uff10-\uff5a]", low) else low
+    if re.search("[\u00c0-\u024f\u1e00-\u1eff\uff10-\uff5a]", low):
+        return low.translate(_unmarked())
+    return low
 
 
 def passages(text: str) -> list[Passage]:
     """`text` in passages of about 200 words (CJK: 300 characters), cut at headings and
     paragraphs; a longer paragraph is cut at line or sentence ends. Covers all but blank edges."""
     found: list[Passage] = []
-    heading, passage_heading = "", ""
-    begin, size = 0, 0.0
+    heading = ""
+    passage_heading = ""
+    begin = 0
+    size = 0.0
     for block_start, block_end in _blocks(text):
         block = text[block_start:block_end]
         new = _HEADING.match(block)
         weight = word_count(block)
         if size and (size + weight > PASSAGE_WORDS * 1.25 or (new and size > PASSAGE_WORDS * 0.4)):
             found.append(Passage(begin, block_start, passage_heading))
-            begin, size = block_start, 0.0
+            begin = block_start
+            size = 0.0
         if new:
             heading = new.group(1)
         if not size:
-            begin, passage_heading = block_start, heading
+            begin = block_start
+            passage_heading = heading
         size += weight
     if size:
         found.append(Passage(begin, len(text), passage_heading))
@@ -180,12 +200,20 @@ def _plain(text: str) -> str:
     signs = _beyond_ascii(text)
     if _DROPPED.search(signs):
         text = _DROPPED.sub("", text)
-    return _FULL_WIDTH.sub(lambda run: run[0].translate(_TO_ASCII), text) if _FULL_WIDTH.search(signs) else text
+    if _FULL_WIDTH.search(signs):
+        return _FULL_WIDTH.sub(lambda run: run[0].translate(_TO_ASCII), text)
+    return text
 
 
 def _beyond_ascii(text: str) -> str:
-    """The characters of `text` beyond ASCII, usually few: made much faster than `re` looks through the text."""
-    return text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
+    """The characters of `text` beyond ASCII, usually few: made much faster than `re` looks through
+    the text.
+    """
+    return (
+        text.encode("utf-8", "surrogatepass")
+        .translate(None, _ASCII)
+        .decode("utf-8", "surrogatepass")
+    )
 
 
 class _Twice(dict[int, str]):
@@ -207,11 +235,17 @@ def _blocks(text: str) -> list[tuple[int, int]]:
     """Paragraphs and headings as (start, end); what is too long for one passage comes in pieces."""
     found: list[tuple[int, int]] = []
     position = 0
-    detailed = len(text) if len(text) <= _DETAILED else _blank_after(text, _DETAILED)
+    if len(text) <= _DETAILED:
+        detailed = len(text)
+    else:
+        detailed = _blank_after(text, _DETAILED)
     ends = [match.end() for match in _BLOCK_END.finditer(text, 0, detailed)]
     for end in (*ends, detailed):
         if text[position:end].strip():
-            if end - position > PASSAGE_WORDS * 2 and word_count(text[position:end]) > PASSAGE_WORDS * 1.5:
+            if (
+                end - position > PASSAGE_WORDS * 2
+                and word_count(text[position:end]) > PASSAGE_WORDS * 1.5
+            ):
                 found.extend(_pieces(text, position, end))
             else:
                 found.append((position, end))
@@ -227,7 +261,9 @@ def _blocks(text: str) -> list[tuple[int, int]]:
 def _blank_after(text: str, at: int) -> int:
     """The end of the next blank, if it is near."""
     blank = _BLANK.search(text, at, at + _TAIL)
-    return blank.end() if blank else min(at, len(text))
+    if blank:
+        return blank.end()
+    return min(at, len(text))
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -256,8 +292,8 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def word_count(block: str) -> float:
-    """About how many words `block` has; what has hardly any blanks is measured by its length, a CJK character being two
-    thirds of a word."""
+    """About how many words `block` has; what has hardly any blanks is measured by its length, a CJK
+    character being two thirds of a word."""
     size = max(float(len(block.split())), len(block) / 12)
     if not block.isascii():
         size = max(size, sum(map(len, runs().findall(_beyond_ascii(block)))) / 1.5)

@@ -1,9 +1,11 @@
-"""Which texts UTF-8 can hold, and what to make of the others; and text of unknown origin made harmless to show.
+"""Which texts UTF-8 can hold, and what to make of the others; and text of unknown origin made
+harmless to show.
 
-A lone surrogate comes from a JSON escape or from bytes that are no UTF-8 (`surrogateescape`). What acts on a terminal
-or hides from the eye becomes a visible escape. Zero-width joiners stay between letters and emoji, where Persian, Indic
-scripts and families of emoji need them, and so do the tags of a flag and the variant of an ideograph; everywhere else
-they are escaped like all format characters.
+A lone surrogate comes from a JSON escape or from bytes that are no UTF-8 (`surrogateescape`). What
+acts on a terminal or hides from the eye becomes a visible escape. Zero-width joiners stay between
+letters and emoji, where Persian, Indic scripts and families of emoji need them, and so do the tags
+of a flag and the variant of an ideograph; everywhere else they are escaped like all format
+characters.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _UNSEEN = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r"\U000e0000-\U000e0fff"
 )
-_KEPT_OR_UNSEEN = f"(?:{_KEPT})|([{_UNSEEN}])"  # compiled when first needed
+# Compiled when first needed
+_KEPT_OR_UNSEEN = f"(?:{_KEPT})|([{_UNSEEN}])"
 
 
 def is_valid_unicode(text: str) -> bool:
@@ -41,12 +44,16 @@ def is_valid_unicode(text: str) -> bool:
 
 def repair_surrogates(text: str) -> str:
     """`text` with pairs of surrogates joined to their character, and U+FFFD for lone ones."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def sqlite_text(text: str) -> str:
     """`text` with `?` for every surrogate, which SQLite cannot hold."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def sqlite_value(value: Any) -> Any:
@@ -58,7 +65,9 @@ def sqlite_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(sqlite_value, value))
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: sqlite_value(getattr(value, one.name)) for one in fields(value)})
+        return replace(
+            value, **{one.name: sqlite_value(getattr(value, one.name)) for one in fields(value)}
+        )
     return value
 
 
@@ -70,13 +79,18 @@ def one_line(text: str) -> str:
 def cut_bytes(text: str, limit: int) -> str:
     """The longest beginning of `text` of at most `limit` UTF-8 bytes, no character split."""
     data = text.encode("utf-8", "replace")
-    return text if len(data) <= limit else data[:limit].decode("utf-8", "ignore")
+    if len(data) <= limit:
+        return text
+    return data[:limit].decode("utf-8", "ignore")
 
 
 def compared_lines(text: str) -> tuple[str, ...]:
-    """The lines of a text as merging compares them: CRLF, blanks at line ends, runs of blanks inside a line and blank
-    lines do not count; case, indentation, order and every other character do. Source: contract 001, 18.6."""
-    lines = (_BLANKS.sub(" ", line.rstrip(" \t")) for line in text.replace("\r\n", "\n").split("\n"))
+    """The lines of a text as merging compares them: CRLF, blanks at line ends, runs of blanks
+    inside a line and blank lines do not count; case, indentation, order and every other character
+    do. Source: contract 001, 18.6."""
+    lines = (
+        _BLANKS.sub(" ", line.rstrip(" \t")) for line in text.replace("\r\n", "\n").split("\n")
+    )
     return tuple(line for line in lines if line)
 
 
@@ -93,7 +107,9 @@ def json_escape(character: str) -> str:
 
 
 def visible(text: str, escaped: Callable[[str], str] = escape) -> str:
-    """`text` with control, bidi and other invisible characters escaped; line feeds, tabs and CR LF stay line breaks."""
+    """`text` with control, bidi and other invisible characters escaped; line feeds, tabs and CR LF
+    stay line breaks.
+    """
     if text.isprintable():
         return text
     if "\r\n" in text:

@@ -1,6 +1,7 @@
 """Memories as JSON Lines: out, oldest first, and in again with nothing lost (contract 001, 12).
 
-Neither holds more than a few hundred memories at a time. An import looks at the whole input before it writes.
+Neither holds more than a few hundred memories at a time. An import looks at the whole input before
+it writes.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ _HEADER = frozenset(MEMORY_KEYS)
 _FIXED = _HEADER | {"content", "path"}
 _LONGEST_ID = 200
 _MOST = 10**18
-_DEEPEST, _MOST_VALUES = 50, 50_000
+_DEEPEST = 50
+_MOST_VALUES = 50_000
 
 
 class BadRecord(MemorandaError):
@@ -51,25 +53,32 @@ class BadRecord(MemorandaError):
     code = "invalid"
 
     def __init__(self, number: int, reason: str):
-        self.number, self.reason = number, reason
+        self.number = number
+        self.reason = reason
         super().__init__(f"malformed JSON at record {number}: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRecord:
-    """A record as a line gives it. `record` has defaults for what the line lacks; `fields` names what it has;
-    `values` are those of the line."""
+    """A record as a line gives it. `record` has defaults for what the line lacks; `fields` names
+    what it has; `values` are those of the line."""
 
     record: Record
     fields: frozenset[str]
     values: dict[str, Any]
 
     def over(self, there: Record, now: datetime) -> Record:
-        """The record with what the line lacks as it is `there`. A line with its time is a whole record; without one,
-        further keys add to those there, and a change of the content is of now."""
-        lacking = {name: getattr(there, name) for name in Record.__slots__ if name not in self.fields | {"further"}}
+        """The record with what the line lacks as it is `there`. A line with its time is a whole
+        record; without one, further keys add to those there, and a change of the content is of
+        now."""
+        lacking = {
+            name: getattr(there, name)
+            for name in Record.__slots__
+            if name not in self.fields | {"further"}
+        }
         if "category" in self.fields and "phase" not in self.fields:
-            del lacking["phase"]  # the category says it
+            # The category says it
+            del lacking["phase"]
             if self.record.phase == ORGANIZED:
                 lacking.pop("expires", None)
         if "updated" in self.fields:
@@ -86,10 +95,13 @@ def row(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
     """The keys of an exported record in their order; unknown header keys stand in `extra`."""
     shown = overview.record(memory, each, content)
     del shown["path"]
-    shown.pop("suspicious", None)  # what the reader's own rules see counts there
+    # What the reader's own rules see counts there
+    shown.pop("suspicious", None)
     shown["source"] = shown["source"] or MANUAL
     extra = {key: value for key, value in _further_keys(each.header).items() if key not in FURTHER}
-    return {**shown, "extra": extra} if extra else shown
+    if extra:
+        return {**shown, "extra": extra}
+    return shown
 
 
 def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,25 +113,49 @@ def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compared(shown: dict[str, Any]) -> dict[str, Any]:
-    """What two equal records agree in, of a line or an exported row. How often they were read is no part of it."""
-    return {key: value for key, value in shown.items() if key not in ("access_count", "content_hash")}
+    """What two equal records agree in, of a line or an exported row. How often they were read is no
+    part of it.
+    """
+    return {
+        key: value for key, value in shown.items() if key not in ("access_count", "content_hash")
+    }
 
 
-def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]) -> ParsedRecord:
-    """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now` on. Raises
-    InvalidInput saying what is wrong with it."""
+def read(
+    data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]
+) -> ParsedRecord:
+    """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now`
+    on. Raises InvalidInput saying what is wrong with it."""
     values = _values(data)
-    fields = {name: key for key, name in _NAMES.items() if values.get(key) is not None or key == "expires_at" in values}
-    content, category = values.get("content"), values.get("category") or INBOX
+    fields = {
+        name: key
+        for key, name in _NAMES.items()
+        if values.get(key) is not None or key == "expires_at" in values
+    }
+    content = values.get("content")
+    category = values.get("category") or INBOX
     if not isinstance(content, str):
-        raise InvalidInput("content must be a text" if "content" in values else "content is missing")
+        raise InvalidInput(
+            "content must be a text" if "content" in values else "content is missing"
+        )
     if not content.strip() and values.get("id") is None:
         raise InvalidInput("content must not be empty")
     scope = values.get("scope") or GLOBAL
     scope = scope.lower() if isinstance(scope, str) else scope
-    old = values.get("type") if isinstance(values.get("type"), str) else None
-    phase = values.get("phase") or OLD_PHASES.get(old or "") or (INBOX if category == INBOX else ORGANIZED)
-    for name, value, known in (("category", category, CATEGORIES), ("phase", phase, PHASES), ("scope", scope, ())):
+    if isinstance(values.get("type"), str):
+        old = values.get("type")
+    else:
+        old = None
+    phase = (
+        values.get("phase")
+        or OLD_PHASES.get(old or "")
+        or (INBOX if category == INBOX else ORGANIZED)
+    )
+    for name, value, known in (
+        ("category", category, CATEGORIES),
+        ("phase", phase, PHASES),
+        ("scope", scope, ()),
+    ):
         if not isinstance(value, str):
             raise InvalidInput(f"{name} must be a text")
         if (value not in known) if known else not sees(value):
@@ -132,31 +168,54 @@ def read(data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bo
     if old in OLD_PHASES:
         fields["phase"] = "type"
     further = _further(values, old in OLD_PHASES)
-    tags, links = tuple(_texts(values, "tags")), tuple(_texts(values, "links"))
-    identity, updated, source = _id(values), _time(values, "updated_at") or created, values.get("source")
+    tags = tuple(_texts(values, "tags"))
+    links = tuple(_texts(values, "links"))
+    identity = _id(values)
+    updated = _time(values, "updated_at") or created
+    source = values.get("source")
     if source is not None and not isinstance(source, str):
         raise InvalidInput("source must be a text")
     record = Record(
-        identity, content, category, created, updated, scope, phase,
-        tags, (source or "").strip() or MANUAL, expires,
-        _number(values, "access_count", 0), links, _number(values, "version", 1), further,
-    )  # fmt: skip
+        identity,
+        content,
+        category,
+        created,
+        updated,
+        scope,
+        phase,
+        tags,
+        (source or "").strip() or MANUAL,
+        expires,
+        _number(values, "access_count", 0),
+        links,
+        _number(values, "version", 1),
+        further,
+    )
     _check_shape([further, tags, links])
     if b"\\u" in data:
         try:
             record.text().encode()
         except UnicodeEncodeError:
-            raise InvalidInput("it holds half of a surrogate pair, which is no Unicode text") from None
+            raise InvalidInput(
+                "it holds half of a surrogate pair, which is no Unicode text"
+            ) from None
     return ParsedRecord(record, frozenset(fields), values)
 
 
 def _check_shape(value: Any) -> None:
     """Raise InvalidInput for more than a header can hold that is to be read again."""
-    level, count = [value], 0
+    level = [value]
+    count = 0
     for _ in range(_DEEPEST):
         inner: list[Any] = []
         for each in level:
-            inner += each.values() if isinstance(each, dict) else each if isinstance(each, (list, tuple)) else ()
+            inner += (
+                each.values()
+                if isinstance(each, dict)
+                else each
+                if isinstance(each, (list, tuple))
+                else ()
+            )
         count += len(inner)
         if count > _MOST_VALUES:
             raise InvalidInput(f"it has more than {_MOST_VALUES} values")
@@ -166,7 +225,9 @@ def _check_shape(value: Any) -> None:
     raise InvalidInput("it is nested too deeply")
 
 
-_NAMES = {key: key.removesuffix("_at") for key in ("content", *MEMORY_KEYS) if key != "content_hash"}
+_NAMES = {
+    key: key.removesuffix("_at") for key in ("content", *MEMORY_KEYS) if key != "content_hash"
+}
 """The keys of a line and the fields of Record they fill."""
 
 
@@ -193,8 +254,15 @@ def _id(values: dict[str, Any]) -> str:
     identity = values.get("id")
     if identity is None:
         return ""
-    sound = isinstance(identity, str) and 0 < len(identity) <= _LONGEST_ID and identity.isprintable()
-    if not sound or identity != identity.strip() or ".." in identity or not {"/", "\\"}.isdisjoint(identity):
+    sound = (
+        isinstance(identity, str) and 0 < len(identity) <= _LONGEST_ID and identity.isprintable()
+    )
+    if (
+        not sound
+        or identity != identity.strip()
+        or ".." in identity
+        or not {"/", "\\"}.isdisjoint(identity)
+    ):
         raise InvalidInput(f"invalid id {json.dumps(identity, ensure_ascii=False)}")
     return identity
 
@@ -212,7 +280,12 @@ def _time(values: dict[str, Any], key: str) -> datetime | None:
 def _texts(values: dict[str, Any], key: str) -> list[str]:
     """A list of texts, or one text with commas; each once, trimmed."""
     value = values.get(key)
-    value = [] if value is None else value.split(",") if isinstance(value, str) else value
+    if value is None:
+        value = []
+    elif isinstance(value, str):
+        value = value.split(",")
+    else:
+        value = value
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise InvalidInput(f"{key} must be a list of texts")
     return list(dict.fromkeys(text for each in value if (text := each.strip())))
@@ -234,7 +307,10 @@ def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
         raise InvalidInput("extra must be an object")
     if extra and (ours := sorted(extra.keys() & _HEADER)):
         raise InvalidInput(f"extra must not hold {', '.join(ours)}")
-    left_out = _FIXED | {"extra", "type"} if has_old_phase else _FIXED | {"extra"}
+    if has_old_phase:
+        left_out = _FIXED | {"extra", "type"}
+    else:
+        left_out = _FIXED | {"extra"}
     others = {key: value for key, value in values.items() if key not in left_out} | (extra or {})
     known = {key: others[key] for key in FURTHER if others.get(key) is not None}
     return known | {key: value for key, value in others.items() if key not in FURTHER}
@@ -247,20 +323,30 @@ PAGE = 200
 """Memories read, or written as one change, at a time."""
 _PAGE_BYTES = 4 << 20
 _BOM = b"\xef\xbb\xbf"
-NEW, UPDATE, OLDER, UNCHANGED, SKIP = "import", "update", "older", "unchanged", "skip"
+NEW = "import"
+UPDATE = "update"
+OLDER = "older"
+UNCHANGED = "unchanged"
+SKIP = "skip"
 
 
 def exported(
-    memory: Memory, category: str | None = None, scope: str | None = None, *,
-    redacts: bool = False, secret: Callable[[], None] | None = None,
-) -> Iterator[str]:  # fmt: skip
-    """The lines, without newlines, of the memories the caller sees: oldest `created_at` first, then by id. `secret` is
-    called for each that holds what looks like a secret; with `redacts` it is redacted."""
+    memory: Memory,
+    category: str | None = None,
+    scope: str | None = None,
+    *,
+    redacts: bool = False,
+    secret: Callable[[], None] | None = None,
+) -> Iterator[str]:
+    """The lines, without newlines, of the memories the caller sees: oldest `created_at` first, then
+    by id. `secret` is called for each that holds what looks like a secret; with `redacts` it is
+    redacted."""
     exchange = Exchange(memory)
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
         for info, content in exchange.page(rows[start : start + PAGE]):
-            if found := memory.secrets_in(content):
+            found = memory.secrets_in(content)
+            if found:
                 if secret is not None:
                     secret()
                 content = redact(content, found) if redacts else content
@@ -269,8 +355,8 @@ def exported(
 
 @dataclass(slots=True)
 class Tally:
-    """What an import did, or would do: `imported` are new; `skipped` are bad, older than what is there, or without
-    an id and with a content that is there."""
+    """What an import did, or would do: `imported` are new; `skipped` are bad, older than what is
+    there, or without an id and with a content that is there."""
 
     imported: int = 0
     updated: int = 0
@@ -287,8 +373,8 @@ class _Action(NamedTuple):
 
 
 class Import:
-    """The import of `source`, a seekable file of JSON Lines, for the caller of `memory`. With `skip_bad` bad records
-    are left out."""
+    """The import of `source`, a seekable file of JSON Lines, for the caller of `memory`. With
+    `skip_bad` bad records are left out."""
 
     def __init__(self, memory: Memory, source: BinaryIO, *, skip_bad: bool = False):
         self._memory = memory
@@ -304,31 +390,43 @@ class Import:
             pass
 
     def plan(self, say: Say, warn: Say) -> Tally:
-        """What `run` would do: each action is told to `say`, each record left out to `warn`. Raises BadRecord."""
+        """What `run` would do: each action is told to `say`, each record left out to `warn`. Raises
+        BadRecord.
+        """
         tally = Tally()
         for actions in self._batches(tally, warn, remembers=True):
             for each in actions:
                 if each.verb in (NEW, UPDATE):
-                    say(f"would {each.verb} {each.record.id[:8] or 'new'} {first_line(each.record.content)[:60]}")
+                    say(
+                        f"would {each.verb} {each.record.id[:8] or 'new'} {first_line(each.record.content)[:60]}"
+                    )
         return tally
 
     def run(self, tally: Tally, warn: Say, progress: Progress | None = None) -> None:
-        """Carry it out, after `check`; `tally` counts what is done so far. A batch is one change. Raises BadRecord,
-        StorageError and the like; what was written before stays, and may be imported again."""
+        """Carry it out, after `check`; `tally` counts what is done so far. A batch is one change.
+        Raises BadRecord, StorageError and the like; what was written before stays, and may be
+        imported again."""
         for actions in self._batches(tally, warn):
-            older = [(each.info, each.record.text().encode()) for each in actions if each.verb == OLDER and each.info]
+            older = [
+                (each.info, each.record.text().encode())
+                for each in actions
+                if each.verb == OLDER and each.info
+            ]
             if older:
                 self._exchange.keep(older)
             records = [each.record for each in actions if each.verb in (NEW, UPDATE)]
-            if records := [each if each.id else replace(each, id=str(uuid4())) for each in records]:
+            records = [each if each.id else replace(each, id=str(uuid4())) for each in records]
+            if records:
                 self._exchange.put(records)
             if progress is not None:
                 progress(self._source.tell(), self._size)
 
-    def _batches(self, tally: Tally, warn: Say | None = None, *, remembers: bool = False) -> Iterator[list[_Action]]:
-        """One way through the input: the actions for each batch, counted in `tally` once the caller is done with them.
-        A trial run that `remembers` what it would have written counts exactly, also where an id stands twice; that is
-        some 200 bytes a record."""
+    def _batches(
+        self, tally: Tally, warn: Say | None = None, *, remembers: bool = False
+    ) -> Iterator[list[_Action]]:
+        """One way through the input: the actions for each batch, counted in `tally` once the caller
+        is done with them. A trial run that `remembers` what it would have written counts exactly,
+        also where an id stands twice; that is some 200 bytes a record."""
         self._contents: set[bytes] | None = None
         self._written: dict[str, tuple[datetime, bytes]] = {}
         self._remembers = remembers
@@ -343,14 +441,23 @@ class Import:
                 continue
             number += 1
             try:
-                settings, line = self._memory.settings, data.rstrip(b"\r\n")
-                given = read(line, now=self._now, ttl=settings.short_term_ttl, sees=self._memory.sees)
+                settings = self._memory.settings
+                line = data.rstrip(b"\r\n")
+                given = read(
+                    line, now=self._now, ttl=settings.short_term_ttl, sees=self._memory.sees
+                )
             except InvalidInput as error:
                 self._refuse(BadRecord(number, str(error)), tally, warn)
                 continue
-            if len(batch) >= PAGE or size > _PAGE_BYTES or ("id" in given.fields and given.record.id in ids):
+            if (
+                len(batch) >= PAGE
+                or size > _PAGE_BYTES
+                or ("id" in given.fields and given.record.id in ids)
+            ):
                 yield from self._planned(batch, tally, warn)
-                batch, ids, size = [], set(), 0
+                batch = []
+                ids = set()
+                size = 0
             batch.append((number, given))
             ids.add(given.record.id)
             size += len(line)
@@ -365,7 +472,7 @@ class Import:
 
     def _planned(
         self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
-    ) -> Iterator[list[_Action]]:  # fmt: skip
+    ) -> Iterator[list[_Action]]:
         ids = [given.record.id for _, given in batch if "id" in given.fields]
         known = self._exchange.known(ids)
         gone = self._exchange.survivors(each for each in ids if each not in known)
@@ -377,21 +484,25 @@ class Import:
                 self._refuse(BadRecord(number, str(error)), tally, warn)
         yield actions
         for each in actions:
-            name = {NEW: "imported", UPDATE: "updated", UNCHANGED: "unchanged"}.get(each.verb, "skipped")
+            name = {NEW: "imported", UPDATE: "updated", UNCHANGED: "unchanged"}.get(
+                each.verb, "skipped"
+            )
             setattr(tally, name, getattr(tally, name) + 1)
 
     def _action(
         self, given: ParsedRecord, known: dict[str, tuple[NoteInfo, str]], gone: dict[str, str]
-    ) -> _Action:  # fmt: skip
+    ) -> _Action:
         record = given.record
-        if "id" not in given.fields:  # a content seen once is there from then on
+        # A content seen once is there from then on
+        if "id" not in given.fields:
             if self._contents is None:
                 self._contents = self._exchange.contents()
             mark = digest(record.scope, record.content)
             is_there = mark in self._contents
             self._contents.add(mark)
             return _Action(SKIP if is_there else NEW, record)
-        if record.id in self._written:  # on a trial run: against an earlier one of the input with its id
+        # On a trial run: against an earlier one of the input with its id
+        if record.id in self._written:
             moment, text = self._written[record.id]
             now, own = _state(record)
             if own == text or now <= moment:
@@ -399,8 +510,11 @@ class Import:
             return self._noted(_Action(UPDATE, record))
         if record.id in known:
             return self._against(given, *known[record.id])
-        if record.id in gone and {*compared_lines(record.content)} <= {*compared_lines(gone[record.id])}:
-            return _Action(SKIP, record)  # merged into another memory, which says all of it
+        if record.id in gone and {*compared_lines(record.content)} <= {
+            *compared_lines(gone[record.id])
+        }:
+            # Merged into another memory, which says all of it
+            return _Action(SKIP, record)
         return self._noted(_Action(NEW, record))
 
     def _against(self, given: ParsedRecord, info: NoteInfo, content: str) -> _Action:
@@ -412,23 +526,40 @@ class Import:
         if compared(given.values) == before:
             return _Action(UNCHANGED, given.record, info)
         there = Record(
-            info.id, content, info.category or INBOX, parse_stamp(info.created),
-            parse_stamp(info.updated or info.changed), info.scope, info.phase, info.tags, info.source,
-            parse_stamp(info.expires) if info.expires else None, info.access_count, info.links, info.version,
+            info.id,
+            content,
+            info.category or INBOX,
+            parse_stamp(info.created),
+            parse_stamp(info.updated or info.changed),
+            info.scope,
+            info.phase,
+            info.tags,
+            info.source,
+            parse_stamp(info.expires) if info.expires else None,
+            info.access_count,
+            info.links,
+            info.version,
             _further_keys(info.header),
-        )  # fmt: skip
+        )
         record = given.over(there, self._now)
         note = parse_note(
-            record.text(), project=CATEGORY_PROJECT, path=f"{record.category}/x.md", changed=self._now
-        )  # fmt: skip
+            record.text(),
+            project=CATEGORY_PROJECT,
+            path=f"{record.category}/x.md",
+            changed=self._now,
+        )
         if compared(row(memory, note, note.content)) == before:
             return _Action(UNCHANGED, record, info)
         if record.updated <= there.updated:
             return _Action(OLDER, record, info)
         if info.locked:
-            raise InvalidInput(f'{info.permalink} is locked and is not replaced. Remove its "locked: true" first.')
+            raise InvalidInput(
+                f'{info.permalink} is locked and is not replaced. Remove its "locked: true" first.'
+            )
         self._noted(_Action(UPDATE, record))
-        return _Action(UPDATE, replace(record, access_count=max(record.access_count, info.access_count)), info)
+        return _Action(
+            UPDATE, replace(record, access_count=max(record.access_count, info.access_count)), info
+        )
 
     def _noted(self, action: _Action) -> _Action:
         """The action, of which the rest of the input is to know."""

@@ -1,7 +1,7 @@
 """Moving another program's store in: a plan first, then batches of which each is one change.
 
-Stores are folders of notes (vaults), memory banks (contract 003, 1), knowledge graphs as JSON Lines (002, 11), and the
-folder of JSON files of the agent-memory server (004, 7).
+Stores are folders of notes (vaults), memory banks (contract 003, 1), knowledge graphs as JSON Lines
+(002, 11), and the folder of JSON files of the agent-memory server (004, 7).
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from typing import Any, NamedTuple
 from memoranda.clock import EPOCH
 from memoranda.engine import Memory
 from memoranda.engine.entries import Entry, NoteEntries, whole_milliseconds
-from memoranda.engine.exchange import BANK_RECORD, OWN, VERB, Contents, Exchange, batches, is_kept_name
+from memoranda.engine.exchange import (
+    BANK_RECORD,
+    OWN,
+    VERB,
+    Contents,
+    Exchange,
+    batches,
+    is_kept_name,
+)
 from memoranda.engine.graph import FileGraph, GraphText
 from memoranda.engine.graphs import NoteGraph
 from memoranda.engine.json_entries import JsonEntryFolder, entry_of, unknown_of
@@ -35,8 +43,11 @@ from memoranda.text.unicode import is_valid_unicode
 
 Progress = Callable[[int, int], None]
 
-BATCH, BATCH_BYTES = 200, 16 << 20
-IMPORT, UPDATE, KEEP = "import", "update", "keep"
+BATCH = 200
+BATCH_BYTES = 16 << 20
+IMPORT = "import"
+UPDATE = "update"
+KEEP = "keep"
 MIRROR = ".memory-mirror"
 """The folder in a mirror that holds what it knows of itself."""
 BANKS = "banks"
@@ -64,8 +75,8 @@ class SourceFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MoveAction:
-    """One planned action: `verb` is `import`, `update`, or `keep` for what only the history takes; `name` is what it
-    is about and where it goes, `size` in bytes, `what` the mover's own."""
+    """One planned action: `verb` is `import`, `update`, or `keep` for what only the history takes;
+    `name` is what it is about and where it goes, `size` in bytes, `what` the mover's own."""
 
     verb: str
     name: str
@@ -75,7 +86,9 @@ class MoveAction:
 
 @dataclass(slots=True)
 class MovePlan:
-    """What moving in will do, and how many items are `done`. `skipped` are (name, why) of what stays where it was."""
+    """What moving in will do, and how many items are `done`. `skipped` are (name, why) of what
+    stays where it was.
+    """
 
     act: Callable[[Sequence[MoveAction]], None]
     items: list[MoveAction] = field(default_factory=list)
@@ -92,7 +105,9 @@ class MovePlan:
         return (f"would {each.verb} {each.name}" for each in self.items if each.verb != KEEP)
 
     def carry_out(self, progress: Progress | None = None) -> None:
-        """Do it, each batch as one change. Raises StorageError and the like; the batches before stay."""
+        """Do it, each batch as one change. Raises StorageError and the like; the batches before
+        stay.
+        """
         for batch in batches(self.items, BATCH, lambda each: each.size, BATCH_BYTES):
             self.act(batch)
             self.done += len(batch)
@@ -120,11 +135,13 @@ def read_bytes(path: Path) -> bytes:
 
 
 def files_below(
-    root: Path, skipped: Callable[[str], bool] = lambda name: False, kept: Callable[[str], bool] | None = None
+    root: Path,
+    skipped: Callable[[str], bool] = lambda name: False,
+    kept: Callable[[str], bool] | None = None,
 ) -> Iterator[SourceFile]:
-    """Every file below `root` but hidden ones and those `skipped` by name, folders too, sorted by path; with `kept`
-    those whose names, and whose folders' names, it keeps. A link is not followed, and named as refused, like a folder
-    that cannot be read."""
+    """Every file below `root` but hidden ones and those `skipped` by name, folders too, sorted by
+    path; with `kept` those whose names, and whose folders' names, it keeps. A link is not followed,
+    and named as refused, like a folder that cannot be read."""
     waiting = [""]
     while waiting:
         folder = waiting.pop()
@@ -140,19 +157,23 @@ def files_below(
             path = f"{folder}/{each.name}" if folder else each.name
             status = each.stat(follow_symlinks=False)
             if not (is_valid_unicode(each.name) and each.name.isprintable()):
-                yield SourceFile(path.encode("utf-8", "backslashreplace").decode(), refused="its name is no text")
+                yield SourceFile(
+                    path.encode("utf-8", "backslashreplace").decode(), refused="its name is no text"
+                )
             elif stat.S_ISDIR(status.st_mode):
                 inner.append(path)
             elif stat.S_ISREG(status.st_mode):
                 yield SourceFile(path, status.st_size)
             else:
-                yield SourceFile(path, refused="it is a link" if each.is_symlink() else "it is no file")
+                yield SourceFile(
+                    path, refused="it is a link" if each.is_symlink() else "it is no file"
+                )
         waiting += reversed(inner)
 
 
 def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
-    """The plan for copying a vault of notes into `project`, with its folders and other files. Raises WrongStore;
-    ProjectNotFound."""
+    """The plan for copying a vault of notes into `project`, with its folders and other files.
+    Raises WrongStore; ProjectNotFound."""
     folder_at(path, "a folder of notes")
     name = memory.project(project).name
     found = list(files_below(path, SKIPPED_FOLDERS.__contains__))
@@ -162,22 +183,32 @@ def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
 
 
 def plan_mirror(memory: Memory, path: Path) -> MovePlan:
-    """The plan for bringing back what `memory mirror` keeps at `path`: each file into its project, as it is there.
-    Projects of the configuration that are not here are made as folders of the home when the plan is carried out. Raises
-    WrongStore, InvalidInput for an agent."""
+    """The plan for bringing back what `memory mirror` keeps at `path`: each file into its project,
+    as it is there. Projects of the configuration that are not here are made as folders of the home
+    when the plan is carried out. Raises WrongStore, InvalidInput for an agent."""
     if not (folder_at(path, "a mirror") / MIRROR).is_dir():
         raise WrongStore(f"{path} is no mirror: it has no folder {MIRROR}")
-    Contents(memory)  # refuses an agent, from whom some of it is private
+    # Refuses an agent, from whom some of it is private
+    Contents(memory)
     built_in = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
     here = {*built_in, *(each.name for each in memory.projects)}
     places = [(name, path / name.removeprefix(".")) for name in built_in]
-    more = sorted((path / OWN).iterdir()) if (path / OWN).is_dir() else []
+    if (path / OWN).is_dir():
+        more = sorted((path / OWN).iterdir())
+    else:
+        more = []
     places += [(each.name.replace("%2E", ".", 1), each) for each in more]
-    plan, plans = MovePlan(lambda items: None), dict[str, MovePlan]()
+    plan = MovePlan(lambda items: None)
+    plans = dict[str, MovePlan]()
     for name, folder in places:
         if not folder.is_dir() or folder.is_symlink():
             if os.path.lexists(folder):
-                plan.skipped.append((folder.name, "a graph file, or no folder: memory project add takes it in place"))
+                plan.skipped.append(
+                    (
+                        folder.name,
+                        "a graph file, or no folder: memory project add takes it in place",
+                    )
+                )
             continue
         found = files_below(folder, kept=partial(is_kept_name, name))
         plans[name] = each = _Copying(memory, name, is_new=name not in here).add(folder, found)
@@ -197,30 +228,43 @@ def plan_mirror(memory: Memory, path: Path) -> MovePlan:
 
 
 def plan_banks(
-    memory: Memory, path: Path, named: Callable[[Path], tuple[str, str]], is_id: Callable[[str], bool]
+    memory: Memory,
+    path: Path,
+    named: Callable[[Path], tuple[str, str]],
+    is_id: Callable[[str], bool],
 ) -> MovePlan:
-    """The plan for copying memory banks: a root with folders `global`, `projects`, `code`; one of these; a folder of
-    projects; or one plain folder of Markdown files, for which `named` tells kind (as BANK_KINDS) and id. `is_id` judges
-    the ids of banks. Raises WrongStore."""
+    """The plan for copying memory banks: a root with folders `global`, `projects`, `code`; one of
+    these; a folder of projects; or one plain folder of Markdown files, for which `named` tells kind
+    (as BANK_KINDS) and id. `is_id` judges the ids of banks. Raises WrongStore."""
     folder_at(path, "a folder of memory banks")
     copying = _Copying(memory, BANKS)
     own = [each.name.lower() for each in path.iterdir() if each.is_file() and _is_note(each.name)]
     places = list[tuple[str, str, Path]]()
     if not own or own == ["readme.md"]:
-        places = [(kind, each.name, each) for kind in BANK_KINDS for each in _bank_folders(path / kind)]
+        places = [
+            (kind, each.name, each) for kind in BANK_KINDS for each in _bank_folders(path / kind)
+        ]
     if not places and own:
         places = [(*named(path), path)]
     elif not places:
-        kind = path.resolve().name if path.resolve().name in BANK_KINDS else "projects"
+        if path.resolve().name in BANK_KINDS:
+            kind = path.resolve().name
+        else:
+            kind = "projects"
         places = [(kind, each.name, each) for each in _bank_folders(path)]
     if not places:
-        raise WrongStore(f"{path} holds no memory banks: neither Markdown files nor folders of them")
+        raise WrongStore(
+            f"{path} holds no memory banks: neither Markdown files nor folders of them"
+        )
     for kind, name, folder in places:
         if not is_id(name):
             copying.plan.skipped.append((f"{kind}/{name}/", _NO_BANK_ID))
             continue
-        found = list(files_below(folder, lambda each: each in _BANK_CACHES or each in SKIPPED_FOLDERS))
-        if (record := folder / BANK_RECORD).is_file() and not record.is_symlink():  # it begins with a dot
+        found = list(
+            files_below(folder, lambda each: each in _BANK_CACHES or each in SKIPPED_FOLDERS)
+        )
+        # It begins with a dot
+        if (record := folder / BANK_RECORD).is_file() and not record.is_symlink():
             found.append(SourceFile(BANK_RECORD, record.stat().st_size))
         copying.add(folder, found, f"{kind}/{name}/")
     return copying.plan
@@ -229,7 +273,11 @@ def plan_banks(
 def _bank_folders(path: Path) -> list[Path]:
     entries = sorted(path.iterdir()) if path.is_dir() else ()
     folders = [each for each in entries if each.is_dir() and not each.is_symlink()]
-    return [each for each in folders if each.name[0] != "." and any(_is_note(file.path) for file in files_below(each))]
+    return [
+        each
+        for each in folders
+        if each.name[0] != "." and any(_is_note(file.path) for file in files_below(each))
+    ]
 
 
 def _is_note(name: str) -> bool:
@@ -237,24 +285,30 @@ def _is_note(name: str) -> bool:
 
 
 class _Copying:
-    """Plans copying files into a project; one that `is_new` is made later, so nothing can be in the way there."""
+    """Plans copying files into a project; one that `is_new` is made later, so nothing can be in the
+    way there.
+    """
 
     def __init__(self, memory: Memory, project: str, *, is_new: bool = False):
-        self._memory, self._project, self._is_new = memory, project, is_new
+        self._memory = memory
+        self._project = project
+        self._is_new = is_new
         self._exchange = Exchange(memory)
         self._claimed: dict[tuple[str, str], str] = {}
         self._paths: dict[str, str] = {}
         self.plan = MovePlan(
             lambda items: self._exchange.add_files(
-                project, [(path, read_bytes(source)) for source, path in (each.what for each in items)]
+                project,
+                [(path, read_bytes(source)) for source, path in (each.what for each in items)],
             )
         )
 
     def add(self, folder: Path, files: Iterable[SourceFile], prefix: str = "") -> MovePlan:
-        """The plan, with the files of `folder`: what is there with the same bytes is unchanged; nothing that is there
-        is written over."""
+        """The plan, with the files of `folder`: what is there with the same bytes is unchanged;
+        nothing that is there is written over."""
         for each in files:
-            source, path = folder / each.path, prefix + each.path
+            source = folder / each.path
+            path = prefix + each.path
             name = f"{self._project}/{path}"
             why = each.refused or self._refusal(source, path)
             if why == "":
@@ -280,7 +334,9 @@ class _Copying:
         if there is not None:
             if not self._memory.sees(scope_of(there.data)):
                 return "something else is there"
-            return None if there.data == data else "another text is there"
+            if there.data == data:
+                return None
+            return "another text is there"
         other = self._paths.setdefault(path.casefold(), path)
         if other != path or self._exchange.is_taken(self._project, path):
             return f"{other if other != path else 'something'} is there under the same name but for its case"
@@ -288,15 +344,23 @@ class _Copying:
             return f'its scope is "{scope}"'
         if not _is_note(path):
             return ""
-        note = parse_note(data.decode("utf-8", "replace"), project=self._project, path=path, changed=EPOCH)
-        own = [("permalink", "permalink", note.permalink)] if note.own_permalink else []
+        note = parse_note(
+            data.decode("utf-8", "replace"), project=self._project, path=path, changed=EPOCH
+        )
+        if note.own_permalink:
+            own = [("permalink", "permalink", note.permalink)]
+        else:
+            own = []
         own += [("id", "identity", note.id)] if note.own_id else []
         for what, argument, value in own:
             holder = None
             if (what, value) in self._claimed:
                 holder = f"{self._project}/{self._claimed[what, value]}"
             elif info := self._exchange.holder(self._project, **{argument: value}):
-                holder = f"{info.project}/{info.path}" if self._memory.sees(info.scope) else "another note"
+                if self._memory.sees(info.scope):
+                    holder = f"{info.project}/{info.path}"
+                else:
+                    holder = "another note"
             if holder is not None:
                 return f'its {what} "{value}" is that of {holder}; change one of the two and import again'
         self._claimed |= {(what, value): path for what, _, value in own}
@@ -304,27 +368,37 @@ class _Copying:
 
 
 def plan_graph(graph: NoteGraph | FileGraph, found: GraphText) -> MovePlan:
-    """The plan for merging what a text holds into `graph`: an item for each new entity, each that gains
-    observations or unknown keys, and each new relation. Bad lines are skipped."""
-    entities: dict[str, tuple[Entity, dict[str, Any]]] = {}  # each with its twins
+    """The plan for merging what a text holds into `graph`: an item for each new entity, each that
+    gains observations or unknown keys, and each new relation. Bad lines are skipped."""
+    # Each with its twins
+    entities: dict[str, tuple[Entity, dict[str, Any]]] = {}
     for entity, more in found.entities:
         if entity.name in entities:
             first, keys = entities[entity.name]
             both = dict.fromkeys([*first.observations, *entity.observations])
-            entity, more = Entity(first.name, first.type, tuple(both)), {**more, **keys}
+            entity = Entity(first.name, first.type, tuple(both))
+            more = {**more, **keys}
         entities[entity.name] = entity, more
     relations = defaultdict[str, dict[tuple[str, str, str], GraphRelation]](dict)
     for each in found.relations:
         relations[each.source].setdefault(each.triple, each)
-    names = dict.fromkeys([*entities, *relations])  # entities first: no relation needs a placeholder for one
+    # Entities first: no relation needs a placeholder for one
+    names = dict.fromkeys([*entities, *relations])
     there = graph.named(names)
     observed = defaultdict[str, set[str]](set)
     for key, texts in zip(there, graph.observations(there), strict=True):
         observed[key.name].update(texts)
-    gaining = set[str]()  # whose unknown keys would grow; a graph file keeps those of its own lines
+    # Whose unknown keys would grow; a graph file keeps those of its own lines
+    gaining = set[str]()
     if isinstance(graph, NoteGraph):
-        pairs = [(key, entities[key.name][1]) for key in there if key.name in entities and entities[key.name][1]]
-        gaining = {key.name for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True) if lacks}
+        pairs = [
+            (key, entities[key.name][1])
+            for key in there
+            if key.name in entities and entities[key.name][1]
+        ]
+        gaining = {
+            key.name for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True) if lacks
+        }
     known = {each.triple for each in graph.relations(set(relations))}
 
     def merge(items: Sequence[MoveAction]) -> None:
@@ -336,18 +410,26 @@ def plan_graph(graph: NoteGraph | FileGraph, found: GraphText) -> MovePlan:
     for name in names:
         if name in entities:
             entity, _ = entities[name]
-            if name in observed and observed[name].issuperset(entity.observations) and name not in gaining:
+            if (
+                name in observed
+                and observed[name].issuperset(entity.observations)
+                and name not in gaining
+            ):
                 made.unchanged += 1
             else:
                 verb = UPDATE if name in observed else IMPORT
                 made.items.append(
-                    MoveAction(verb, f"entity {name}", sum(map(len, entity.observations)), entities[name])
+                    MoveAction(
+                        verb, f"entity {name}", sum(map(len, entity.observations)), entities[name]
+                    )
                 )
         for each in relations[name].values() if name in relations else ():
             if each.triple in known:
                 made.unchanged += 1
             else:
-                made.items.append(MoveAction(IMPORT, f"relation {each.source} {each.type} {each.target}", 0, each))
+                made.items.append(
+                    MoveAction(IMPORT, f"relation {each.source} {each.type} {each.target}", 0, each)
+                )
     return made
 
 
@@ -358,11 +440,12 @@ _Incoming = tuple[Entry, dict[str, Any]]
 
 
 def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> MovePlan:
-    """The plan for copying the entries into notes. Of two with one key the later `created_at` counts, as remembering a
-    key anew sets it; of one time, the one that is here. Raises WrongStore, also for a file that is no list of entries,
-    which `skip_bad` leaves out."""
+    """The plan for copying the entries into notes. Of two with one key the later `created_at`
+    counts, as remembering a key anew sets it; of one time, the one that is here. Raises WrongStore,
+    also for a file that is no list of entries, which `skip_bad` leaves out."""
     folder_at(path, "a folder of agent-memory")
-    entries, files = NoteEntries(memory), JsonEntryFolder(path).files
+    entries = NoteEntries(memory)
+    files = JsonEntryFolder(path).files
     stems = files.stems()
     if not stems:
         raise WrongStore(f"{path} holds no JSON files of agent-memory")
@@ -389,7 +472,8 @@ def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> 
             continue
         for row in content.rows:
             each = entry_of(row, stem, content), unknown_of(row, stem)
-            key, why = (each[0].namespace, each[0].key), "another with its key is newer"
+            key = (each[0].namespace, each[0].key)
+            why = "another with its key is newer"
             if each[0].expires is not None and memory.clock() > each[0].expires:
                 why = EXPIRED
             elif not each[0].key.strip():
@@ -406,7 +490,8 @@ def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> 
 
 def _decide(each: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
     entry, _ = each
-    name, size = f"kv/{entry.namespace}/{entry.key}", len(entry.value)
+    name = f"kv/{entry.namespace}/{entry.key}"
+    size = len(entry.value)
     there = entries.peek(entry.namespace, entry.key)
     if there is None:
         plan.items.append(MoveAction(IMPORT, name, size, each))

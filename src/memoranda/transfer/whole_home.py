@@ -1,13 +1,13 @@
 """A whole home in another place: `memory move-home` and `memory mirror` (docs/teams.md).
 
-A move takes a home with its history, and proves that all of it is there. To a database: `IntoDatabase` of
-engine/exchange.py. To a folder: everything is copied into `.moving` of the target, read again and compared with what
-was read at the source, and renamed into place at the end. A move that was cut off goes on where it was. The source is
-only read.
+A move takes a home with its history, and proves that all of it is there. To a database:
+`IntoDatabase` of engine/exchange.py. To a folder: everything is copied into `.moving` of the
+target, read again and compared with what was read at the source, and renamed into place at the end.
+A move that was cut off goes on where it was. The source is only read.
 
-A mirror is a folder kept like the memory, byte for byte, one way. What is copied is found by comparing the home's files
-with those copied last; with git, the journal since the last run becomes commits (`git_history.py`). Names in it are
-those of a home: `notes/Plan.md`, `projects/NAME/…`.
+A mirror is a folder kept like the memory, byte for byte, one way. What is copied is found by
+comparing the home's files with those copied last; with git, the journal since the last run becomes
+commits (`git_history.py`). Names in it are those of a home: `notes/Plan.md`, `projects/NAME/…`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,23 @@ from memoranda.engine import Memory, open_memory
 from memoranda.engine.exchange import OWN, Contents, IntoDatabase, Listed
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, StorageError
 from memoranda.store.base import Stamp, Values, sha256
-from memoranda.store.files import lock_file, make_private, put_derived, read_file, stamp_of, storing, write_file
+from memoranda.store.files import (
+    lock_file,
+    make_private,
+    put_derived,
+    read_file,
+    stamp_of,
+    storing,
+    write_file,
+)
 from memoranda.store.layout import PRIVATE, TEMP_PREFIX, Layout
 from memoranda.store.path_guard import Folder, open_folder
 from memoranda.transfer.git_history import GitHistory
 from memoranda.transfer.moving import MIRROR, Progress
 
 MOVING = ".moving"
-_STAGED, _NOTE = "home", "move.json"
+_STAGED = "home"
+_NOTE = "move.json"
 _JOURNAL = f"{PRIVATE}/history/journal.jsonl"
 _TEXTS = f"{PRIVATE}/history/objects/"
 DATABASE = ("postgresql://", "postgres://")
@@ -47,17 +56,22 @@ _MADE_ANEW = ("index*.db*", "lock", "redo", "lines", "http", "access.lock", "jou
 """Names in `.memoranda` that are not moved."""
 _OF_A_COPY = ("README.txt", f"{PRIVATE}/replica.json", f"{PRIVATE}/incoming", f"{PRIVATE}/erased")
 """Names in the folder of copies of a database's notes that are not moved."""
-_READS, _CONFIG = f"{PRIVATE}/access.log", "config.yaml"
+_READS = f"{PRIVATE}/access.log"
+_CONFIG = "config.yaml"
 _OWN_PATHS = (_CONFIG, f"{PRIVATE}/access.json")
 """Files that may name the home by its path."""
 
 
 @dataclass(slots=True)
 class HomeMoved:
-    """What was moved, or would be: `files` with `bytes`, `changes` of the journal and `texts` of the history.
-    `checksum`: the SHA-256 of one line `<SHA-256> <name>` for each file of a project, sorted by name, as read at the
-    source and as it is at the target. `rewritten`: files in which the source's path became the target's. `outside`:
-    projects in folders elsewhere, which stay there. `left`: files that no note can be, which a database does not
+    """What was moved, or would be: `files` with `bytes`, `changes` of the journal and `texts` of
+    the history.
+    `checksum`: the SHA-256 of one line `<SHA-256> <name>` for each file of a project, sorted by
+    name, as read at the
+    source and as it is at the target. `rewritten`: files in which the source's path became the
+    target's. `outside`:
+    projects in folders elsewhere, which stay there. `left`: files that no note can be, which a
+    database does not
     take."""
 
     files: int = 0
@@ -70,19 +84,29 @@ class HomeMoved:
     left: list[str] = field(default_factory=list)
 
 
-def move(source: str, target: str, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
-    """Move the home at `source` to `target`, each a folder or the address of a database; or go on with it. Raises
-    InvalidInput when that cannot be, StorageError; then the target is no home, and the move can be run again."""
+def move(
+    source: str, target: str, *, dry_run: bool = False, progress: Progress | None = None
+) -> HomeMoved:
+    """Move the home at `source` to `target`, each a folder or the address of a database; or go on
+    with it. Raises InvalidInput when that cannot be, StorageError; then the target is no home, and
+    the move can be run again."""
     if target.startswith(DATABASE):
         if source.startswith(DATABASE):
-            raise InvalidInput("Move from one database to another by way of a folder, or with pg_dump.")
+            raise InvalidInput(
+                "Move from one database to another by way of a folder, or with pg_dump."
+            )
         with open_memory(_home_at(Path(source)), watch=False) as home:
             into = IntoDatabase(home, target)
             into.run(dry_run=dry_run, progress=progress)
             sizes = len(into.digests), into.size, into.changes, into.texts
-            return HomeMoved(*sizes, "" if dry_run else checksum(into.digests), [], into.outside, into.left)
+            return HomeMoved(
+                *sizes, "" if dry_run else checksum(into.digests), [], into.outside, into.left
+            )
     with ExitStack() as held:
-        memory = held.enter_context(open_memory(source, watch=False)) if source.startswith(DATABASE) else None
+        if source.startswith(DATABASE):
+            memory = held.enter_context(open_memory(source, watch=False))
+        else:
+            memory = None
         place = Path(source) if memory is None else memory.home
         return FolderMove(place, Path(target), memory).run(dry_run=dry_run, progress=progress)
 
@@ -93,13 +117,15 @@ def _home_at(place: Path) -> Path:
     if not Layout(real).private.is_dir():
         raise InvalidInput(f"{place} is no memory home.")
     if list(Layout(real).private.glob("redo-*")):
-        raise InvalidInput(f"{place} has a change that was not completed: run memory doctor --fix first.")
+        raise InvalidInput(
+            f"{place} has a change that was not completed: run memory doctor --fix first."
+        )
     return real
 
 
 class FolderMove:
-    """A move from the home at `source` to the folder `target`; `memory` is given of notes in a database, of which
-    `source` has the copies. Raises InvalidInput when that cannot be."""
+    """A move from the home at `source` to the folder `target`; `memory` is given of notes in a
+    database, of which `source` has the copies. Raises InvalidInput when that cannot be."""
 
     def __init__(self, source: Path, target: Path, memory: Memory | None = None):
         self.source, self.target = _home_at(source), Path(os.path.realpath(target.expanduser()))
@@ -109,7 +135,9 @@ class FolderMove:
         self._digests: dict[str, str] = {}
         self._seen: dict[str, Values] = {}
         if self.source in (self.target, *self.target.parents) or self.target in self.source.parents:
-            raise InvalidInput(f"{target} is or holds {source}, or lies in it; name another folder.")
+            raise InvalidInput(
+                f"{target} is or holds {source}, or lies in it; name another folder."
+            )
         try:
             found = os.listdir(self.target)
         except FileNotFoundError:
@@ -118,19 +146,25 @@ class FolderMove:
             found = [str(self.target)]
         came_to_nothing = found == [MOVING] and not self._staged.exists()
         if found and not came_to_nothing and not self._noted():
-            raise InvalidInput(f"{target} is not empty, nor a move from {source} that was cut off; name another one.")
+            raise InvalidInput(
+                f"{target} is not empty, nor a move from {source} that was cut off; name another one."
+            )
 
     def _noted(self) -> dict[str, Any]:
         """What is noted of a move from this source to this target, if one began."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             row: dict[str, Any] = json.loads(self._note.read_bytes())
-            return row if row["from"] == str(self.source) else {}
+            if row["from"] == str(self.source):
+                return row
+            return {}
         return {}
 
     def run(self, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
         """Move, or go on. Raises StorageError with everything as it was, to be run again."""
         moved = HomeMoved()
-        if done := self._noted().get("moved"):  # it was cut off after it was checked
+        # It was cut off after it was checked
+        done = self._noted().get("moved")
+        if done:
             self._finish()
             return HomeMoved(**done)
         with ExitStack() as held:
@@ -140,9 +174,13 @@ class FolderMove:
             if self._memory is not None:
                 contents.have_texts()
             root = f"{self.source}{os.sep}"
-            moved.outside = [each.name for each in memory.projects if not f"{each.root}{os.sep}".startswith(root)]
+            moved.outside = [
+                each.name for each in memory.projects if not f"{each.root}{os.sep}".startswith(root)
+            ]
             if dry_run:
-                self._seen = {name: stamp_of(os.lstat(self.source / name)) for name in self._names()}
+                self._seen = {
+                    name: stamp_of(os.lstat(self.source / name)) for name in self._names()
+                }
                 return self._counted(moved)
             with storing(str(self.target)):
                 make_private(self._note.parent)
@@ -151,7 +189,9 @@ class FolderMove:
                 self._copy(progress)
                 for place in [self.source, *sorted(self.source.glob("spaces/*"))]:
                     if place == self.source or Layout(place).private.is_dir():
-                        space: Memory = memory if place == self.source else open_memory(place, watch=False)
+                        space: Memory = (
+                            memory if place == self.source else open_memory(place, watch=False)
+                        )
                         held.callback(space.close)
                         held.enter_context(space.exclusive())
                 if self._memory is not None:
@@ -159,7 +199,10 @@ class FolderMove:
                 self._copy(None)
                 if self._memory is not None and (reads := contents.reads()):
                     self._put(_READS, reads, 0o600, 0)
-                    self._digests[_READS], self._seen[_READS] = sha256(reads), Stamp(len(reads), 0, 0)
+                    self._digests[_READS], self._seen[_READS] = (
+                        sha256(reads),
+                        Stamp(len(reads), 0, 0),
+                    )
         with storing(str(self.target)):
             read = dict(self._digests)
             moved.rewritten = self._relocate()
@@ -167,7 +210,9 @@ class FolderMove:
             moved.checksum = checksum(read)
             self._counted(moved)
             os.sync()
-            put_derived(self._note, json.dumps({"from": str(self.source), "moved": asdict(moved)}).encode())
+            put_derived(
+                self._note, json.dumps({"from": str(self.source), "moved": asdict(moved)}).encode()
+            )
         self._finish()
         return moved
 
@@ -181,7 +226,9 @@ class FolderMove:
                 if self._memory is not None and name in _OF_A_COPY:
                     continue
                 is_file = each.is_file(follow_symlinks=False)
-                if any(fnmatch(each.name, pattern) for pattern in left) and (inside or is_file or each.name == MOVING):
+                if any(fnmatch(each.name, pattern) for pattern in left) and (
+                    inside or is_file or each.name == MOVING
+                ):
                     continue
                 if each.is_dir(follow_symlinks=False):
                     yield f"{name}/"
@@ -193,9 +240,12 @@ class FolderMove:
         """Copy what differs from what was seen before, and remove what is gone."""
         names = list(self._names())
         for number, name in enumerate(names):
-            with suppress(FileNotFoundError):  # gone since it was listed; the second time nobody writes
+            # Gone since it was listed; the second time nobody writes
+            with suppress(FileNotFoundError):
                 there = os.lstat(self.source / name)
-                source, staged, stamp = self.source / name, self._staged / name, stamp_of(there)
+                source = self.source / name
+                staged = self._staged / name
+                stamp = stamp_of(there)
                 if self._seen.get(name) == stamp:
                     pass
                 elif name.endswith("/"):
@@ -212,7 +262,8 @@ class FolderMove:
                         self._put(name, file.data, file.mode, file.stamp.mtime_ns)
                 self._seen[name] = stamp
             if progress is not None:
-                progress(number // 2, len(names))  # the other half is the check
+                # The other half is the check
+                progress(number // 2, len(names))
         kept = {*names}
         for name in self._seen.keys() - kept:
             del self._seen[name]
@@ -231,11 +282,18 @@ class FolderMove:
         os.replace(temp, self._staged / name)
 
     def _relocate(self) -> list[str]:
-        """Name the target where the source named itself: folders of projects and spaces, graph files in the home."""
+        """Name the target where the source named itself: folders of projects and spaces, graph
+        files in the home.
+        """
         olds = {str(self.source), str(self.source).replace(f"{Path.home()}/", "~/", 1)}
-        anywhere = re.compile(b"(%s)(?=[/\"'\\s]|$)" % b"|".join(re.escape(os.fsencode(old)) for old in olds))
-        in_journal = re.compile(b'("(?:file|root)":")' + re.escape(os.fsencode(self.source)) + b"(?=/)")
-        new, changed = os.fsencode(self.target), []
+        anywhere = re.compile(
+            b"(%s)(?=[/\"'\\s]|$)" % b"|".join(re.escape(os.fsencode(old)) for old in olds)
+        )
+        in_journal = re.compile(
+            b'("(?:file|root)":")' + re.escape(os.fsencode(self.source)) + b"(?=/)"
+        )
+        new = os.fsencode(self.target)
+        changed = []
         for name in (*_OWN_PATHS, _JOURNAL):
             if name in self._digests:
                 file = read_file(str(self._staged / name))
@@ -243,8 +301,13 @@ class FolderMove:
                     data = in_journal.sub(lambda found: found[1] + new, file.data)
                 else:
                     data = anywhere.sub(lambda found: new, file.data)
-                    if self._memory is not None and name == _CONFIG:  # where projects of a database lie is told so
-                        data = re.sub(rb"(?m)(:\s*[\"']?)(?=projects/)", lambda found: found[0] + new + b"/", data)
+                    # Where projects of a database lie is told so
+                    if self._memory is not None and name == _CONFIG:
+                        data = re.sub(
+                            rb"(?m)(:\s*[\"']?)(?=projects/)",
+                            lambda found: found[0] + new + b"/",
+                            data,
+                        )
                 if data != file.data:
                     self._put(name, data, file.mode, file.stamp.mtime_ns)
                     self._digests[name] = sha256(data)
@@ -252,11 +315,15 @@ class FolderMove:
         return changed
 
     def _check(self, progress: Progress | None) -> None:
-        """Read everything again and compare it with what was read at the source. Raises StorageError."""
+        """Read everything again and compare it with what was read at the source. Raises
+        StorageError.
+        """
         for number, (name, digest) in enumerate(self._digests.items()):
             there = read_file(str(self._staged / name)).etag
             if there != digest or (name.startswith(_TEXTS) and there != name.rpartition("/")[2]):
-                raise StorageError(name, f"the copy at {self.target} is not what was read; run the move again")
+                raise StorageError(
+                    name, f"the copy at {self.target} is not what was read; run the move again"
+                )
             if progress is not None:
                 progress(len(self._digests) + number + 1, 2 * len(self._digests))
 
@@ -275,7 +342,10 @@ class FolderMove:
         moved.files, moved.bytes = len(names), sum(self._seen[name][0] for name in names)
         moved.texts = sum(name.startswith(_TEXTS) for name in names)
         with suppress(FileNotFoundError):
-            place = self._staged if self._staged.exists() else self.source
+            if self._staged.exists():
+                place = self._staged
+            else:
+                place = self.source
             lines = (place / _JOURNAL).read_bytes().split(b"\n")
             moved.changes = sum(1 for line in lines if line.strip())
         return moved
@@ -285,7 +355,11 @@ def checksum(digests: Mapping[str, str]) -> str:
     """See `HomeMoved`: `digests` are SHA-256 by name."""
     own = Layout(Path("/"))
     folders = (OWN, *(str(place.relative_to("/")) for place in own.built_in.values()))
-    lines = (f"{digest}  {name}\n" for name, digest in sorted(digests.items()) if name.partition("/")[0] in folders)
+    lines = (
+        f"{digest}  {name}\n"
+        for name, digest in sorted(digests.items())
+        if name.partition("/")[0] in folders
+    )
     return sha256("".join(lines).encode("utf-8", "surrogateescape"))
 
 
@@ -296,9 +370,9 @@ _SYNCED_ALONE = 64
 
 @dataclass(slots=True)
 class Mirrored:
-    """What a run did: files `copied`, `removed`, and `restored` because somebody changed them here; `commits` made, and
-    the number of the latest `change`. `files` there are now; `left` names what could not be listed or read and stays as
-    it was copied last; `notices` are for the owner."""
+    """What a run did: files `copied`, `removed`, and `restored` because somebody changed them here;
+    `commits` made, and the number of the latest `change`. `files` there are now; `left` names what
+    could not be listed or read and stays as it was copied last; `notices` are for the owner."""
 
     files: int = 0
     copied: int = 0
@@ -312,8 +386,8 @@ class Mirrored:
 
 @dataclass(slots=True)
 class _State:
-    """`files`: name → [SHA-256, size, mtime and inode of the file it was copied from]; `writing`: names a run that did
-    not end was about to write."""
+    """`files`: name → [SHA-256, size, mtime and inode of the file it was copied from]; `writing`:
+    names a run that did not end was about to write."""
 
     home: str
     change: int = 0
@@ -323,7 +397,9 @@ class _State:
 
 
 class Mirror:
-    """The mirror of `memory`'s home in `folder`. Raises InvalidInput for an agent, and for a folder of the home."""
+    """The mirror of `memory`'s home in `folder`. Raises InvalidInput for an agent, and for a folder
+    of the home.
+    """
 
     def __init__(self, memory: Memory, folder: Path):
         self._memory = memory
@@ -331,18 +407,29 @@ class Mirror:
         self.folder = Path(os.path.realpath(folder.expanduser()))
         home = Path(os.path.realpath(memory.home))
         if self.folder in (home, *home.parents) or home in self.folder.parents:
-            raise InvalidInput(f"{folder} is or holds the memory home, or lies in it; mirror to another folder.")
+            raise InvalidInput(
+                f"{folder} is or holds the memory home, or lies in it; mirror to another folder."
+            )
 
-    def run(self, *, git: bool = False, after_erase: str | None = None, progress: Progress | None = None) -> Mirrored:
-        """Make the folder like the memory. With `git`, and once there was one, a commit for each change. `after_erase`:
-        `rewrite` makes the commits anew without what was erased in the memory, `keep` goes on with it in them; None
-        refuses to commit. Raises InvalidInput, Busy, StorageError; the next run goes on."""
+    def run(
+        self, *, git: bool = False, after_erase: str | None = None, progress: Progress | None = None
+    ) -> Mirrored:
+        """Make the folder like the memory. With `git`, and once there was one, a commit for each
+        change. `after_erase`: `rewrite` makes the commits anew without what was erased in the
+        memory, `keep` goes on with it in them; None refuses to commit. Raises InvalidInput, Busy,
+        StorageError; the next run goes on."""
         self._contents.wait_until_whole()
         with self._locked():
             state = self._load()
             state.git = git = git or state.git
-            history = GitHistory(self.folder, self.folder / MIRROR, self._contents) if git else None
-            reached = history.change if history is not None else state.change
+            if git:
+                history = GitHistory(self.folder, self.folder / MIRROR, self._contents)
+            else:
+                history = None
+            if history is not None:
+                reached = history.change
+            else:
+                reached = state.change
             changes = self._contents.changes(reached)
             listed = self._contents.listed()
             done = Mirrored(change=changes[-1].number if changes else max(reached, state.change))
@@ -354,7 +441,9 @@ class Mirror:
             if history is not None:
                 later = self._contents.changes(done.change)
                 tree = {name: row[0] for name, row in state.files.items()}
-                done.notices = history.commit(changes, tree, later, self._memory.clock(), after_erase)
+                done.notices = history.commit(
+                    changes, tree, later, self._memory.clock(), after_erase
+                )
                 done.commits = history.made
             return done
 
@@ -363,24 +452,38 @@ class Mirror:
         """The folder, made if need be, for one run at a time. Raises InvalidInput, StorageError."""
         ours = self.folder / MIRROR
         with storing(str(self.folder)):
-            if not ours.is_dir() and self.folder.exists() and (not self.folder.is_dir() or os.listdir(self.folder)):
-                raise InvalidInput(f"{self.folder} is not empty and no mirror; name a new or an empty folder.")
+            if (
+                not ours.is_dir()
+                and self.folder.exists()
+                and (not self.folder.is_dir() or os.listdir(self.folder))
+            ):
+                raise InvalidInput(
+                    f"{self.folder} is not empty and no mirror; name a new or an empty folder."
+                )
             make_private(ours)
             open_folder(str(self.folder), MIRROR, "the mirror").close()
             try:
                 lock = lock_file(ours / "lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise InvalidInput(f"another run mirrors to {self.folder}; wait for its end.") from None
+                raise InvalidInput(
+                    f"another run mirrors to {self.folder}; wait for its end."
+                ) from None
         try:
             yield
         finally:
             os.close(lock)
 
     def _load(self) -> _State:
-        home, settings = str(self._memory.home), self._memory.settings
-        if settings.url is not None:  # a space of a database, whatever machine and user see it
+        home = str(self._memory.home)
+        settings = self._memory.settings
+        # A space of a database, whatever machine and user see it
+        if settings.url is not None:
             parts = urlsplit(settings.url)
-            where = [each for each in parse_qsl(parts.query) if each[0] in ("host", "port", "dbname", "service")]
+            where = [
+                each
+                for each in parse_qsl(parts.query)
+                if each[0] in ("host", "port", "dbname", "service")
+            ]
             query = urlencode([*where, ("space", settings.space)])
             home = f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}?{query}"
         place = self.folder / MIRROR / _STATE
@@ -388,10 +491,15 @@ class Mirror:
             return _State(home)
         try:
             row: dict[str, Any] = json.loads(place.read_bytes())
-            files = {name: (str(a), int(b), int(c), int(d)) for name, (a, b, c, d) in row["files"].items()}
+            files = {
+                name: (str(a), int(b), int(c), int(d))
+                for name, (a, b, c, d) in row["files"].items()
+            }
             state = _State(row["home"], row["change"], files, list(row["writing"]), row["git"])
         except (OSError, ValueError, KeyError, TypeError):
-            raise StorageError(str(place), "it is damaged; remove it, and the next run looks at every file") from None
+            raise StorageError(
+                str(place), "it is damaged; remove it, and the next run looks at every file"
+            ) from None
         if state.home != home:
             raise InvalidInput(
                 f"{self.folder} mirrors {state.home}. Name another folder for {home}, or, if that home moved here, "
@@ -400,21 +508,40 @@ class Mirror:
         return state
 
     def _save(self, state: _State) -> None:
-        row = {"format": 1, "home": state.home, "change": state.change, "git": state.git, "writing": state.writing,
-               "files": state.files}  # fmt: skip
-        put_derived(self.folder / MIRROR / _STATE, json.dumps(row, ensure_ascii=True, indent=0).encode() + b"\n")
+        row = {
+            "format": 1,
+            "home": state.home,
+            "change": state.change,
+            "git": state.git,
+            "writing": state.writing,
+            "files": state.files,
+        }
+        put_derived(
+            self.folder / MIRROR / _STATE,
+            json.dumps(row, ensure_ascii=True, indent=0).encode() + b"\n",
+        )
 
-    def _copy(self, state: _State, listed: Listed, done: Mirrored, progress: Progress | None) -> None:
-        """Write what differs and remove what is gone; `state` is saved before the first file is written."""
+    def _copy(
+        self, state: _State, listed: Listed, done: Mirrored, progress: Progress | None
+    ) -> None:
+        """Write what differs and remove what is gone; `state` is saved before the first file is
+        written.
+        """
         ours = {*state.files, *state.writing}
-        changed = [name for name, row in listed.files.items() if not self._is_same(name, row[2], state)]
+        changed = [
+            name for name, row in listed.files.items() if not self._is_same(name, row[2], state)
+        ]
         left = tuple(f"{each.rstrip('/')}/" for each in listed.unreadable)
-        gone = [name for name in ours if name not in listed.files and not f"{name}/".startswith(left)]
+        gone = [
+            name for name in ours if name not in listed.files and not f"{name}/".startswith(left)
+        ]
         if not changed and not gone:
             return
         for name in changed:
             if name not in ours and os.path.lexists(self.folder / name):
-                raise InvalidInput(f"{self.folder / name} is not from the memory; move it away and run this again.")
+                raise InvalidInput(
+                    f"{self.folder / name} is not from the memory; move it away and run this again."
+                )
         state.writing = sorted({*changed, *gone} - state.files.keys())
         self._save(state)
         alone = len(changed) <= _SYNCED_ALONE
@@ -427,7 +554,8 @@ class Mirror:
             project, path, _ = listed.files[name]
             try:
                 file = self._contents.read(project, path)
-            except NotFound:  # gone since it was listed: by a change the next run sees
+            # Gone since it was listed: by a change the next run sees
+            except NotFound:
                 continue
             except MemorandaError as error:
                 done.left.append(f"{name} ({error})")
@@ -454,7 +582,9 @@ class Mirror:
         return False
 
     def _write(self, name: str, data: bytes, mode: int, changed_ns: int, durable: bool) -> bool:
-        """Make the copy hold `data`. Returns False when it did. Raises OutsideError at a symlink on the way."""
+        """Make the copy hold `data`. Returns False when it did. Raises OutsideError at a symlink on
+        the way.
+        """
         parent, _, last = name.rpartition("/")
         with storing(str(self.folder / name)), self._open(parent) as folder:
             is_there = False
@@ -462,7 +592,8 @@ class Mirror:
                 is_there = read_file(last, folder.fd).data == data
             if not is_there:
                 temp = f"{TEMP_PREFIX}mirror"
-                with suppress(FileNotFoundError):  # of a run that was killed
+                # Of a run that was killed
+                with suppress(FileNotFoundError):
                     os.unlink(temp, dir_fd=folder.fd)
                 write_file(temp, data, mode=mode, folder=folder.fd, durable=durable)
                 os.rename(temp, last, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
@@ -491,5 +622,6 @@ class Mirror:
                         os.rmdir(last, dir_fd=folder.fd)
                     else:
                         os.unlink(last, dir_fd=folder.fd)
-        except (OSError, NotFound):  # it is gone, or the folder holds more
+        # It is gone, or the folder holds more
+        except (OSError, NotFound):
             return

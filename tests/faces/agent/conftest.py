@@ -29,7 +29,9 @@ class Desk:
         """The content of a call that succeeds: JSON read, other text as it is."""
         reply = self.session.call(tool, arguments)
         assert not reply.is_error, reply
-        return json.loads(reply.text) if reply.text[:1] in "[{" else reply.text
+        if reply.text[:1] in "[{":
+            return json.loads(reply.text)
+        return reply.text
 
     def result(self, tool: str, **arguments: Any) -> dict[str, Any]:
         return result_data(self.session.call(tool, arguments))
@@ -45,7 +47,9 @@ class Desk:
     def found(self, tool: str, **arguments: Any) -> list[str]:
         """The contents of the memories a tool answers with, in order."""
         answer = self(tool, **arguments)
-        return [each["content"] for each in (answer["results"] if isinstance(answer, dict) else answer)]
+        return [
+            each["content"] for each in (answer["results"] if isinstance(answer, dict) else answer)
+        ]
 
 
 @pytest.fixture
@@ -54,5 +58,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.yaml").write_text("timezone: UTC\n")
-    with open_memory(home, clock=Ticking(datetime(2026, 5, 7, 10, tzinfo=UTC)), watch=False) as memory:
+    with open_memory(
+        home, clock=Ticking(datetime(2026, 5, 7, 10, tzinfo=UTC)), watch=False
+    ) as memory:
         yield Desk(memory)

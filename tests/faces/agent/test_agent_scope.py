@@ -1,4 +1,6 @@
-"""As agent X nothing of agent:Y is there (contract 001, 1 and 17.13); the same over the command: test_001_scope.py."""
+"""As agent X nothing of agent:Y is there (contract 001, 1 and 17.13); the same over the command:
+test_001_scope.py.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def refs(desk: Any) -> dict[str, str]:
     return refs
 
 
-def test_the_ids_of_foreign_memories_once_unlinked_are_not_shown(desk: Any, refs: dict[str, str]) -> None:
+def test_the_ids_of_foreign_memories_once_unlinked_are_not_shown(
+    desk: Any, refs: dict[str, str]
+) -> None:
     memory = desk.memory
     memory.unlink(memory.memory_id(refs["global"]), memory.memory_id(refs["agent:y"]))
     assert desk("memory_read", id=refs["global"])["unlinked"] == [refs["agent:y"]]
@@ -28,6 +32,8 @@ def test_the_ids_of_foreign_memories_once_unlinked_are_not_shown(desk: Any, refs
 
 def test_nobody_writes_with_the_scope_of_another(desk: Any, refs: dict[str, str]) -> None:
     x = desk.as_agent("x")
-    assert x.error("memory_write", {"content": "a", "scope": "agent:y"}) == 'invalid scope "agent:y"'
+    assert (
+        x.error("memory_write", {"content": "a", "scope": "agent:y"}) == 'invalid scope "agent:y"'
+    )
     own = x.write("a", scope="agent:x")
     assert desk.as_agent("y").error("memory_read", {"id": own}) == f"memory not found: {own}"

@@ -20,8 +20,14 @@ from memoranda.note.model import CATEGORIES
 TABLES = tables("agent_errors")
 
 NAMES = (
-    "memory_write", "memory_read", "memory_delete", "memory_list", "memory_search", "memory_tag", "memory_smart_search",
-)  # fmt: skip
+    "memory_write",
+    "memory_read",
+    "memory_delete",
+    "memory_list",
+    "memory_search",
+    "memory_tag",
+    "memory_smart_search",
+)
 NOBODY = "00000000-1111-4222-8333-444455556666"
 
 
@@ -29,16 +35,38 @@ def test_the_tools_come_in_their_order_with_a_list_of_what_is_required(desk: Any
     shown = tool_list(desk.session.registry)
     assert tuple(each["name"] for each in shown) == NAMES
     assert [each["schema"]["required"] for each in shown] == [
-        ["content"], ["id"], ["id"], [], ["query"], ["id"], ["query"],
-    ]  # fmt: skip
+        ["content"],
+        ["id"],
+        ["id"],
+        [],
+        ["query"],
+        ["id"],
+        ["query"],
+    ]
     for each in shown:
         assert list(each) == ["name", "description", "schema"]
         assert list(each["schema"]) == ["type", "properties", "required"]
     properties = {each["name"]: list(each["schema"]["properties"]) for each in shown}
     assert properties["memory_write"] == ["content", "category", "scope", "tags", "source"]
     assert properties["memory_list"] == ["phase", "category", "scope", "source", "limit"]
-    assert properties["memory_search"] == ["query", "tags", "scope", "phase", "category", "from", "to"]
-    assert properties["memory_smart_search"] == ["query", "top", "tags", "scope", "phase", "category", "source"]
+    assert properties["memory_search"] == [
+        "query",
+        "tags",
+        "scope",
+        "phase",
+        "category",
+        "from",
+        "to",
+    ]
+    assert properties["memory_smart_search"] == [
+        "query",
+        "top",
+        "tags",
+        "scope",
+        "phase",
+        "category",
+        "source",
+    ]
 
 
 def test_the_description_of_a_category_names_them_all(desk: Any) -> None:
@@ -64,14 +92,19 @@ def test_a_memory_is_written_to_the_inbox_and_expires(desk: Any) -> None:
 
 
 def test_a_memory_with_a_category_is_organized_and_stays(desk: Any) -> None:
-    answer = desk("memory_write", content="x", category="preferences", tags=" ui , ,dark", source="me")
+    answer = desk(
+        "memory_write", content="x", category="preferences", tags=" ui , ,dark", source="me"
+    )
     assert answer == {"expires": "", "id": answer["id"], "phase": "organized", "scope": "global"}
     read = desk("memory_read", id=answer["id"])
     assert (read["category"], read["tags"], read["source"]) == ("preferences", ["ui", "dark"], "me")
 
 
 def test_tags_may_be_a_list(desk: Any) -> None:
-    assert desk("memory_read", id=desk.write("x", tags=[" a b ", "", "c,d"]))["tags"] == ["a b", "c,d"]
+    assert desk("memory_read", id=desk.write("x", tags=[" a b ", "", "c,d"]))["tags"] == [
+        "a b",
+        "c,d",
+    ]
 
 
 def test_the_source_is_who_calls(desk: Any) -> None:
@@ -87,7 +120,12 @@ def test_reading_gives_the_memory_object_and_counts(desk: Any) -> None:
     read = json.loads(text)
     assert list(read) == sorted(KEYS)
     assert text == json.dumps(read, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    assert (read["id"], read["access_count"], read["links"], read["expires_at"]) == (ref, 1, [], None)
+    assert (read["id"], read["access_count"], read["links"], read["expires_at"]) == (
+        ref,
+        1,
+        [],
+        None,
+    )
     assert desk("memory_read", id=ref)["access_count"] == 2
 
 
@@ -113,12 +151,16 @@ def test_a_list_is_newest_first_and_says_how_many(desk: Any) -> None:
     assert desk.found("memory_list", limit=2) == ["c", "b"]
     assert desk.found("memory_list", limit=" 1 ") == ["c"]
     assert desk.found("memory_list", limit=2.0) == ["c", "b"]
-    assert len(desk.found("memory_list", limit=0)) == len(desk.found("memory_list", limit=10**30)) == 3
+    assert (
+        len(desk.found("memory_list", limit=0)) == len(desk.found("memory_list", limit=10**30)) == 3
+    )
     assert desk.result("memory_list", limit="2")["metadata"] == {"count": 2}
 
 
 def test_a_list_has_50_unless_told_otherwise(desk: Any) -> None:
-    desk.session.run([{"name": "memory_write", "params": {"content": f"m{number}"}} for number in range(51)])
+    desk.session.run(
+        [{"name": "memory_write", "params": {"content": f"m{number}"}} for number in range(51)]
+    )
     assert desk.result("memory_list")["metadata"] == {"count": 50}
 
 
@@ -144,13 +186,20 @@ def test_a_search_is_for_a_piece_of_the_text_in_any_case(desk: Any) -> None:
     assert desk.found("memory_search", query="dark", scope="agent:z") == ["a darker mode"]
     assert desk.found("memory_search", query="dark", phase="inbox") == ["a darker mode"]
     assert desk.found("memory_search", query="dark", category="preferences") == ["Dark mode"]
-    assert desk.result("memory_search", query="nothing") == {"content": "[]", "is_error": False,
-                                                             "metadata": {"count": 0}}  # fmt: skip
+    assert desk.result("memory_search", query="nothing") == {
+        "content": "[]",
+        "is_error": False,
+        "metadata": {"count": 0},
+    }
 
 
 def test_a_search_between_days_includes_both(desk: Any) -> None:
     desk.write("x")
-    for first, last, count in (("2026-05-07", "2026-05-07", 1), ("2026-05-08", None, 0), (None, "2026-05-06", 0)):
+    for first, last, count in (
+        ("2026-05-07", "2026-05-07", 1),
+        ("2026-05-08", None, 0),
+        (None, "2026-05-06", 0),
+    ):
         assert len(desk("memory_search", query="x", **{"from": first, "to": last})) == count
 
 
@@ -170,10 +219,25 @@ def test_smart_search_scores_each_word(desk: Any) -> None:
     assert got["metadata"] == {"count": 2}
     assert list(answer) == ["query", "results", "returned", "tokens", "total_scored"]
     assert answer["tokens"] == ["dark", "mode", "模", "式", "hello"]
-    assert (answer["query"], answer["returned"], answer["total_scored"]) == ("Dark-Mode 模式 hello hello", 2, 2)
+    assert (answer["query"], answer["returned"], answer["total_scored"]) == (
+        "Dark-Mode 模式 hello hello",
+        2,
+        2,
+    )
     first, second = answer["results"]
     assert list(first) == sorted(
-        ("id", "content", "phase", "category", "scope", "source", "tags", "score", "matched_tokens", "preview")
+        (
+            "id",
+            "content",
+            "phase",
+            "category",
+            "scope",
+            "source",
+            "tags",
+            "score",
+            "matched_tokens",
+            "preview",
+        )
     )
     assert (first["score"], first["matched_tokens"]) == (4.0, ["dark", "mode", "hello"])
     assert (first["phase"], first["category"], first["source"]) == ("organized", "knowledge", "me")
@@ -190,7 +254,13 @@ def test_smart_search_previews_120_characters(desk: Any) -> None:
 def test_every_filter_of_smart_search_works(desk: Any) -> None:
     desk.write("dark a", category="lessons", source="one", tags="ui,x")
     desk.write("dark b", scope="agent:z")
-    passing = {"tags": "UI", "category": "lessons", "phase": "organized", "source": "one", "scope": "global"}
+    passing = {
+        "tags": "UI",
+        "category": "lessons",
+        "phase": "organized",
+        "source": "one",
+        "scope": "global",
+    }
     for filters in ({name: value} for name, value in passing.items()):
         assert desk.found("memory_smart_search", query="dark", **filters) == ["dark a"], filters
     assert desk("memory_smart_search", query="dark", tags="ui,y")["total_scored"] == 0
@@ -206,7 +276,9 @@ def test_smart_search_counts_what_it_does_not_show(desk: Any) -> None:
 
 
 @pytest.mark.parametrize(("tool", "arguments", "message"), TABLES["errors"])
-def test_wrong_arguments_are_soft_errors(desk: Any, tool: str, arguments: Any, message: str) -> None:
+def test_wrong_arguments_are_soft_errors(
+    desk: Any, tool: str, arguments: Any, message: str
+) -> None:
     assert desk.error(tool, arguments) == message
     if isinstance(arguments, dict):
         (outcome,) = desk.session.run([{"name": tool, "params": arguments}])
@@ -214,7 +286,9 @@ def test_wrong_arguments_are_soft_errors(desk: Any, tool: str, arguments: Any, m
 
 
 @pytest.mark.promise("001-17.8")
-@pytest.mark.parametrize("ref", [NOBODY, "../x", "..", "/etc/passwd", "abc", "categories/inbox/x.md", "é"])
+@pytest.mark.parametrize(
+    "ref", [NOBODY, "../x", "..", "/etc/passwd", "abc", "categories/inbox/x.md", "é"]
+)
 def test_what_is_no_id_is_a_hard_error(desk: Any, ref: str) -> None:
     desk.write("x")
     for tool in ("memory_read", "memory_delete", "memory_tag"):
@@ -238,9 +312,23 @@ def test_arguments_nobody_knows_are_ignored(desk: Any) -> None:
 LISTS = st.lists(st.text(max_size=5), max_size=3)
 VALUES = st.one_of(st.text(max_size=20), st.none(), st.integers(-2, 60), st.booleans(), LISTS)
 PARAMETERS = st.sampled_from(
-    ["content", "category", "scope", "tags", "source", "id", "phase", "limit", "query", "from", "to", "add", "remove",
-     "top"]
-)  # fmt: skip
+    [
+        "content",
+        "category",
+        "scope",
+        "tags",
+        "source",
+        "id",
+        "phase",
+        "limit",
+        "query",
+        "from",
+        "to",
+        "add",
+        "remove",
+        "top",
+    ]
+)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -44,19 +44,26 @@ def test_a_batch_gives_each_call_its_result(desk: Any) -> None:
     assert done[2]["result"]["metadata"] == {"count": 1}
 
 
-@pytest.mark.parametrize(("call", "error"), [
-    ({"name": "nope", "params": {}}, "tool not found: nope"),
-    ({"params": {}}, "tool not found: "),
-    ({"name": "memory_read", "params": {"id": "gone"}}, "memory not found: gone"),
-])  # fmt: skip
-def test_a_hard_error_ends_the_batch_and_shows_what_was_done(desk: Any, call: dict[str, Any], error: str) -> None:
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ({"name": "nope", "params": {}}, "tool not found: nope"),
+        ({"params": {}}, "tool not found: "),
+        ({"name": "memory_read", "params": {"id": "gone"}}, "memory not found: gone"),
+    ],
+)
+def test_a_hard_error_ends_the_batch_and_shows_what_was_done(
+    desk: Any, call: dict[str, Any], error: str
+) -> None:
     done = desk.session.run([WRITE, call, WRITE])
     assert done[0]["result"]["is_error"] is False
     assert done[1:] == [{"name": call.get("name", ""), "params": call["params"], "error": error}]
     assert len(desk("memory_list")) == 1
 
 
-@pytest.mark.parametrize("call", [5, None, "memory_list", {"name": 5}, {"name": "x", "params": []}, []])
+@pytest.mark.parametrize(
+    "call", [5, None, "memory_list", {"name": 5}, {"name": "x", "params": []}, []]
+)
 def test_what_is_no_call_is_refused_before_anything_is_run(desk: Any, call: Any) -> None:
     with pytest.raises(InvalidInput, match="parse tool calls: call 2 is not of the form"):
         desk.session.run([WRITE, call])
@@ -78,10 +85,21 @@ def test_json_is_run_from_an_array_and_from_an_object(desk: Any) -> None:
     assert session.run_json(b" \n") == []
 
 
-@pytest.mark.parametrize("data", [
-    "notjson", "{", b"\xff", '"text"', "5", "null", '[{"name": "x", "params": {"y": NaN}}]', '{"prompt": 5}',
-    '{"calls": {}}', "[" * 100_000,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "data",
+    [
+        "notjson",
+        "{",
+        b"\xff",
+        '"text"',
+        "5",
+        "null",
+        '[{"name": "x", "params": {"y": NaN}}]',
+        '{"prompt": 5}',
+        '{"calls": {}}',
+        "[" * 100_000,
+    ],
+)
 def test_what_cannot_be_read_is_refused(desk: Any, data: Any) -> None:
     with pytest.raises(InvalidInput, match=r"^parse tool calls: .") as refused:
         desk.session.run_json(data)
@@ -104,7 +122,11 @@ def test_the_context_within_a_number_of_tokens_is_the_best_evidence(desk: Any) -
     desk.write("The kitchen was painted, and Ada was there; a tortoise is slow.")
     session = desk.session
     text = session.inject_context("What is Ada's tortoise called?", max_tokens=60)
-    assert text == session.context == desk.memory.context_for("What is Ada's tortoise called?", max_tokens=60)
+    assert (
+        text
+        == session.context
+        == desk.memory.context_for("What is Ada's tortoise called?", max_tokens=60)
+    )
     assert "Ada keeps a tortoise called Ozzy in the kitchen." in text
     assert len(text) <= 240
     assert session.inject_context("zebra", max_tokens=60) == session.context == ""
@@ -150,7 +172,9 @@ def test_a_hook_that_fails_before_the_call_blocks_it(desk: Any) -> None:
 def test_a_hook_changes_a_result(desk: Any) -> None:
     class Shouting:
         def after_tool_call(self, ctx: Any, name: str, params: Any, result: Reply) -> Reply | None:
-            return Reply(result.text.upper()) if name == "memory_list" else None
+            if name == "memory_list":
+                return Reply(result.text.upper())
+            return None
 
     class Broken:
         def after_tool_call(self, ctx: Any, name: str, params: Any, result: Reply) -> Reply | None:
@@ -172,11 +196,14 @@ def test_events_come_in_order(desk: Any) -> None:
     session.run([WRITE, LIST, {"name": "nope", "params": {"a": 1}}, WRITE])
     assert recorder.order == [
         ("agent_start", None),
-        ("tool_start", "memory_write"), ("tool_end", "memory_write"),
-        ("tool_start", "memory_list"), ("tool_end", "memory_list"),
-        ("tool_start", "nope"), ("error", "nope"),
+        ("tool_start", "memory_write"),
+        ("tool_end", "memory_write"),
+        ("tool_start", "memory_list"),
+        ("tool_end", "memory_list"),
+        ("tool_start", "nope"),
+        ("error", "nope"),
         ("agent_end", None),
-    ]  # fmt: skip
+    ]
     assert waiting.drain() == recorder.events
     assert waiting.drain() == []
     events = recorder.events
@@ -214,7 +241,9 @@ def test_a_full_queue_drops_its_oldest_events(desk: Any) -> None:
     assert "agent_start" not in {event.type for event in events}
 
 
-def test_hooks_of_entry_points_come_before_those_given(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_of_entry_points_come_before_those_given(
+    desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from importlib import metadata
 
     heard: list[str] = []
@@ -246,20 +275,26 @@ def test_hooks_that_cannot_be_loaded_are_named(desk: Any, monkeypatch: pytest.Mo
 
 def test_a_session_may_have_other_toolsets(desk: Any) -> None:
     session = Session(desk.memory, tools=("agent", "notes"))
-    done = session.run([
-        {"name": "write_note", "params": {"title": "Tea", "content": "green"}},
-        {"name": "read_note", "params": {}},
-        {"name": "read_note", "params": {"identifier": "nobody"}},
-        LIST,
-    ])  # fmt: skip
-    assert [sorted(each) for each in done] == [["name", "params", "result"]] * 2 + [["error", "name", "params"]]
+    done = session.run(
+        [
+            {"name": "write_note", "params": {"title": "Tea", "content": "green"}},
+            {"name": "read_note", "params": {}},
+            {"name": "read_note", "params": {"identifier": "nobody"}},
+            LIST,
+        ]
+    )
+    assert [sorted(each) for each in done] == [["name", "params", "result"]] * 2 + [
+        ["error", "name", "params"]
+    ]
     assert done[1]["result"]["is_error"] is True
 
 
 def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MEMORY_HOME", str(tmp_path / "home"))
     text = PAGE.read_text("utf-8")
-    example, printed = (re.search(rf"^```{kind}\n(.*?)^```$", text, re.M | re.S) for kind in ("python", "text"))
+    example, printed = (
+        re.search(rf"^```{kind}\n(.*?)^```$", text, re.M | re.S) for kind in ("python", "text")
+    )
     assert example
     assert printed
     exec(compile(example[1], PAGE.name, "exec"), {})

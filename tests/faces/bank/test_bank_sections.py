@@ -15,7 +15,10 @@ from memoranda import open_memory
 TABLES = tables("bank_sections")
 
 LINES = st.lists(
-    st.sampled_from(["", "# A", "## B ##", "### c", "text", "- item  ", "```", "~~~", "<!--", "-->", "  "]), max_size=12
+    st.sampled_from(
+        ["", "# A", "## B ##", "### c", "text", "- item  ", "```", "~~~", "<!--", "-->", "  "]
+    ),
+    max_size=12,
 )
 TEXTS = st.builds(
     lambda lines, newline, ends: newline.join(lines) + newline * ends,
@@ -48,23 +51,31 @@ def changed(banks: Banks, old: str, text: str, **more: str) -> str:
 
 
 @pytest.mark.parametrize(("old", "block", "new"), TABLES["appended"])
-def test_a_block_is_appended_after_one_empty_line(banks: Banks, old: str, block: str, new: str) -> None:
+def test_a_block_is_appended_after_one_empty_line(
+    banks: Banks, old: str, block: str, new: str
+) -> None:
     assert changed(banks, old, block) == new
 
 
 @pytest.mark.parametrize(("old", "position", "new"), TABLES["inserted"])
-def test_a_text_is_put_at_the_end_of_its_section(banks: Banks, old: str, position: str, new: str) -> None:
+def test_a_text_is_put_at_the_end_of_its_section(
+    banks: Banks, old: str, position: str, new: str
+) -> None:
     assert changed(banks, old, "x", operation="insert", position=position) == new
 
 
-def test_blank_lines_around_an_inserted_text_are_left_out_and_its_indent_stays(banks: Banks) -> None:
+def test_blank_lines_around_an_inserted_text_are_left_out_and_its_indent_stays(
+    banks: Banks,
+) -> None:
     new = changed(banks, "# A\n\n# B\n", " \n\n    code  \n\n \n", operation="insert", position="A")
     assert new == "# A\n\n    code  \n\n# B\n"
 
 
 @pytest.mark.slow
 @given(old=TEXTS, position=st.sampled_from(["A", "B", "## b", "c", "D"]), fresh=TEXTS)
-def test_updates_keep_every_line_and_their_order(banks: Banks, old: str, position: str, fresh: str) -> None:
+def test_updates_keep_every_line_and_their_order(
+    banks: Banks, old: str, position: str, fresh: str
+) -> None:
     new = changed(banks, old, f"new\n{fresh}")
     assert said(new) == [*said(old), "new", *said(fresh)]
     assert new.endswith("\n")
@@ -73,7 +84,8 @@ def test_updates_keep_every_line_and_their_order(banks: Banks, old: str, positio
     at = lines.index("first")
     rest = [line for line in lines if line not in ("first", "second")]
     added = [line for line in rest if line not in said(old)]
-    assert len(set(added)) <= 1  # an open fence swallows a heading added after it
+    # An open fence swallows a heading added after it
+    assert len(set(added)) <= 1
     assert [line for line in rest if line not in added] == said(old)
     if "```" not in old and "~~~" not in old and "<!--" not in old:
         assert lines[at + 1] == "second"

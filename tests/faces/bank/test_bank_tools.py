@@ -29,9 +29,14 @@ def test_the_templates_are_those_of_the_contract(banks: Banks) -> None:
             heading, sentence = part.rstrip("\n").split("\n")
             assert heading.startswith("## ")
             assert sentence.endswith(".")
-    assert banks.ok("activate", bank_type="global", bank_id="")["content"]["context.md"] == "# Context\n\n"
+    assert (
+        banks.ok("activate", bank_type="global", bank_id="")["content"]["context.md"]
+        == "# Context\n\n"
+    )
     kinds = ("global", "project", "code")
-    files = [banks.ok("activate", bank_type=kind, bank_id="n")["bank_info"]["files"] for kind in kinds]
+    files = [
+        banks.ok("activate", bank_type=kind, bank_id="n")["bank_info"]["files"] for kind in kinds
+    ]
     assert [len(each) for each in files] == [3, 8, 6]
 
 
@@ -41,10 +46,23 @@ def test_the_prompts_carry_what_a_model_must_know(banks: Banks) -> None:
         ("project", "p", ['"P"', "objectives", "decisions", "progress", "meeting", "research"]),
         ("code", "lib", ['"Lib"', "architecture", "patterns", "API"]),
     ):
-        automation, own = banks.ok("activate", bank_type=kind, bank_id=id)["custom_instructions"]["prompts"]
+        automation, own = banks.ok("activate", bank_type=kind, bank_id=id)["custom_instructions"][
+            "prompts"
+        ]
         assert (automation["id"], own["id"]) == ("memory_bank_automation", f"{kind}_default")
-        for word in ["After every response", f"bank_type='{kind}'", f"bank_id='{id}'", "target_file", "rchitecture",
-                     "design", "rogress", "GIT_COMMIT", "trigger_type='commit'", "secrets", "one call"]:  # fmt: skip
+        for word in [
+            "After every response",
+            f"bank_type='{kind}'",
+            f"bank_id='{id}'",
+            "target_file",
+            "rchitecture",
+            "design",
+            "rogress",
+            "GIT_COMMIT",
+            "trigger_type='commit'",
+            "secrets",
+            "one call",
+        ]:
             assert word in automation["text"], (kind, word)
         for word in words:
             assert word in own["text"], (kind, word)
@@ -57,19 +75,33 @@ def test_the_older_name_of_the_bank_type_is_understood(banks: Banks, tmp_path: P
     (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     info = banks.ok("activate", conversation_type="global")["bank_info"]
     assert (info["type"], info["id"]) == ("global", "default")
-    info = banks.ok("activate", conversation_type="project", project_name="X", current_path=str(root))["bank_info"]
+    info = banks.ok(
+        "activate", conversation_type="project", project_name="X", current_path=str(root)
+    )["bank_info"]
     assert (info["type"], info["id"]) == ("code", "some_app")
-    info = banks.ok("activate", conversation_type="project", project_name="My X", current_path=str(tmp_path / "no"))
+    info = banks.ok(
+        "activate",
+        conversation_type="project",
+        project_name="My X",
+        current_path=str(tmp_path / "no"),
+    )
     assert (info["bank_info"]["type"], info["bank_info"]["id"]) == ("project", "my_x")
     refused = banks.refused("activate", "bank_not_found", conversation_type="project")
     assert refused["error"].endswith("Project name is required for project conversations.")
-    refused = banks.refused("activate", "bank_not_found", bank_type="project", bank_id="auto", project_name=" ")
-    assert refused["error"] == "Failed to activate memory bank: Project name is required to detect a project bank"
+    refused = banks.refused(
+        "activate", "bank_not_found", bank_type="project", bank_id="auto", project_name=" "
+    )
+    assert (
+        refused["error"]
+        == "Failed to activate memory bank: Project name is required to detect a project bank"
+    )
     assert banks.ok("activate", conversation_type="project", bank_id="p")["bank_info"]["id"] == "p"
 
 
 @pytest.mark.parametrize(("tool", "arguments", "what"), TABLES["wrong"])
-def test_arguments_of_the_wrong_shape_are_named(banks: Banks, tool: str, arguments: dict[str, Any], what: str) -> None:
+def test_arguments_of_the_wrong_shape_are_named(
+    banks: Banks, tool: str, arguments: dict[str, Any], what: str
+) -> None:
     data = banks.refused(tool, "invalid", **arguments)
     assert data["error"].startswith(f"Input validation error: {what}")
 
@@ -77,15 +109,38 @@ def test_arguments_of_the_wrong_shape_are_named(banks: Banks, tool: str, argumen
 def test_letters_and_digits_of_any_script_make_an_id_and_nothing_else(banks: Banks) -> None:
     for id in ("a", "A b.c_d-1", "翻译_项目", "हिन्दी", "naïve", "n" * 100, "-x", "x."):
         assert banks.ok("activate", bank_type="project", bank_id=id)["bank_info"]["id"] == id
-    for id in ("a\tb", "\u202e", "a\u200b", "a/b", "a:b", "*", ".a", "node_modules", "n" * 101, "字" * 90):
+    for id in (
+        "a\tb",
+        "\u202e",
+        "a\u200b",
+        "a/b",
+        "a:b",
+        "*",
+        ".a",
+        "node_modules",
+        "n" * 101,
+        "字" * 90,
+    ):
         banks.refused("activate", "activation_failed", bank_type="project", bank_id=id)
 
 
 def test_a_target_is_a_relative_path_to_a_markdown_file(banks: Banks) -> None:
-    deep, long = "/".join("abcdefghi"), "b" * 97 + ".md"
+    deep = "/".join("abcdefghi")
+    long = "b" * 97 + ".md"
     for target in ("a.md", f"{deep}/j.md", long, "a" * 99 + "/" + long):
         assert banks.write("x", target)["updated_file"] == target
-    named = [".md", "a.txt", "a.md/", "/a.md", "a//b.md", "./a.md", "a/../b.md", ".x/a.md", "a.MD", "cache.json"]
+    named = [
+        ".md",
+        "a.txt",
+        "a.md/",
+        "/a.md",
+        "a//b.md",
+        "./a.md",
+        "a/../b.md",
+        ".x/a.md",
+        "a.MD",
+        "cache.json",
+    ]
     for target in (*named, f"{deep}/j/k.md", f"b{long}", "a" * 100 + "/" + long):
         given = {"bank_type": "project", "bank_id": "p", "target_file": target, "content": "x"}
         banks.refused("update", "update_failed", **given)
@@ -97,10 +152,18 @@ def test_an_update_without_names_goes_to_the_bank_activated_last(banks: Banks) -
     banks.ok("activate", bank_type="project", bank_id="one")
     banks.ok("activate", bank_type="code", bank_id="two")
     banks.ok("update", content="last", target_file="readme.md")
-    banks.ok("update", bank_type="project", bank_id="auto", content="of its kind", target_file="readme.md")
+    banks.ok(
+        "update",
+        bank_type="project",
+        bank_id="auto",
+        content="of its kind",
+        target_file="readme.md",
+    )
     assert banks.file("code/two/readme.md").read_text().endswith("\n\nlast\n")
     assert banks.file("projects/one/readme.md").read_text().endswith("\n\nof its kind\n")
-    refused = banks.refused("update", "bank_not_found", bank_type="global", bank_id="auto", content="x")
+    refused = banks.refused(
+        "update", "bank_not_found", bank_type="global", bank_id="auto", content="x"
+    )
     assert refused["error"] == "Failed to update memory bank: Memory bank not found: global/auto"
 
 
@@ -117,17 +180,32 @@ def test_failures_of_a_bank_are_told_afterwards_the_last_ten(banks: Banks) -> No
     assert banks.write("x", "readme.md", id="other")["previous_errors"] == []
 
 
-@pytest.mark.parametrize(("code", "more", "rule"), [
-    ("update_failed", {"target_file": "/x.md"}, "ends in .md"),
-    ("update_failed", {"target_file": "../x.md"}, "ends in .md"),
-    ("update_failed", {"bank_id": "../p"}, "1 to 100 letters"),
-    ("update_failed", {"content": " ", "target_file": "readme.md"}, "must not be blank"),
-    ("update_failed", {"target_file": "readme.md", "operation": "insert"}, "position is required"),
-    ("update_failed", {"target_file": "readme.md", "operation": "insert", "position": " ## "}, "position is required"),
-    ("invalid_operation", {"operation": "rub"}, "Must be one of"),
-])  # fmt: skip
-def test_a_callers_mistake_is_told_with_its_rule_makes_no_bank_and_is_not_kept(banks: Banks, code, more, rule) -> None:
-    refused = banks.refused("update", code, **{"bank_type": "project", "bank_id": "p", "content": "x"} | more)
+@pytest.mark.parametrize(
+    ("code", "more", "rule"),
+    [
+        ("update_failed", {"target_file": "/x.md"}, "ends in .md"),
+        ("update_failed", {"target_file": "../x.md"}, "ends in .md"),
+        ("update_failed", {"bank_id": "../p"}, "1 to 100 letters"),
+        ("update_failed", {"content": " ", "target_file": "readme.md"}, "must not be blank"),
+        (
+            "update_failed",
+            {"target_file": "readme.md", "operation": "insert"},
+            "position is required",
+        ),
+        (
+            "update_failed",
+            {"target_file": "readme.md", "operation": "insert", "position": " ## "},
+            "position is required",
+        ),
+        ("invalid_operation", {"operation": "rub"}, "Must be one of"),
+    ],
+)
+def test_a_callers_mistake_is_told_with_its_rule_makes_no_bank_and_is_not_kept(
+    banks: Banks, code, more, rule
+) -> None:
+    refused = banks.refused(
+        "update", code, **{"bank_type": "project", "bank_id": "p", "content": "x"} | more
+    )
     assert rule in refused["details"]
     assert "Failed to update" in refused["error"]
     assert banks.ok("list")["projects"] == []
@@ -173,7 +251,9 @@ def test_what_a_bank_holds_is_found_by_every_face(banks: Banks) -> None:
     assert ".bank.json" not in {info.path for info in banks.memory.list(limit=0)[0]}
 
 
-def test_notes_of_another_agent_are_not_shown_and_not_overwritten(banks: Banks, tmp_path: Path) -> None:
+def test_notes_of_another_agent_are_not_shown_and_not_overwritten(
+    banks: Banks, tmp_path: Path
+) -> None:
     banks.ok("activate", bank_type="project", bank_id="p")
     secret = banks.file("projects/p/doc/secret.md")
     secret.write_text("---\nscope: agent:a\n---\nfor a alone\n")
@@ -187,7 +267,9 @@ def test_notes_of_another_agent_are_not_shown_and_not_overwritten(banks: Banks, 
     assert secret.read_text().endswith("for a alone\n")
 
 
-def test_a_disk_that_refuses_is_told_and_changes_nothing(banks: Banks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_refuses_is_told_and_changes_nothing(
+    banks: Banks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     banks.ok("activate", bank_type="project", bank_id="p")
     before = banks.state()
 
@@ -232,12 +314,20 @@ def test_a_file_chosen_but_not_to_be_had_fails_the_processing(banks: Banks) -> N
     data = banks.refused("update", "content_processing_failed", **given)
     assert data["error"] == "Failed to process content for doc/decisions.md"
     (told,) = banks.write("x", "readme.md")["previous_errors"]
-    assert (told["description"], told["severity"]) == ("Failed to process content for doc/decisions.md", "warning")
+    assert (told["description"], told["severity"]) == (
+        "Failed to process content for doc/decisions.md",
+        "warning",
+    )
 
 
 def test_a_file_where_a_folder_should_be_is_no_way_to_a_target(banks: Banks) -> None:
     banks.write("x", "notes/a.md")
-    given = {"bank_type": "project", "bank_id": "p", "target_file": "notes/a.md/b.md", "content": "x"}
+    given = {
+        "bank_type": "project",
+        "bank_id": "p",
+        "target_file": "notes/a.md/b.md",
+        "content": "x",
+    }
     data = banks.refused("update", "update_failed", **given)
     assert data["error"] == "Failed to update memory bank: Invalid target file: notes/a.md/b.md"
 
@@ -265,7 +355,11 @@ def test_banks_are_listed_latest_first_with_their_descriptions(banks: Banks) -> 
     rows = banks.ok("list")
     assert [each["id"] for each in rows["projects"]] in (["c", "a", "b-one"], ["a", "c", "b-one"])
     by_id = {each["id"]: each for each in rows["projects"]}
-    assert by_id["b-one"] == {"id": "b-one", "last_used": "2023-11-14T22:13:20Z", "description": "Project B One"}
+    assert by_id["b-one"] == {
+        "id": "b-one",
+        "last_used": "2023-11-14T22:13:20Z",
+        "description": "Project B One",
+    }
     assert by_id["c"]["last_used"] == "2027-01-15T08:00:00Z"
     made = json.loads(banks.file("projects/a/.bank.json").read_text())["created_at"]
     assert by_id["a"]["last_used"] == made
@@ -282,18 +376,26 @@ def test_a_bank_of_another_program_is_used_in_place(banks: Banks, tmp_path: Path
         (root / ".git").mkdir(parents=True)
         (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     data = banks.ok("activate", bank_type="code", bank_id="app")
-    assert (data["bank_info"]["files"], data["content"]) == (["readme.md"], {"readme.md": "# Theirs\n"})
+    assert (data["bank_info"]["files"], data["content"]) == (
+        ["readme.md"],
+        {"readme.md": "# Theirs\n"},
+    )
     assert sorted(each.name for each in place.iterdir()) == ["cache.json", "readme.md"]
     ids = [
-        banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(root))["bank_info"]["id"]
+        banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(root))["bank_info"][
+            "id"
+        ]
         for root in (*repositories, repositories[0])
     ]
-    assert ids[0] == ids[2] == "app"  # the first to come has it from then on
+    # The first to come has it from then on
+    assert ids[0] == ids[2] == "app"
     assert ids[1].startswith("app-")
     assert (place / "readme.md").read_text() == "# Theirs\n"
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"name": 5, "description": [], "repo": "x"}', "\udcff"])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"name": 5, "description": [], "repo": "x"}', "\udcff"]
+)
 def test_a_record_nobody_can_read_stays_as_it_is(banks: Banks, tmp_path: Path, text: str) -> None:
     (tmp_path / "app" / ".git").mkdir(parents=True)
     banks.ok("activate", bank_type="code", bank_id="app")
@@ -306,21 +408,63 @@ def test_a_record_nobody_can_read_stays_as_it_is(banks: Banks, tmp_path: Path, t
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=20) | st.sampled_from(
-        ["global", "project", "code", "auto", "p", "readme.md", "append", "insert", "replace", "../x.md"]),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2), max_leaves=3,
-)  # fmt: skip
-KEYS = ["bank_type", "bank_id", "target_file", "operation", "content", "position", "trigger_type", "conversation_id",
-        "update_count", "current_path", "project_name", "project_description", "conversation_type"]  # fmt: skip
-CODES = {"invalid", "invalid_bank_type", "bank_not_found", "activation_failed", "list_failed", "update_failed",
-         "invalid_operation"}  # fmt: skip
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=20)
+    | st.sampled_from(
+        [
+            "global",
+            "project",
+            "code",
+            "auto",
+            "p",
+            "readme.md",
+            "append",
+            "insert",
+            "replace",
+            "../x.md",
+        ]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
+    max_leaves=3,
+)
+KEYS = [
+    "bank_type",
+    "bank_id",
+    "target_file",
+    "operation",
+    "content",
+    "position",
+    "trigger_type",
+    "conversation_id",
+    "update_count",
+    "current_path",
+    "project_name",
+    "project_description",
+    "conversation_type",
+]
+CODES = {
+    "invalid",
+    "invalid_bank_type",
+    "bank_not_found",
+    "activation_failed",
+    "list_failed",
+    "update_failed",
+    "invalid_operation",
+}
 
 
 def test_any_arguments_get_an_answer_in_the_words_of_the_contract(tmp_path: Path) -> None:
     with open_memory(tmp_path / "home", watch=False) as memory:
         banks = Banks(memory)
 
-        @given(st.sampled_from(["activate", "list", "update"]), st.dictionaries(st.sampled_from(KEYS), VALUES))
+        @given(
+            st.sampled_from(["activate", "list", "update"]),
+            st.dictionaries(st.sampled_from(KEYS), VALUES),
+        )
         def ask(tool: str, arguments: dict[str, Any]) -> None:
             data, is_error = banks.call(tool, **arguments)
             assert str(tmp_path) not in json.dumps(data)
@@ -334,8 +478,17 @@ def test_any_arguments_get_an_answer_in_the_words_of_the_contract(tmp_path: Path
 
 def test_what_update_requires_is_the_same_in_schema_behaviour_and_docs(banks: Banks) -> None:
     tool = faces.registry(["bank"], banks.memory.settings).tools["update"]
-    whole = {"bank_type": "global", "bank_id": "default", "content": "x", "target_file": "context.md"}
-    required = [name for name in whole if banks.call("update", **{k: v for k, v in whole.items() if k != name})[1]]
+    whole = {
+        "bank_type": "global",
+        "bank_id": "default",
+        "content": "x",
+        "target_file": "context.md",
+    }
+    required = [
+        name
+        for name in whole
+        if banks.call("update", **{k: v for k, v in whole.items() if k != name})[1]
+    ]
     assert required == tool.schema["required"]
     page = (Path(__file__).parents[3] / "docs/faces/memory-bank.md").read_text("utf-8")
     (sentence,) = (line for line in page.split("\n") if line.startswith("`update` needs "))

@@ -12,7 +12,13 @@ def test_files_of_a_new_bank_come_after_what_was_written_and_are_no_evidence(tmp
         call = lambda name, **arguments: tools.call(memory, name, arguments)
         call("activate", bank_type="project", bank_id="heron", project_name="Heron")
         file = "doc/decisions.md"
-        call("update", bank_type="project", bank_id="heron", content="Postgres it is.", target_file=file)
+        call(
+            "update",
+            bank_type="project",
+            bank_id="heron",
+            content="Postgres it is.",
+            target_file=file,
+        )
         found = [each["file_path"] for each in call("search_notes", query="heron").data["results"]]
         assert found[0] == f"projects/heron/{file}"
         assert len(found) == 8

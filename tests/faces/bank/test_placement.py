@@ -14,7 +14,9 @@ TABLES = tables("bank_categories")
 
 
 @pytest.mark.parametrize(("text", "category", "confidence"), TABLES["categories"])
-def test_title_and_patterns_choose_the_category(banks: Banks, text: str, category: str, confidence: float) -> None:
+def test_title_and_patterns_choose_the_category(
+    banks: Banks, text: str, category: str, confidence: float
+) -> None:
     data = banks.write(text)
     assert (data["category"], data["confidence"]) == (category, confidence)
 
@@ -26,7 +28,9 @@ def test_a_placement_tells_what_the_text_has_to_do_with_the_bank() -> None:
         "doc/api.md": "# API\n\nA system design question.\n",
     }
     text = "We decided to use one Storage for all orders, see readme.md and the Database"
-    data = explain(place_by_rules("code", text), texts, datetime(2026, 5, 7, 10, 0, 0, 5, tzinfo=UTC))
+    data = explain(
+        place_by_rules("code", text), texts, datetime(2026, 5, 7, 10, 0, 0, 5, tzinfo=UTC)
+    )
     relationships = {
         "related_files": ["doc/api.md"],
         "similar_content": ["Storage of orders", "Orders"],
@@ -40,7 +44,12 @@ def test_a_placement_tells_what_the_text_has_to_do_with_the_bank() -> None:
         "relationships": relationships,
         "processing_method": "rule-based",
     }
-    place = {"target_file": "doc/architecture.md", "operation": "append", "position": None, "content": text}
+    place = {
+        "target_file": "doc/architecture.md",
+        "operation": "append",
+        "position": None,
+        "content": text,
+    }
     assert list(data.items()) == [*place.items(), ("metadata", metadata)]
     assert list(data["metadata"]) == list(metadata)
 
@@ -51,18 +60,25 @@ def test_at_most_ten_concepts_are_named() -> None:
     assert len(data["metadata"]["concepts"]) == 10
 
 
-@pytest.mark.parametrize(("text", "category"), [
-    ("endpoint GET /users returns 404 status code", "api"),
-    ("code for the login", "code"),
-    ("Design of the API", "design"),
-])  # fmt: skip
-def test_a_name_in_the_title_gives_way_to_several_patterns_of_another_category(text: str, category: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("endpoint GET /users returns 404 status code", "api"),
+        ("code for the login", "code"),
+        ("Design of the API", "design"),
+    ],
+)
+def test_a_name_in_the_title_gives_way_to_several_patterns_of_another_category(
+    text: str, category: str
+) -> None:
     placed = place_by_rules("code", text)
     assert placed.category == category
     assert (placed.confidence == 1.0) == (category != "api")
 
 
 def test_an_empty_target_file_is_none_and_chooses_nothing(banks: Banks) -> None:
-    text = str(banks.call("update", bank_type="global", bank_id="default", content="x", target_file=""))
+    text = str(
+        banks.call("update", bank_type="global", bank_id="default", content="x", target_file="")
+    )
     assert "Invalid target file" in text
     assert not list(banks.memory.list("project:banks")[0])

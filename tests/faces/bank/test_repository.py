@@ -39,15 +39,23 @@ def test_the_head_tells_branch_or_commit(tmp_path: Path, head: str) -> None:
     assert (found.branch, found.commit) == HEADS[head]
 
 
-@pytest.mark.parametrize(("config", "origin"), [
-    ('[remote "origin"]\n\turl = git@example.org:a/b.git\n', "git@example.org:a/b.git"),
-    ('[remote "up"]\n\turl = x\n[REMOTE "origin"]\n url="https://me:key@example.org/b"\n', "https://example.org/b"),
-    ('[remote "origin"] url = /srv/b ; here\n', "/srv/b"),
-    ('[remote "origin"]\n\tfetch = +refs/heads/*\n[branch "main"]\n\turl = no\n', None),
-    ('[remote "origin"]\n\turl =\n', None),
-    ("[remote\n", None),
-])  # fmt: skip
-def test_the_origin_is_kept_without_credentials(tmp_path: Path, config: str, origin: str | None) -> None:
+@pytest.mark.parametrize(
+    ("config", "origin"),
+    [
+        ('[remote "origin"]\n\turl = git@example.org:a/b.git\n', "git@example.org:a/b.git"),
+        (
+            '[remote "up"]\n\turl = x\n[REMOTE "origin"]\n url="https://me:key@example.org/b"\n',
+            "https://example.org/b",
+        ),
+        ('[remote "origin"] url = /srv/b ; here\n', "/srv/b"),
+        ('[remote "origin"]\n\tfetch = +refs/heads/*\n[branch "main"]\n\turl = no\n', None),
+        ('[remote "origin"]\n\turl =\n', None),
+        ("[remote\n", None),
+    ],
+)
+def test_the_origin_is_kept_without_credentials(
+    tmp_path: Path, config: str, origin: str | None
+) -> None:
     found = find_repository(str(lay(tmp_path, {".git/HEAD": "", ".git/config": config})))
     assert found is not None
     assert found.origin == origin
@@ -56,7 +64,13 @@ def test_the_origin_is_kept_without_credentials(tmp_path: Path, config: str, ori
 def test_the_nearest_repository_above_counts_links_followed(tmp_path: Path) -> None:
     lay(tmp_path / "outer", {".git/HEAD": "", "In Ner/.git/HEAD": "", "In Ner/src/a.py": ""})
     os.symlink(tmp_path / "outer" / "In Ner" / "src", tmp_path / "link")
-    for path in ("outer/In Ner/src/a.py", "outer/In Ner/src", "outer/In Ner", "outer/In Ner/.git", "link"):
+    for path in (
+        "outer/In Ner/src/a.py",
+        "outer/In Ner/src",
+        "outer/In Ner",
+        "outer/In Ner/.git",
+        "link",
+    ):
         found = find_repository(str(tmp_path / path))
         assert found is not None
         assert (found.name, found.root) == ("In Ner", str(tmp_path / "outer" / "In Ner"))
@@ -65,7 +79,8 @@ def test_the_nearest_repository_above_counts_links_followed(tmp_path: Path) -> N
 @pytest.mark.parametrize("path", ["missing", "x\0y", "plain"])
 def test_no_repository_is_none(tmp_path: Path, path: str) -> None:
     (tmp_path / "plain").mkdir()
-    if find_repository(str(tmp_path)) is None:  # unless the tests themselves run below a repository
+    # Unless the tests themselves run below a repository
+    if find_repository(str(tmp_path)) is None:
         assert find_repository(str(tmp_path / path)) is None
     assert find_repository(str(tmp_path / "missing")) is None
 
@@ -76,12 +91,23 @@ def test_a_git_file_leads_to_the_private_folder(tmp_path: Path) -> None:
     lay(tmp_path / "sub", {".git": "gitdir: ../modules/sub\n"})
     found = find_repository(str(tmp_path / "sub"))
     assert found is not None
-    assert (found.name, found.root, found.branch, found.origin) == ("sub", str(tmp_path / "sub"), "dev", "u")
+    assert (found.name, found.root, found.branch, found.origin) == (
+        "sub",
+        str(tmp_path / "sub"),
+        "dev",
+        "u",
+    )
 
 
 def test_a_worktree_of_a_bare_repository_has_its_name(tmp_path: Path) -> None:
-    bare = lay(tmp_path / "lib.git", {"HEAD": "ref: refs/heads/main\n", "worktrees/w/HEAD": "ref: refs/heads/w\n",
-                                      "worktrees/w/commondir": "../..\n"})  # fmt: skip
+    bare = lay(
+        tmp_path / "lib.git",
+        {
+            "HEAD": "ref: refs/heads/main\n",
+            "worktrees/w/HEAD": "ref: refs/heads/w\n",
+            "worktrees/w/commondir": "../..\n",
+        },
+    )
     lay(tmp_path / "w", {".git": f"gitdir: {bare}/worktrees/w\n"})
     found = find_repository(str(tmp_path / "w"))
     assert found is not None

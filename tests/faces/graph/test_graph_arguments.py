@@ -13,10 +13,14 @@ pytestmark = pytest.mark.promise("002-14.1", "002-14.5")
 ENTITY = {"name": "Ada", "entityType": "person", "observations": []}
 
 
-@pytest.mark.parametrize(("tool", "arguments", "text"), TABLES["refused"])  # fmt: skip
+@pytest.mark.parametrize(("tool", "arguments", "text"), TABLES["refused"])
 def test_a_bad_argument_is_named_with_its_path(nodes, tool, arguments, text):
     reply = nodes.reply(tool, arguments)
-    assert (reply.text, reply.is_error, reply.data) == (f"Input validation error: {text}", True, None)
+    assert (reply.text, reply.is_error, reply.data) == (
+        f"Input validation error: {text}",
+        True,
+        None,
+    )
     assert nodes.files() == {}
 
 
@@ -26,16 +30,28 @@ def test_unknown_keys_are_dropped_at_both_levels(nodes):
 
 
 def test_optional_arguments_that_are_null_count_as_not_given(nodes):
-    assert nodes("read_graph", limit=None, cursor=None, project=None) == {"entities": [], "relations": []}
+    assert nodes("read_graph", limit=None, cursor=None, project=None) == {
+        "entities": [],
+        "relations": [],
+    }
 
 
 def test_a_lone_surrogate_becomes_the_replacement_character(nodes):
-    made = nodes("create_entities", entities=[{"name": "a\ud800", "entityType": "\ud83d\ude00", "observations": []}])
-    assert made["entities"][0] | {"observations": []} == {"name": "a\ufffd", "entityType": "😀", "observations": []}
+    made = nodes(
+        "create_entities",
+        entities=[{"name": "a\ud800", "entityType": "\ud83d\ude00", "observations": []}],
+    )
+    assert made["entities"][0] | {"observations": []} == {
+        "name": "a\ufffd",
+        "entityType": "😀",
+        "observations": [],
+    }
     assert nodes.names("open_nodes", names=["a\ufffd"]) == ["a\ufffd"]
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "!!", "W10", "WzEsMiwzLDRd", "e30", "é", "WyJhIixudWxsLGZhbHNlLG51bGxd"])
+@pytest.mark.parametrize(
+    "cursor", ["", "x", "!!", "W10", "WzEsMiwzLDRd", "e30", "é", "WyJhIixudWxsLGZhbHNlLG51bGxd"]
+)
 def test_a_cursor_that_is_none_is_refused(nodes, cursor):
     nodes.entity("a")
     assert nodes.error("read_graph", cursor=cursor) == "Invalid cursor"

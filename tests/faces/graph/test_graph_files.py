@@ -30,7 +30,11 @@ def test_the_file_is_the_graph_and_a_project_by_its_name(kept: Nodes) -> None:
     assert kept.names("read_graph") == ["Ada"]
     assert kept.names("read_graph", project="people") == ["Ada"]
     assert kept.names("read_graph", project="GRAPH") == ["Ada"]
-    kept("add_observations", project="people", observations=[{"entityName": "Ada", "contents": ["x"]}])
+    kept(
+        "add_observations",
+        project="people",
+        observations=[{"entityName": "Ada", "contents": ["x"]}],
+    )
     assert kept("open_nodes", names=["Ada"])["entities"][0]["observations"] == ["likes tea", "x"]
     kept("delete_entities", project="people", entityNames=["Ada"])
     assert kept.names("read_graph") == []
@@ -42,17 +46,26 @@ def test_all_projects_show_the_file_once_and_not_the_notes_it_stands_for(kept: N
     (kept.memory.home / "notes").mkdir()
     (kept.memory.home / "notes" / "One.md").write_text("- knows [[Two]]\n")
     found = kept("read_graph", project="*")
-    assert {(each["name"], each["project"]) for each in found["entities"]} == {("Ada", "people"), ("One", "notes")}
-    assert {(each["from"], each["to"]) for each in found["relations"]} == {("Ada", "Bob"), ("One", "Two")}
+    assert {(each["name"], each["project"]) for each in found["entities"]} == {
+        ("Ada", "people"),
+        ("One", "notes"),
+    }
+    assert {(each["from"], each["to"]) for each in found["relations"]} == {
+        ("Ada", "Bob"),
+        ("One", "Two"),
+    }
     assert kept.error("create_entities", entities=[], project="*") == "Name one project to write to"
 
 
-def test_pages_of_all_projects_hold_the_relations_of_notes_and_of_a_file_at_one_name(kept: Nodes) -> None:
+def test_pages_of_all_projects_hold_the_relations_of_notes_and_of_a_file_at_one_name(
+    kept: Nodes,
+) -> None:
     kept.entity("Ada")
     kept.relate("Ada knows Bob", "Nobody knows Bob")
     (kept.memory.home / "notes").mkdir()
     (kept.memory.home / "notes" / "Ada.md").write_text("- knows [[Cleo]]\n")
-    shown, cursor = list[str](), {}
+    shown = list[str]()
+    cursor = {}
     while (page := kept("read_graph", project="*", limit=1, **cursor)).get("nextCursor"):
         shown += [f"{each['from']} {each['to']}" for each in page["relations"]]
         cursor = {"cursor": page["nextCursor"]}
@@ -61,10 +74,17 @@ def test_pages_of_all_projects_hold_the_relations_of_notes_and_of_a_file_at_one_
 
 
 def test_ranking_is_the_engines_over_names_types_and_observations(kept: Nodes) -> None:
-    kept("create_entities", entities=[
-        {"name": f"filler {at}", "entityType": "thing", "observations": ["green tea and much else " * 5]}
-        for at in range(30)
-    ])  # fmt: skip
+    kept(
+        "create_entities",
+        entities=[
+            {
+                "name": f"filler {at}",
+                "entityType": "thing",
+                "observations": ["green tea and much else " * 5],
+            }
+            for at in range(30)
+        ],
+    )
     kept.entity("kettle", "for green tea")
     kept.entity("green tea", "a drink")
     kept.entity("chair", kind="furniture")
@@ -72,15 +92,21 @@ def test_ranking_is_the_engines_over_names_types_and_observations(kept: Nodes) -
     assert kept.names("search_nodes", query="green TEA", ranked=True, limit=1) == ["green tea"]
     assert kept("search_nodes", query="tea green", ranked=True)["totalEntities"] == 32
     assert kept.names("search_nodes", query="furniture", ranked=True) == ["chair"]
-    assert "unrelated" in kept.names("search_nodes", query="greeable", ranked=True)  # inside a word
+    # Inside a word
+    assert "unrelated" in kept.names("search_nodes", query="greeable", ranked=True)
     assert kept.names("search_nodes", query="tea nothing", ranked=True) == []
 
 
 def test_a_cursor_of_the_file_goes_on_in_another_process(kept: Nodes, tmp_path: Path) -> None:
-    kept("create_entities", entities=[{"name": f"n{at}", "entityType": "t", "observations": []} for at in range(9)])
+    kept(
+        "create_entities",
+        entities=[{"name": f"n{at}", "entityType": "t", "observations": []} for at in range(9)],
+    )
     page = kept("read_graph", limit=4)
     kept.memory.close()
     file = tmp_path / "place" / "people.jsonl"
     with open_memory(tmp_path / "home", watch=False) as memory:
         later = Nodes(memory, open_graph=opener(file))
-        assert later.names("read_graph", limit=9, cursor=page["nextCursor"]) == [f"n{at}" for at in range(4, 9)]
+        assert later.names("read_graph", limit=9, cursor=page["nextCursor"]) == [
+            f"n{at}" for at in range(4, 9)
+        ]

@@ -1,4 +1,6 @@
-"""A reply shows the graph as it is at one moment, whatever others write meanwhile (contract 002, 9)."""
+"""A reply shows the graph as it is at one moment, whatever others write meanwhile (contract 002,
+9).
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,19 @@ def race(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     kind = FileGraph if request.param == "file" else NoteGraph
 
     def process() -> Any:
-        return opener(tmp_path / "people.jsonl") if request.param == "file" else open_graph
+        if request.param == "file":
+            return opener(tmp_path / "people.jsonl")
+        return open_graph
 
     open_here = process()
 
     def run(read: Callable[[Nodes], Any]) -> Any:
-        with open_memory(tmp_path / "home") as ours, open_memory(tmp_path / "home", watch=False) as theirs:
-            nodes, other = Nodes(ours, open_graph=open_here), Nodes(theirs, open_graph=process())
+        with (
+            open_memory(tmp_path / "home") as ours,
+            open_memory(tmp_path / "home", watch=False) as theirs,
+        ):
+            nodes = Nodes(ours, open_graph=open_here)
+            other = Nodes(theirs, open_graph=process())
             nodes.entity("Ada", "likes tea")
             nodes.relate("Ada works_at Acme")
             for name in ("keys", "named", "matching"):
@@ -57,10 +65,16 @@ def race(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("tool", "given"),
-    [("read_graph", {}), ("search_nodes", {"query": "tea"}), ("open_nodes", {"names": ["Ada"]}),
-     ("read_graph", {"project": "*"})],
-)  # fmt: skip
-def test_no_reply_shows_half_of_what_another_process_did(race, tool: str, given: dict[str, Any]) -> None:
+    [
+        ("read_graph", {}),
+        ("search_nodes", {"query": "tea"}),
+        ("open_nodes", {"names": ["Ada"]}),
+        ("read_graph", {"project": "*"}),
+    ],
+)
+def test_no_reply_shows_half_of_what_another_process_did(
+    race, tool: str, given: dict[str, Any]
+) -> None:
     found = race(lambda nodes: nodes(tool, **given))
     shown = [{key: each[key] for key in WHOLE["entities"][0]} for each in found["entities"]]
     assert {"entities": shown, "relations": found["relations"]} == WHOLE

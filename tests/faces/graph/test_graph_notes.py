@@ -19,7 +19,9 @@ def test_a_placeholder_appears_becomes_an_entity_and_disappears(nodes):
     nodes.entity("Ghost", "boo", kind="spirit")
     (text,) = nodes.files().values()
     assert "placeholder" not in text
-    assert "\n## Observations\n\n- boo\n\n## Relations\n\n- knows [[Ada]]\n- likes [[tea]]\n" in text
+    assert (
+        "\n## Observations\n\n- boo\n\n## Relations\n\n- knows [[Ada]]\n- likes [[tea]]\n" in text
+    )
     assert nodes.triples("open_nodes", names=["Ghost"]) == ["Ghost knows Ada", "Ghost likes tea"]
 
 
@@ -64,9 +66,12 @@ def test_a_call_that_changes_nothing_writes_nothing(nodes):
 def test_the_order_is_that_of_creation_also_when_the_clock_goes_back(nodes, clock):
     nodes.entity("first")
     clock.now -= timedelta(days=9)
-    nodes("create_entities", entities=[
-        {"name": name, "entityType": "t", "observations": []} for name in ("z", "y", "x")
-    ])  # fmt: skip
+    nodes(
+        "create_entities",
+        entities=[
+            {"name": name, "entityType": "t", "observations": []} for name in ("z", "y", "x")
+        ],
+    )
     clock.now -= timedelta(days=9)
     nodes.entity("last")
     order = ["first", "z", "y", "x", "last"]
@@ -83,7 +88,11 @@ def test_a_hand_edit_a_new_and_a_deleted_file_are_seen(nodes):
     (root / "sub" / "By hand.md").write_text("# Hand\n\n## Observations\n1. one\n   - nested\n")
     found = {each["name"]: each for each in nodes("read_graph")["entities"]}
     assert found["Ada"]["observations"] == ["likes milk"]
-    assert found["By hand"] == {"name": "By hand", "entityType": "note", "observations": ["one", "nested"]}
+    assert found["By hand"] == {
+        "name": "By hand",
+        "entityType": "note",
+        "observations": ["one", "nested"],
+    }
     (root / "Ada.md").unlink()
     assert nodes.names("read_graph") == ["By hand"]
 
@@ -106,9 +115,15 @@ def test_writing_to_a_title_that_stands_twice_is_refused(nodes):
         (root / f"{name}.md").write_text("---\ntitle: X\n---\n")
     text = "Entity with name X is ambiguous: a.md, b.md"
     assert nodes.names("open_nodes", names=["X"]) == ["X", "X"]
-    assert nodes.error("add_observations", observations=[{"entityName": "X", "contents": ["y"]}]) == text
+    assert (
+        nodes.error("add_observations", observations=[{"entityName": "X", "contents": ["y"]}])
+        == text
+    )
     assert nodes.error("delete_entities", entityNames=["X"]) == text
-    assert nodes.error("create_relations", relations=[{"from": "X", "to": "X", "relationType": "y"}]) == text
+    assert (
+        nodes.error("create_relations", relations=[{"from": "X", "to": "X", "relationType": "y"}])
+        == text
+    )
 
 
 def test_a_locked_note_is_not_changed(nodes):
@@ -116,7 +131,9 @@ def test_a_locked_note_is_not_changed(nodes):
     place = nodes.memory.home / "graph" / "Ada.md"
     place.write_text(place.read_text().replace("type:", "locked: true\ntype:"))
     before = nodes.files()
-    assert "is locked" in nodes.error("add_observations", observations=[{"entityName": "Ada", "contents": ["y"]}])
+    assert "is locked" in nodes.error(
+        "add_observations", observations=[{"entityName": "Ada", "contents": ["y"]}]
+    )
     assert "is locked" in nodes.error("delete_entities", entityNames=["Ada"])
     assert nodes.files() == before
 
@@ -131,14 +148,17 @@ def test_names_that_differ_in_case_alone_lie_side_by_side(nodes):
     assert all(len(path.encode()) < 130 for path in nodes.files())
 
 
-def test_the_number_of_files_a_write_opens_does_not_depend_on_the_number_of_entities(nodes, monkeypatch):
+def test_the_number_of_files_a_write_opens_does_not_depend_on_the_number_of_entities(
+    nodes, monkeypatch
+):
     import os
 
     opened: list[str] = []
     real = os.open
 
     def counting(path, *rest, **more):
-        if "objects" not in str(path) and not str(path).endswith("history"):  # which of its folders is new is chance
+        # Which of its folders is new is chance
+        if "objects" not in str(path) and not str(path).endswith("history"):
             opened.append(str(path))
         return real(path, *rest, **more)
 
@@ -153,34 +173,71 @@ def test_the_number_of_files_a_write_opens_does_not_depend_on_the_number_of_enti
 
     nodes.entity("e1")
     first = count("before")
-    nodes("create_entities", entities=[{"name": f"m{i}", "entityType": "t", "observations": []} for i in range(200)])
+    nodes(
+        "create_entities",
+        entities=[{"name": f"m{i}", "entityType": "t", "observations": []} for i in range(200)],
+    )
     assert count("after") == first
 
 
 def test_a_call_that_did_less_than_asked_says_so_in_a_second_text(nodes):
-    nodes("create_entities", entities=[{"name": "Bob", "entityType": "person", "observations": ["likes tea"]}])
+    nodes(
+        "create_entities",
+        entities=[{"name": "Bob", "entityType": "person", "observations": ["likes tea"]}],
+    )
     add = {"observations": [{"entityName": "bob", "contents": ["x"]}]}
     drop = {"deletions": [{"entityName": "Bob", "observations": ["likes tea", "likes ale"]}]}
     twin = {"entities": [{"name": "Bob", "entityType": "x", "observations": []}]}
     gone = {"relations": [{"from": "Bob", "to": "Ann", "relationType": "knows"}]}
     for tool, arguments, text, hint in (
-        ("add_observations", add, "Entity with name bob not found", 'Did you mean "Bob", not "bob"?'),
-        ("create_entities", twin, "[]", 'Already there, nothing was changed: "Bob". Use memory_add_observations'),
-        ("delete_observations", drop, "Observations deleted successfully", "1 of 2 deleted: no such observation."),
-        ("delete_observations", drop, "Observations deleted successfully", "0 of 2 deleted: no such observation."),
-        ("delete_relations", gone, "Relations deleted successfully", "0 of 1 deleted: no such relation."),
-        ("delete_entities", {"entityNames": ["Bobb"]}, "Entities deleted successfully",
-         '0 of 1 deleted: no such entity. Did you mean "Bob", not "Bobb"?'),
+        (
+            "add_observations",
+            add,
+            "Entity with name bob not found",
+            'Did you mean "Bob", not "bob"?',
+        ),
+        (
+            "create_entities",
+            twin,
+            "[]",
+            'Already there, nothing was changed: "Bob". Use memory_add_observations',
+        ),
+        (
+            "delete_observations",
+            drop,
+            "Observations deleted successfully",
+            "1 of 2 deleted: no such observation.",
+        ),
+        (
+            "delete_observations",
+            drop,
+            "Observations deleted successfully",
+            "0 of 2 deleted: no such observation.",
+        ),
+        (
+            "delete_relations",
+            gone,
+            "Relations deleted successfully",
+            "0 of 1 deleted: no such relation.",
+        ),
+        (
+            "delete_entities",
+            {"entityNames": ["Bobb"]},
+            "Entities deleted successfully",
+            '0 of 1 deleted: no such entity. Did you mean "Bob", not "Bobb"?',
+        ),
         ("open_nodes", {"names": ["bob"]}, '{"entities":[],"relations":[]}', 'Did you mean "Bob"'),
         ("open_nodes", {"names": ["Bob"]}, '{"entities":', ""),
-    ):  # fmt: skip
+    ):
         reply = nodes.reply(tool, arguments)
         assert reply.text.startswith(text), tool
         assert reply.hint.startswith(hint), tool
         assert bool(reply.hint) == bool(hint), tool
 
 
-def test_relations_that_were_deleted_are_counted_and_misspelled_names_told_in_the_order_asked(nodes):
+def test_relations_that_were_deleted_are_counted_and_misspelled_names_told_in_the_order_asked(
+    nodes,
+):
     for name in ("Ada", "Bob", "Eve"):
         nodes.entity(name)
     nodes.relate("Ada knows Bob", "Ada knows Eve")
@@ -197,8 +254,13 @@ def test_an_entity_named_often_in_one_call_is_read_and_written_as_one(nodes):
     nodes.entity("Ada", "old")
     texts = [f"text {number}" for number in range(300)]
     added = [{"entityName": "Ada", "contents": [text, "old"]} for text in texts]
-    results = nodes("add_observations", observations=[*added, {"entityName": "Ada", "contents": ["text 7"]}])
-    assert [each["addedObservations"] for each in results["results"]] == [*([text] for text in texts), []]
+    results = nodes(
+        "add_observations", observations=[*added, {"entityName": "Ada", "contents": ["text 7"]}]
+    )
+    assert [each["addedObservations"] for each in results["results"]] == [
+        *([text] for text in texts),
+        [],
+    ]
     gone = [{"entityName": "Ada", "observations": [text]} for text in texts[1:]]
     nodes("delete_observations", deletions=gone)
     assert nodes("open_nodes", names=["Ada"])["entities"][0]["observations"] == ["old", "text 0"]

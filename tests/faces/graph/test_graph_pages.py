@@ -1,4 +1,6 @@
-"""Bounded replies: pages are complete, without repetition, and survive changes in between (contract 002, 4)."""
+"""Bounded replies: pages are complete, without repetition, and survive changes in between (contract
+002, 4).
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,31 @@ pytestmark = pytest.mark.promise("002-14.11", "002-14.28")
 @pytest.fixture
 def small(nodes):
     """A graph of 40 entities around a hub, whose replies hold 2,000 characters."""
-    nodes("create_entities", entities=[
-        {"name": f"n{i:02}", "entityType": "t", "observations": [f"observation {i} " + "x" * 40]} for i in range(40)
-    ])  # fmt: skip
+    nodes(
+        "create_entities",
+        entities=[
+            {
+                "name": f"n{i:02}",
+                "entityType": "t",
+                "observations": [f"observation {i} " + "x" * 40],
+            }
+            for i in range(40)
+        ],
+    )
     nodes.entity("hub", kind="hub")
-    nodes.relate(*(f"hub knows n{i:02}" for i in range(40)), *(f"n{i:02} likes hub" for i in range(20)),
-                 "ghost haunts phantom", "ghost haunts nobody")  # fmt: skip
+    nodes.relate(
+        *(f"hub knows n{i:02}" for i in range(40)),
+        *(f"n{i:02} likes hub" for i in range(20)),
+        "ghost haunts phantom",
+        "ghost haunts nobody",
+    )
     return nodes.like(reply_chars=2000)
 
 
 def pages(nodes, tool, between=lambda number: None, **arguments):
     """All pages of a call."""
-    found, cursor = [], {}
+    found = []
+    cursor = {}
     while True:
         reply = nodes.reply(tool, arguments | cursor)
         assert not reply.is_error, reply.text
@@ -43,7 +58,9 @@ def joined(found, key):
 
 @pytest.mark.parametrize("indent", [None, "thoughtbox"])
 def test_pages_hold_every_entity_and_relation_exactly_once(small, nodes, indent):
-    found = pages(small if indent is None else nodes.like(reply_chars=2000, like=indent), "read_graph")
+    found = pages(
+        small if indent is None else nodes.like(reply_chars=2000, like=indent), "read_graph"
+    )
     whole = nodes.like(reply_chars=0)("read_graph")
     assert len(found) > 3
     assert joined(found, "entities") == whole["entities"]
@@ -61,7 +78,10 @@ def test_a_reply_at_the_bound_has_no_further_keys(nodes):
 def test_a_relation_comes_with_the_first_entity_it_touches(small):
     first = pages(small, "read_graph", limit=1)[0]
     assert [each["name"] for each in first["entities"]] == ["n00"]
-    assert {(each["from"], each["to"]) for each in first["relations"]} == {("hub", "n00"), ("n00", "hub")}
+    assert {(each["from"], each["to"]) for each in first["relations"]} == {
+        ("hub", "n00"),
+        ("n00", "hub"),
+    }
 
 
 def test_entities_that_come_and_go_between_pages_disturb_no_other(small, nodes):
@@ -101,7 +121,12 @@ def test_limit_and_offset_narrow_and_the_totals_stay(small):
     assert [each["name"] for each in found["entities"]] == ["n03", "n04"]
     assert (found["totalEntities"], found["totalRelations"]) == (41, 62)
     assert small("read_graph", offset=100)["entities"] == []
-    assert small("read_graph", limit=0) == {"entities": [], "relations": [], "totalEntities": 41, "totalRelations": 62}
+    assert small("read_graph", limit=0) == {
+        "entities": [],
+        "relations": [],
+        "totalEntities": 41,
+        "totalRelations": 62,
+    }
 
 
 def test_the_observations_of_an_entity_have_a_window(nodes):
@@ -130,9 +155,13 @@ def test_an_entity_too_large_for_a_page_can_be_read_to_its_end(nodes):
     assert read == texts
 
 
-def test_the_reply_to_creating_many_entities_is_bounded_and_names_them_without_their_observations(nodes):
+def test_the_reply_to_creating_many_entities_is_bounded_and_names_them_without_their_observations(
+    nodes,
+):
     texts = ["what is known of it, in a sentence of some length " * 4]
-    wanted = [{"name": f"e{i:03}", "entityType": "thing", "observations": texts} for i in range(800)]
+    wanted = [
+        {"name": f"e{i:03}", "entityType": "thing", "observations": texts} for i in range(800)
+    ]
     reply = nodes.reply("create_entities", {"entities": wanted})
     assert len(reply.text) <= 80_000
     assert json.loads(reply.text) == reply.data["entities"]

@@ -28,7 +28,12 @@ def test_a_chain_is_opened_and_walked(chain, arguments, entities, relations):
 def test_a_circle_ends(chain):
     chain.relate("C to A", "A self A")
     assert chain.names("open_nodes", names=["A"], depth=5) == ["A", "B", "C"]
-    assert chain.triples("open_nodes", names=["A"], depth=5) == ["A to B", "A self A", "B to C", "C to A"]
+    assert chain.triples("open_nodes", names=["A"], depth=5) == [
+        "A to B",
+        "A self A",
+        "B to C",
+        "C to A",
+    ]
 
 
 def test_a_name_that_is_no_entity_counts_as_reached(chain):

@@ -1,4 +1,6 @@
-"""How entries are kept: their files, what others did to them, whose they are, and how often they were recalled."""
+"""How entries are kept: their files, what others did to them, whose they are, and how often they
+were recalled.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,25 @@ def test_an_entry_is_a_note_with_its_names_in_the_frontmatter(entries):
     assert b"\nexpires_at: 2026-05-07T10:01:30.250Z\n" in entries.files()["default/user_name.md"]
 
 
-@pytest.mark.parametrize(("name", "file"), [
-    ("user_name", "user_name"), ("v1.10.x-rc", "v1.10.x-rc"), ("k" * 80, "k" * 80),
-    ("a/b", "a-b~c14cddc033"), ("A_B", "a_b~"), ("..", "~"), (".x", "x~"), ("a..b", "a-b~"), ("键", "~"), ("-x-", "x~"),
-    ("node_modules", "node_modules~"), ("k" * 81, "k" * 40 + "~"), ("a b" * 20, ("a-b" * 20)[:40] + "~"), ("~", "~"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("user_name", "user_name"),
+        ("v1.10.x-rc", "v1.10.x-rc"),
+        ("k" * 80, "k" * 80),
+        ("a/b", "a-b~c14cddc033"),
+        ("A_B", "a_b~"),
+        ("..", "~"),
+        (".x", "x~"),
+        ("a..b", "a-b~"),
+        ("键", "~"),
+        ("-x-", "x~"),
+        ("node_modules", "node_modules~"),
+        ("k" * 81, "k" * 40 + "~"),
+        ("a b" * 20, ("a-b" * 20)[:40] + "~"),
+        ("~", "~"),
+    ],
+)
 def test_a_name_is_its_own_file_name_or_a_slug_with_a_hash(entries, name, file):
     entries.remember(name, "v", name)
     (path,) = entries.files()
@@ -51,7 +67,11 @@ def test_an_entry_never_takes_the_file_of_another(entries):
     entries.remember("b", "3")
     assert (entries.value("a"), entries.value("b")) == ("2", "3")
     assert len(entries.files()) == 2
-    file.write_text(file.read_text().replace("key: b\n", "key: a\n").replace("namespace: default", "namespace: other"))
+    file.write_text(
+        file.read_text()
+        .replace("key: b\n", "key: a\n")
+        .replace("namespace: default", "namespace: other")
+    )
     entries.remember("a", "4", namespace="other")
     assert [entries.value("a"), entries.value("a", "other")] == ["2", "4"]
 
@@ -74,7 +94,9 @@ def test_a_copied_entry_is_forgotten_with_its_copy(entries):
     assert entries.files() == {}
 
 
-def test_remembering_again_starts_afresh_and_keeps_what_others_wrote_into_the_frontmatter(entries, clock):
+def test_remembering_again_starts_afresh_and_keeps_what_others_wrote_into_the_frontmatter(
+    entries, clock
+):
     entries.remember("k", "old", ttl=100)
     entries.ok("recall", key="k")
     file = entries.file("default/k.md")
@@ -90,7 +112,10 @@ def test_remembering_again_starts_afresh_and_keeps_what_others_wrote_into_the_fr
 
 
 def test_counts_are_those_of_the_file_and_the_log_together(entries, clock):
-    entries.put("default/k.md", FILE.replace("user_name", "k").replace("access_count: 0", "access_count: 40"))
+    entries.put(
+        "default/k.md",
+        FILE.replace("user_name", "k").replace("access_count: 0", "access_count: 40"),
+    )
     clock.later(5)
     fields = entries.ok("recall", key="k")
     assert (fields["access_count"], fields["accessed_at"]) == (41, "2026-05-07T10:00:05Z")
@@ -105,7 +130,10 @@ def test_counts_are_those_of_the_file_and_the_log_together(entries, clock):
 
 def test_an_offset_past_the_end_is_no_recall(entries):
     entries.remember("k", "abc")
-    assert entries.refused("recall", key="k", offset=3) == "offset 3 is past the end of the value (3 characters)"
+    assert (
+        entries.refused("recall", key="k", offset=3)
+        == "offset 3 is past the end of the value (3 characters)"
+    )
     assert entries.ok("recall", key="k", offset=2)["access_count"] == 1
 
 
@@ -113,12 +141,15 @@ def test_a_scope_written_by_hand_hides_an_entry_from_the_tools_of_others(entries
     entries.remember("k", "secret")
     file = entries.file("default/k.md")
     file.write_text(file.read_text().replace("type: kv\n", "type: kv\nscope: agent:claude\n"))
-    claude, cursor = entries.as_agent("claude"), entries.as_agent("cursor")
+    claude = entries.as_agent("claude")
+    cursor = entries.as_agent("cursor")
     assert claude.value("k") == entries.value("k") == "secret"
     for tool in ("recall", "forget"):
         assert cursor.refused(tool, key="k") == "Key 'k' not found in namespace 'default'"
     assert cursor.found("secret") == []
-    assert cursor.ok("list_namespaces")["namespace_count"] == cursor.ok("stats")["total_entries"] == 0
+    assert (
+        cursor.ok("list_namespaces")["namespace_count"] == cursor.ok("stats")["total_entries"] == 0
+    )
     assert cursor.ok("clear_namespace", namespace="default")["deleted_count"] == 0
     cursor.remember("k", "mine")
     assert (claude.value("k"), cursor.value("k")) == ("secret", "mine")
@@ -127,7 +158,9 @@ def test_a_scope_written_by_hand_hides_an_entry_from_the_tools_of_others(entries
     assert (claude.value("k"), cursor.value("k")) == ("changed", "mine")
 
 
-def test_a_foreign_entry_whose_time_is_over_is_counted_for_nobody_else_and_still_purged(entries, clock):
+def test_a_foreign_entry_whose_time_is_over_is_counted_for_nobody_else_and_still_purged(
+    entries, clock
+):
     entries.put("n/k.md", "---\nscope: agent:claude\nexpires_at: 2026-05-07T10:00:01Z\n---\nv\n")
     clock.later(9)
     cursor = entries.as_agent("cursor")
@@ -140,8 +173,11 @@ def test_a_foreign_entry_whose_time_is_over_is_counted_for_nobody_else_and_still
 def test_a_locked_entry_is_neither_replaced_nor_removed(entries):
     file = entries.put("default/k.md", "---\nlocked: true\n---\nv\n")
     before = file.read_bytes()
-    for tool, arguments in (("remember", {"key": "k", "value": "w"}), ("forget", {"key": "k"}),
-                            ("clear_namespace", {"namespace": "default"})):  # fmt: skip
+    for tool, arguments in (
+        ("remember", {"key": "k", "value": "w"}),
+        ("forget", {"key": "k"}),
+        ("clear_namespace", {"namespace": "default"}),
+    ):
         message = entries.refused(tool, **arguments)
         assert message.startswith(f"Internal error in memory_{tool}: kv/default/k.md is locked.")
     assert file.read_bytes() == before
@@ -190,7 +226,9 @@ def test_a_disk_that_refuses_is_said_and_leaves_the_old_value(entries, monkeypat
     with monkeypatch.context() as broken:
         broken.setattr(os, "fsync", full)
         message = entries.refused("remember", key="k", value="new")
-    assert message.startswith("Internal error in memory_remember: Could not write default/k.md: the disk is full.")
+    assert message.startswith(
+        "Internal error in memory_remember: Could not write default/k.md: the disk is full."
+    )
     assert entries.value("k") == "old"
 
 

@@ -24,7 +24,8 @@ def test_most_recalled_come_first_then_newest_then_by_namespace_and_key(entries,
     clock.later(1)
     entries.remember("new", "v")
     entries.ok("recall", key="x", namespace="b")
-    order = [("b", "x"), ("default", "new"), ("a", "x"), ("a", "y")]  # a search is no recall
+    # A search is no recall
+    order = [("b", "x"), ("default", "new"), ("a", "x"), ("a", "y")]
     assert entries.found("v") == order
     assert [entries.found("v", limit=1, offset=at)[0] for at in range(4)] == order
     assert entries.found("v", offset=4) == []
@@ -37,15 +38,22 @@ def test_a_long_value_is_shown_by_its_beginning(entries):
     entries.remember("exact", "x" * 500)
     entries.remember("long", "y" * 501)
     assert entries.ok("search", query="xx")["results"][0]["value"] == "x" * 500
-    assert entries.ok("search", query="yy")["results"][0]["value"] == "y" * 470 + "... [TRUNCATED at 500 chars]"
-    assert entries.ok("search", query="y" * 501)["query"] == "y" * 470 + "... [TRUNCATED at 500 chars]"
+    assert (
+        entries.ok("search", query="yy")["results"][0]["value"]
+        == "y" * 470 + "... [TRUNCATED at 500 chars]"
+    )
+    assert (
+        entries.ok("search", query="y" * 501)["query"] == "y" * 470 + "... [TRUNCATED at 500 chars]"
+    )
 
 
 @pytest.mark.parametrize("form", ["json", "markdown"])
 def test_results_that_do_not_fit_go_on_at_the_next_offset(entries, form):
     for number in range(120):
         entries.remember(f"k{number:03d}", "世" * 480, namespace="键" * 20)
-    found, offset, replies = [], 0, 0
+    found = []
+    offset = 0
+    replies = 0
     while offset is not None:
         text, _ = entries.call("search", query="世", limit=1000, offset=offset, format=form)
         fields = entries.ok("search", query="世", limit=1000, offset=offset)
@@ -72,7 +80,8 @@ def test_namespaces_that_do_not_fit_go_on_at_the_next_offset(entries):
     names = sorted(f"{number:03d} " + "n" * 300 for number in range(120))
     for name in names:
         entries.remember("k", "v", name)
-    found, offset = [], 0
+    found = []
+    offset = 0
     while offset is not None:
         fields = entries.ok("list_namespaces", offset=offset)
         assert fields["namespace_count"] == 120

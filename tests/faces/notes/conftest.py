@@ -1,4 +1,6 @@
-"""The note tools over a real memory in a temporary folder, called the way every transport calls them."""
+"""The note tools over a real memory in a temporary folder, called the way every transport calls
+them.
+"""
 
 from __future__ import annotations
 

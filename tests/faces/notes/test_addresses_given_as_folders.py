@@ -25,7 +25,9 @@ def tools(tmp_path: Path):
         ("move_note", "destination_path", {"identifier": "plans", "is_directory": True}),
     ],
 )
-def test_it_is_refused_and_the_path_it_means_is_taken(tools: Tools, tool: str, name: str, more: dict) -> None:
+def test_it_is_refused_and_the_path_it_means_is_taken(
+    tools: Tools, tool: str, name: str, more: dict
+) -> None:
     before = sorted(tools.root().rglob("*"))
     text = tools.refused(tool, "invalid", **more, **{name: "memory://notes/new"})
     assert text == (
@@ -43,18 +45,32 @@ def test_it_is_refused_and_the_path_it_means_is_taken(tools: Tools, tool: str, n
         ("write_note", {"title": "B", "content": "b", "directory": "notes/new"}, "new/B.md"),
         ("write_note", {"title": "B", "content": "b", "directory": "Notes"}, "B.md"),
         ("move_note", {"identifier": "A", "destination_path": "notes/new/"}, "new/A.md"),
-        ("move_note", {"identifier": "plans", "is_directory": True, "destination_path": "notes/old"}, "old"),
+        (
+            "move_note",
+            {"identifier": "plans", "is_directory": True, "destination_path": "notes/old"},
+            "old",
+        ),
     ],
 )
-def test_a_path_that_repeats_the_project_is_taken_with_a_warning(tools: Tools, tool: str, more: dict, meant: str):
+def test_a_path_that_repeats_the_project_is_taken_with_a_warning(
+    tools: Tools, tool: str, more: dict, meant: str
+):
     reply = tools.call(tool, **more)
     [warning] = reply.data["warnings"]
     assert warning.startswith("Paths begin inside project notes, so this is in a folder ")
     assert reply.text.endswith(f"\nWarning: {warning}")
     assert f'destination_path="{meant}"' in warning
     made = reply.data.get("new_path") or reply.data["file_path"]
-    identifier = made if more.get("is_directory") else reply.data.get("permalink", "A")
-    moved = tools("move_note", identifier=identifier, destination_path=meant, is_directory="is_directory" in more)
+    if more.get("is_directory"):
+        identifier = made
+    else:
+        identifier = reply.data.get("permalink", "A")
+    moved = tools(
+        "move_note",
+        identifier=identifier,
+        destination_path=meant,
+        is_directory="is_directory" in more,
+    )
     assert (moved["new_path"], moved.get("warnings")) == (meant, None)
 
 

@@ -1,4 +1,6 @@
-"""An address that leads out of its project is refused with that project's name, through whatever door it comes."""
+"""An address that leads out of its project is refused with that project's name, through whatever
+door it comes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""delete_note promises a way back only where there is one: the text of an entry with a time to live is not kept."""
+"""delete_note promises a way back only where there is one: the text of an entry with a time to live
+is not kept.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,18 @@ def tools(tmp_path: Path):
     with open_memory(tmp_path / "home", watch=False) as memory:
         tools = Tools(memory, faces.registry(["notes", "kv"], memory.settings))
         for key, ttl in (("pin", 60), ("name", 0)):
-            reply = tools.registry.call(memory, "memory_remember", {"key": key, "value": "x", "ttl_seconds": ttl})
+            reply = tools.registry.call(
+                memory, "memory_remember", {"key": key, "value": "x", "ttl_seconds": ttl}
+            )
             assert not reply.is_error
         yield tools
 
 
 def test_no_way_back_is_promised_for_an_entry_with_a_time_to_live(tools: Tools) -> None:
     text = tools.text("delete_note", identifier="kv/default/pin")
-    assert text.endswith("\nIt cannot be undone: the text of an entry with a time to live is not kept.")
+    assert text.endswith(
+        "\nIt cannot be undone: the text of an entry with a time to live is not kept."
+    )
     with pytest.raises(CannotUndo):
         tools.memory.undo()
 
@@ -38,6 +44,8 @@ def test_of_a_folder_it_says_what_does_not_come_back(tools: Tools) -> None:
 
 
 def test_the_way_back_that_is_promised_works(tools: Tools) -> None:
-    number = re.search(r"`memory undo (\d+)`\.$", tools.text("delete_note", identifier="kv/default/name"))[1]
+    number = re.search(
+        r"`memory undo (\d+)`\.$", tools.text("delete_note", identifier="kv/default/name")
+    )[1]
     tools.memory.undo(int(number))
     assert tools("read_note", identifier="kv/default/name")["content"].endswith("---\nx\n")

@@ -1,4 +1,6 @@
-"""The note tools under `--as basic-memory`: arguments, routing, options, JSON keys (contract 000b, 10)."""
+"""The note tools under `--as basic-memory`: arguments, routing, options, JSON keys (contract 000b,
+10).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from memoranda.faces.notes import drop_in_reading
 from memoranda.index.search import queries
 from memoranda.serve.mcp import resource_result
 
-MAIN, WORK = "main", "work"
+MAIN = "main"
+WORK = "work"
 
 
 class Program:
@@ -35,10 +38,14 @@ class Program:
         settings = {"projects": projects, "default_project": MAIN, **config}
         (folder / "bm").mkdir(exist_ok=True)
         (folder / "bm/config.json").write_text(json.dumps(settings))
-        self.chosen = preset("basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(folder / "bm"), **(environ or {})})
+        self.chosen = preset(
+            "basic-memory", {"BASIC_MEMORY_CONFIG_DIR": str(folder / "bm"), **(environ or {})}
+        )
         from dataclasses import replace
 
-        own = replace(load(folder / "home", None), default_project=self.chosen.default_project or "notes")
+        own = replace(
+            load(folder / "home", None), default_project=self.chosen.default_project or "notes"
+        )
         self.memory = open_memory(projects=self.chosen.projects, config=own, watch=False)
         self.registry = registry(self.chosen.tools, own, vault=self.chosen.vault)
 
@@ -67,7 +74,9 @@ def program(tmp_path: Path) -> Iterator[Program]:
     made.memory.close()
 
 
-def test_the_default_stays_the_vaults_after_every_project_call(program: Program, tmp_path: Path) -> None:
+def test_the_default_stays_the_vaults_after_every_project_call(
+    program: Program, tmp_path: Path
+) -> None:
     program.text("create_memory_project", project_name="more", project_path=str(tmp_path / "more"))
     program.text("delete_project", project_name="more")
     program.text("write_note", title="Later", content="x", directory="")
@@ -75,28 +84,40 @@ def test_the_default_stays_the_vaults_after_every_project_call(program: Program,
 
 
 @pytest.mark.parametrize("name", ["notes", "graph", "kv", "banks", "memories", "categories"])
-def test_a_vault_with_the_name_of_a_built_in_project_is_the_one_that_is_used(tmp_path: Path, name: str) -> None:
+def test_a_vault_with_the_name_of_a_built_in_project_is_the_one_that_is_used(
+    tmp_path: Path, name: str
+) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
     program = Program(tmp_path, projects={name: str(vault)}, default_project=name)
     program.text("write_note", title="Mine", content="x", directory="", project=name)
     assert (vault / "Mine.md").exists()
-    assert f"project: {name}\n" in program.text("write_note", title="Two", content="x", directory="")
+    assert f"project: {name}\n" in program.text(
+        "write_note", title="Two", content="x", directory=""
+    )
     listed = program.data("list_memory_projects")
     assert [each["name"] for each in listed["projects"]] == [listed["default_project"]] == [name]
     program.memory.close()
 
 
-def test_a_cloud_project_is_never_written_to_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cloud_project_is_never_written_to_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = tmp_path / "cwd"
     here.mkdir()
     monkeypatch.chdir(here)
     main = {"path": str(tmp_path / MAIN)}
     program = Program(
-        tmp_path, projects={"team": {"path": "team", "mode": "cloud"}, MAIN: main}, default_project="team"
+        tmp_path,
+        projects={"team": {"path": "team", "mode": "cloud"}, MAIN: main},
+        default_project="team",
     )
-    assert "cloud" in program.fails("write_note", title="A", content="x", directory="", project="team")
-    assert "Cloud workspaces" in program.fails("write_note", title="A", content="x", directory="", workspace="w")
+    assert "cloud" in program.fails(
+        "write_note", title="A", content="x", directory="", project="team"
+    )
+    assert "Cloud workspaces" in program.fails(
+        "write_note", title="A", content="x", directory="", workspace="w"
+    )
     program.text("write_note", title="A", content="x", directory="")
     assert (list(here.iterdir()), (tmp_path / "main/A.md").exists()) == ([], True)
     program.memory.close()
@@ -104,17 +125,25 @@ def test_a_cloud_project_is_never_written_to_and_says_why(tmp_path: Path, monkey
 
 def test_one_project_of_the_environment_is_the_one_of_every_call(tmp_path: Path) -> None:
     program = Program(tmp_path, {"BASIC_MEMORY_MCP_PROJECT": WORK})
-    assert f"project: {WORK}" in program.text("write_note", title="A", content="x", directory="", project="nowhere")
+    assert f"project: {WORK}" in program.text(
+        "write_note", title="A", content="x", directory="", project="nowhere"
+    )
     assert "constrained to a single project" in program.text("list_memory_projects")
     assert "disabled" in program.text("create_memory_project", project_name="n", project_path="/n")
     assert (tmp_path / "work/A.md").exists()
     program.memory.close()
 
 
-def test_its_configuration_is_found_where_xdg_says_and_a_vault_without_one_is_used(tmp_path: Path) -> None:
+def test_its_configuration_is_found_where_xdg_says_and_a_vault_without_one_is_used(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "xdg/basic-memory").mkdir(parents=True)
-    (tmp_path / "xdg/basic-memory/config.json").write_text(json.dumps({"projects": {"x": str(tmp_path)}}))
-    assert preset("basic-memory", {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}).projects == {"x": str(tmp_path)}
+    (tmp_path / "xdg/basic-memory/config.json").write_text(
+        json.dumps({"projects": {"x": str(tmp_path)}})
+    )
+    assert preset("basic-memory", {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}).projects == {
+        "x": str(tmp_path)
+    }
     vault = tmp_path / "vault"
     vault.mkdir()
     alone = {"BASIC_MEMORY_CONFIG_DIR": str(tmp_path / "none"), "BASIC_MEMORY_HOME": str(vault)}
@@ -123,27 +152,61 @@ def test_its_configuration_is_found_where_xdg_says_and_a_vault_without_one_is_us
 
 
 def test_every_alias_of_its_arguments_means_the_same(program: Program) -> None:
-    program.text("write_note", title="A", content="# One\n\ntext\n\n## Two\n\nold words\n", folder="d")
-    program.text("edit_note", identifier="A", operation="find_replace", find="old words", replacement="new words")
-    program.text("edit_note", identifier="A", operation="replace_section", heading="## Two", new_content="third\n")
-    assert program.data("search_notes", q="third", limit=1, since="7d")["results"][0]["title"] == "A"
+    program.text(
+        "write_note", title="A", content="# One\n\ntext\n\n## Two\n\nold words\n", folder="d"
+    )
+    program.text(
+        "edit_note",
+        identifier="A",
+        operation="find_replace",
+        find="old words",
+        replacement="new words",
+    )
+    program.text(
+        "edit_note",
+        identifier="A",
+        operation="replace_section",
+        heading="## Two",
+        new_content="third\n",
+    )
+    assert (
+        program.data("search_notes", q="third", limit=1, since="7d")["results"][0]["title"] == "A"
+    )
     assert program.data("build_context", uri="memory://main/d/a", lookback="7d")["results"]
     assert "d/A.md" in program.text("list_directory", path="/d", glob="*.md")
     program.text("move_note", identifier="A", to="e/A.md")
-    assert program.text("delete_note", identifier="e", is_dir=True).startswith("# Directory Deleted")
+    assert program.text("delete_note", identifier="e", is_dir=True).startswith(
+        "# Directory Deleted"
+    )
     listed = {tool.name: tool.schema["properties"] for tool in program.registry.tools.values()}
-    assert not {"heading", "q", "uri", "to", "glob"} & {name for each in listed.values() for name in each}
+    assert not {"heading", "q", "uri", "to", "glob"} & {
+        name for each in listed.values() for name in each
+    }
 
 
 def test_json_has_its_keys(program: Program) -> None:
-    made = program.data("write_note", title="A", content="- [fact] round\n- see [[B]]\n", directory="d", tags="x, y")
+    made = program.data(
+        "write_note", title="A", content="- [fact] round\n- see [[B]]\n", directory="d", tags="x, y"
+    )
     assert set(made) == {"title", "permalink", "file_path", "checksum", "action", "similar_notes"}
     read = program.data("read_note", identifier="A")
     assert set(read) == {"title", "permalink", "file_path", "content", "frontmatter", "checksum"}
     assert read["content"].startswith("- [fact] round")
-    edited = program.data("edit_note", identifier="A", operation="append", content="more\n", metadata={"state": "on"})
-    assert set(edited) == {"title", "permalink", "file_path", "checksum", "operation", "fileCreated"}
-    assert program.data("read_note", identifier="A", include_frontmatter=True)["frontmatter"]["state"] == "on"
+    edited = program.data(
+        "edit_note", identifier="A", operation="append", content="more\n", metadata={"state": "on"}
+    )
+    assert set(edited) == {
+        "title",
+        "permalink",
+        "file_path",
+        "checksum",
+        "operation",
+        "fileCreated",
+    }
+    assert (
+        program.data("read_note", identifier="A", include_frontmatter=True)["frontmatter"]["state"]
+        == "on"
+    )
     (row,) = program.data("search_notes", query="round", entity_types=["observation"])["results"]
     assert (row["type"], row["category"], row["content"]) == ("observation", "fact", "round")
     (context,) = program.data("build_context", url="main/d/a")["results"]
@@ -156,67 +219,129 @@ def test_json_has_its_keys(program: Program) -> None:
 
 
 def test_a_project_is_known_by_its_id_and_by_the_beginning_of_an_address(program: Program) -> None:
-    rows = {each["name"]: each["external_id"] for each in program.data("list_memory_projects")["projects"]}
+    rows = {
+        each["name"]: each["external_id"]
+        for each in program.data("list_memory_projects")["projects"]
+    }
     program.text("write_note", title="W", content="of work", directory="", project_id=rows[WORK])
     assert "of work" in program.text("read_note", identifier="memory://work/w")
-    assert "No project has the id" in program.fails("read_note", identifier="W", project_id="00000000")
+    assert "No project has the id" in program.fails(
+        "read_note", identifier="W", project_id="00000000"
+    )
     assert program.data("search_notes", query="work")["total"] == 0
     assert program.data("search_notes", query="work", search_all_projects=True)["total"] == 1
     assert "Unknown project" in program.fails("search_notes", query="work", projects=["nowhere"])
 
 
-def test_an_address_in_a_project_there_is_not_is_refused_without_our_projects(program: Program) -> None:
+def test_an_address_in_a_project_there_is_not_is_refused_without_our_projects(
+    program: Program,
+) -> None:
     call = {"identifier": "memory://missing-project/x", "operation": "append", "content": "y"}
     text = program.fails("edit_note", **call)
     assert "`missing-project`, which is no project" in text
     refused = json.loads(program.fails("edit_note", **call, output_format="json"))
-    assert (refused["error"], refused["projectRoute"]) == ("UNRESOLVED_PROJECT_ROUTE", "missing-project")
-    more = program.fails("read_note", identifier="x", project="nowhere") + program.fails("ls", path="nowhere/x")
-    assert not {"banks", "categories", "kv", "graph", "memories"} & set(re.findall(r"\w+", text + more))
+    assert (refused["error"], refused["projectRoute"]) == (
+        "UNRESOLVED_PROJECT_ROUTE",
+        "missing-project",
+    )
+    more = program.fails("read_note", identifier="x", project="nowhere") + program.fails(
+        "ls", path="nowhere/x"
+    )
+    assert not {"banks", "categories", "kv", "graph", "memories"} & set(
+        re.findall(r"\w+", text + more)
+    )
 
 
-def test_metadata_sets_nothing_that_has_an_argument_of_its_own(program: Program, tmp_path: Path) -> None:
+def test_metadata_sets_nothing_that_has_an_argument_of_its_own(
+    program: Program, tmp_path: Path
+) -> None:
     keys = {"permalink": "hacked/path", "title": "Other", "tags": ["unwanted"], "state": "on"}
-    made = program.data("write_note", title="A", content="x", directory="d", tags=["yes"], metadata=keys)
+    made = program.data(
+        "write_note", title="A", content="x", directory="d", tags=["yes"], metadata=keys
+    )
     text = (tmp_path / "main/d/A.md").read_text()
     assert (made["permalink"], "unwanted" in text, "state" in text) == ("main/d/a", False, True)
 
 
 def test_an_address_outside_is_refused_by_every_tool_that_reads(program: Program) -> None:
-    for address in ("~/secrets.txt", "\\\\server\\share\\x", "memory://~/.env", "../x", "a/" * 1500 + "../../x"):
+    for address in (
+        "~/secrets.txt",
+        "\\\\server\\share\\x",
+        "memory://~/.env",
+        "../x",
+        "a/" * 1500 + "../../x",
+    ):
         assert "paths must stay within" in program.text("read_note", identifier=address)
-        assert "paths must stay within" in json.loads(program.text("read_content", path=address))["error"]
+        assert (
+            "paths must stay within"
+            in json.loads(program.text("read_content", path=address))["error"]
+        )
 
 
-@pytest.mark.parametrize("bounds", [{"start_line": 0}, {"end_line": 0}, {"start_line": 5, "end_line": 3}])
-def test_bounds_no_text_has_are_refused_also_for_a_note_there_is_not(program: Program, bounds: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "bounds", [{"start_line": 0}, {"end_line": 0}, {"start_line": 5, "end_line": 3}]
+)
+def test_bounds_no_text_has_are_refused_also_for_a_note_there_is_not(
+    program: Program, bounds: dict[str, int]
+) -> None:
     assert "_line must be >= " in program.fails("read_note", identifier="none", **bounds)
 
 
 def test_its_options_on_names_and_permalinks_are_followed(tmp_path: Path) -> None:
-    options = {"kebab_filenames": True, "permalinks_include_project": False, "update_permalinks_on_move": True}
+    options = {
+        "kebab_filenames": True,
+        "permalinks_include_project": False,
+        "update_permalinks_on_move": True,
+    }
     program = Program(tmp_path, **options, write_note_overwrite_default=True)
     made = program.data("write_note", title="My Note: With/Signs?", content="x", directory="d")
-    assert (made["file_path"], made["permalink"]) == ("d/my-note-with-signs.md", "d/my-note-with-signs")
-    assert program.data("write_note", title="My Note: With/Signs?", content="y", directory="d")["action"] == "updated"
-    moved = program.data("move_note", identifier="My Note: With/Signs?", destination_path="e/other.md")
+    assert (made["file_path"], made["permalink"]) == (
+        "d/my-note-with-signs.md",
+        "d/my-note-with-signs",
+    )
+    assert (
+        program.data("write_note", title="My Note: With/Signs?", content="y", directory="d")[
+            "action"
+        ]
+        == "updated"
+    )
+    moved = program.data(
+        "move_note", identifier="My Note: With/Signs?", destination_path="e/other.md"
+    )
     assert moved["permalink"].endswith("e/other")
     program.memory.close()
 
 
 def test_a_move_to_another_project_makes_no_folder(program: Program, tmp_path: Path) -> None:
     program.text("write_note", title="A", content="x", directory="")
-    assert "Cross-Project" in program.text("move_note", identifier="A", destination_path="work/A.md")
+    assert "Cross-Project" in program.text(
+        "move_note", identifier="A", destination_path="work/A.md"
+    )
     assert sorted(texts(tmp_path / MAIN)) == ["A.md"]
 
 
 def test_its_further_tools_are_views_of_the_same_notes(program: Program, tmp_path: Path) -> None:
     program.text(
-        "write_note", title="Ann", content="- [role] cook\n- [city] Rome\n", directory="people", note_type="person"
+        "write_note",
+        title="Ann",
+        content="- [role] cook\n- [city] Rome\n",
+        directory="people",
+        note_type="person",
     )
-    program.text("write_note", title="Bob", content="- [role] baker\n", directory="people", note_type="person")
-    schema = {"entity": "person", "schema": {"role": "string", "city": "string", "email?": "string"}}
-    program.text("write_note", title="Person", content="s", directory="", note_type="schema", metadata=schema)
+    program.text(
+        "write_note",
+        title="Bob",
+        content="- [role] baker\n",
+        directory="people",
+        note_type="person",
+    )
+    schema = {
+        "entity": "person",
+        "schema": {"role": "string", "city": "string", "email?": "string"},
+    }
+    program.text(
+        "write_note", title="Person", content="s", directory="", note_type="schema", metadata=schema
+    )
     (tmp_path / "main/data.json").write_text("{}")
     (tmp_path / "main/picture.png").write_bytes(b"\x89PNG\r\n")
     assert "cook" in program.text("view_note", identifier="Ann")
@@ -228,18 +353,32 @@ def test_its_further_tools_are_views_of_the_same_notes(program: Program, tmp_pat
     report = program.data("schema_validate", note_type="person")
     assert (report["total_notes"], report["warning_count"], report["valid_count"]) == (2, 1, 2)
     assert program.data("schema_infer", note_type="person")["suggested_required"] == ["role"]
-    assert [each["name"] for each in program.data("schema_diff", note_type="person")["dropped_fields"]] == ["email"]
+    assert [
+        each["name"] for each in program.data("schema_diff", note_type="person")["dropped_fields"]
+    ] == ["email"]
 
 
 SHELL: list[tuple[str, dict[str, Any], Any]] = [
     ("cat", {"identifier": "main/Bob", "start_line": 1, "end_line": 1}, ("content", "---")),
-    ("cat", {"identifier": "Bob", "project": MAIN, "section": "Work/Now"}, ("content", "## Now\nbaking")),
+    (
+        "cat",
+        {"identifier": "Bob", "project": MAIN, "section": "Work/Now"},
+        ("content", "## Now\nbaking"),
+    ),
     ("cat", {"identifier": "main/Bob", "section": "Now[1]"}, ("content", "## Now\nresting")),
     ("cat", {"identifier": "main/Bob", "max_tokens": 5}, ("truncated", True)),
-    ("cat", {"identifier": "Bob", "project": MAIN, "section": "None"}, "Available sections: Work, Work/Now"),
+    (
+        "cat",
+        {"identifier": "Bob", "project": MAIN, "section": "None"},
+        "Available sections: Work, Work/Now",
+    ),
     ("cat", {"identifier": "main"}, "names a project, not a note"),
     ("cat", {"identifier": "Bob"}, "no project 'Bob' — active projects: main/, work/"),
-    ("cat", {"identifier": "main/Bob", "project": WORK}, "path names project 'main' but project 'work'"),
+    (
+        "cat",
+        {"identifier": "main/Bob", "project": WORK},
+        "path names project 'main' but project 'work'",
+    ),
     ("cat", {"identifier": "main/Bob", "start_line": 99}, "past the end of the document"),
     ("grep", {"pattern": "baking", "project": MAIN}, ("total", 1)),
     ("grep", {"pattern": "baking", "project": MAIN, "context_lines": 11}, "between 0 and 10"),
@@ -251,12 +390,19 @@ SHELL: list[tuple[str, dict[str, Any], Any]] = [
     ("find", {"path": "main", "name": "B*.md"}, ("nodes.0.name", "Bob.md")),
     ("find", {"project": MAIN}, ("total", 3)),
     ("find", {"project": MAIN, "meta": ["age>40"]}, ("results.0.title", "Bob")),
-    ("find", {"project": MAIN, "meta": ["age between 1,40", "state=on"]}, ("results.0.title", "Ann")),
+    (
+        "find",
+        {"project": MAIN, "meta": ["age between 1,40", "state=on"]},
+        ("results.0.title", "Ann"),
+    ),
     ("find", {"project": MAIN, "meta": ["labels has a,b"]}, ("results.0.title", "Ann")),
     ("find", {"project": MAIN, "meta": ['state in "on",x']}, ("total", 1)),
     ("find", {"project": MAIN, "meta": ["state=null"]}, ("results.0.title", "Bob")),
-    ("find", {"path": "main/people", "meta": ["age=41"], "fields": ["age", "no"]},
-     ("results.0.fields", {"age": 41, "no": None})),
+    (
+        "find",
+        {"path": "main/people", "meta": ["age=41"], "fields": ["age", "no"]},
+        ("results.0.fields", {"age": 41, "no": None}),
+    ),
     ("find", {"meta": ["age>41"]}, "no project specified"),
     ("find", {"meta": ["age==41"]}, "unsupported predicate operator"),
     ("find", {"meta": ["age!41"]}, "unsupported predicate operator"),
@@ -270,14 +416,18 @@ SHELL: list[tuple[str, dict[str, Any], Any]] = [
     ("find", {"fields": ["a"]}, "requires 'meta'"),
     ("find", {"depth": 11}, "between 1 and 10"),
     ("tail", {"project": MAIN, "lines": 0}, "lines must be >= 1"),
-]  # fmt: skip
+]
 
 
-def test_its_shell_tools_treat_projects_as_folders_and_frontmatter_as_what_to_find(program: Program) -> None:
+def test_its_shell_tools_treat_projects_as_folders_and_frontmatter_as_what_to_find(
+    program: Program,
+) -> None:
     text = "# Work\n## Now\nbaking\n\n## Now\nresting\n"
     program.text("write_note", title="Bob", content=text, directory="people", metadata={"age": 41})
     more = {"age": 30, "state": "on", "labels": ["a", "b"]}
-    program.text("write_note", title="Ann", content="- [role] cook\n", directory="people", metadata=more)
+    program.text(
+        "write_note", title="Ann", content="- [role] cook\n", directory="people", metadata=more
+    )
     for tool, arguments, wanted in SHELL:
         if isinstance(wanted, str):
             assert wanted in program.fails(tool, **arguments), (tool, arguments)
@@ -288,7 +438,9 @@ def test_its_shell_tools_treat_projects_as_folders_and_frontmatter_as_what_to_fi
         for part in wanted[0].split("."):
             value = value[int(part)] if part.isdigit() else value[part]
         assert value == wanted[1], (tool, arguments)
-    windows = program.data("grep", pattern="BAKING", project=MAIN, context_lines=0)["results"][0]["windows"]
+    windows = program.data("grep", pattern="BAKING", project=MAIN, context_lines=0)["results"][0][
+        "windows"
+    ]
     assert [each["content"] for each in windows] == ["baking"]
     assert program.data("tail", project=MAIN, lines=1)[0]["title"] == "Ann"
 
@@ -296,43 +448,84 @@ def test_its_shell_tools_treat_projects_as_folders_and_frontmatter_as_what_to_fi
 def test_refusals_are_errors_that_name_the_way_on(program: Program) -> None:
     program.text("write_note", title="A", content="one one", directory="")
     assert "edit_note" in program.fails("write_note", title="A", content="x", directory="")
-    wrong = program.fails("edit_note", identifier="A", operation="find_replace", find_text="one", content="two")
+    wrong = program.fails(
+        "edit_note", identifier="A", operation="find_replace", find_text="one", content="two"
+    )
     assert "expected_replacements=2" in wrong
     assert "Text Not Found" in program.fails(
         "edit_note", identifier="A", operation="find_replace", find_text="none", content="x"
     )
-    assert "Invalid operation" in program.fails("edit_note", identifier="A", operation="rub", content="x")
+    assert "Invalid operation" in program.fails(
+        "edit_note", identifier="A", operation="rub", content="x"
+    )
     assert "double slashes" in program.fails("build_context", url="memory://a//b")
-    assert program.data("move_note", identifier="A", destination_path="../A.md")["error"] == "SECURITY_VALIDATION_ERROR"
+    assert (
+        program.data("move_note", identifier="A", destination_path="../A.md")["error"]
+        == "SECURITY_VALIDATION_ERROR"
+    )
     assert "never deletes" in program.fails("delete_project", project_name=WORK, delete_notes=True)
 
 
 GUARDED: list[tuple[str, dict[str, Any], str]] = [
-    ("write_note", {"title": "B", "content": "x", "directory": "", "expected_checksum": "0"},
-     "requires overwrite=True"),
-    ("edit_note", {"identifier": "C", "operation": "append", "content": "x", "expected_checksum": "0"}, "Conflict"),
-    ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "metadata": {"type": " "}}, "type"),
-    ("edit_note", {"identifier": "A", "operation": "append", "content": "x", "metadata": {"k": None}}, "null"),
-    ("read_note", {"identifier": "A", "include_content": False, "start_line": 2}, "include_content"),
+    (
+        "write_note",
+        {"title": "B", "content": "x", "directory": "", "expected_checksum": "0"},
+        "requires overwrite=True",
+    ),
+    (
+        "edit_note",
+        {"identifier": "C", "operation": "append", "content": "x", "expected_checksum": "0"},
+        "Conflict",
+    ),
+    (
+        "edit_note",
+        {"identifier": "A", "operation": "append", "content": "x", "metadata": {"type": " "}},
+        "type",
+    ),
+    (
+        "edit_note",
+        {"identifier": "A", "operation": "append", "content": "x", "metadata": {"k": None}},
+        "null",
+    ),
+    (
+        "read_note",
+        {"identifier": "A", "include_content": False, "start_line": 2},
+        "include_content",
+    ),
     ("search_notes", {"query": "x", "page_size": 0}, ">= 1"),
     ("build_context", {"url": "A", "page_size": 0}, "page_size"),
     ("search_notes", {"query": "x", "valid_at": "2026-13-01"}, "2026-13-01"),
-    ("search_notes", {"query": "x", "valid_at": "2026-07-01", "valid_overlaps": "[2026-06-01,)"}, "not both"),
+    (
+        "search_notes",
+        {"query": "x", "valid_at": "2026-07-01", "valid_overlaps": "[2026-06-01,)"},
+        "not both",
+    ),
     ("search_notes", {"query": "x", "time_kind": " "}, "given as an empty value"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("tool", "arguments", "words"), GUARDED)
-def test_what_cannot_be_meant_is_refused(program: Program, tool: str, arguments: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_meant_is_refused(
+    program: Program, tool: str, arguments: dict[str, Any], words: str
+) -> None:
     program.text("write_note", title="A", content="text", directory="")
     assert words in program.fails(tool, **arguments)
     assert "text\n" in program.text("read_note", identifier="A")
 
 
-def test_a_note_that_was_moved_is_not_overwritten_from_its_old_place(program: Program, tmp_path: Path) -> None:
+def test_a_note_that_was_moved_is_not_overwritten_from_its_old_place(
+    program: Program, tmp_path: Path
+) -> None:
     program.text("write_note", title="A", content="first", directory="d")
     program.text("move_note", identifier="A", destination_path="e/B.md")
-    reply = program.call("write_note", title="A", content="second", directory="d", overwrite=True, output_format="json")
+    reply = program.call(
+        "write_note",
+        title="A",
+        content="second",
+        directory="d",
+        overwrite=True,
+        output_format="json",
+    )
     assert (reply.is_error, json.loads(reply.text)["error"]) == (True, "NOTE_PATH_CONFLICT")
     assert "first" in (tmp_path / "main/e/B.md").read_text()
 
@@ -353,7 +546,11 @@ def test_a_move_that_gives_a_new_permalink_is_one_change(tmp_path: Path) -> None
 
 
 def test_times_in_observations_are_a_filter(program: Program) -> None:
-    marks = ("@effective[2026-06-10,2026-07-27) Redis", "@effective:2026-07-27 Memcached", "RabbitMQ")
+    marks = (
+        "@effective[2026-06-10,2026-07-27) Redis",
+        "@effective:2026-07-27 Memcached",
+        "RabbitMQ",
+    )
     text = "".join(f"- [decision] {mark}\n" for mark in marks)
     program.text("write_note", title="Cache", content=text, directory="")
     for given, found in (
@@ -363,18 +560,27 @@ def test_times_in_observations_are_a_filter(program: Program) -> None:
         ({"time_kind": "due"}, []),
     ):
         reply = program.data("search_notes", **given)
-        assert ([row["content"].split()[-1] for row in reply["results"]], reply["temporal_applied"]) == (found, True)
+        assert (
+            [row["content"].split()[-1] for row in reply["results"]],
+            reply["temporal_applied"],
+        ) == (found, True)
     assert "temporal_applied" not in program.data("search_notes", query="Redis")
 
 
-@pytest.mark.parametrize(("mark", "literal", "axis"), [
-    ("@effective:2026-07-27", "[2026-07-27,)", "date"),
-    ("@effective[2026-06-10,2026-07-27]", "[2026-06-10,2026-07-28)", "date"),
-    ("@due(,2026-07-27)", "(,2026-07-27)", "date"),
-    ("@due(2026-06-10,)", "[2026-06-11,)", "date"),
-    ("@occurred[2026-07-01T10:00:00+02:00,2026-07-01T12:00:00Z]",
-     "[2026-07-01T08:00:00.000000Z,2026-07-01T12:00:00.000000Z]", "instant"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mark", "literal", "axis"),
+    [
+        ("@effective:2026-07-27", "[2026-07-27,)", "date"),
+        ("@effective[2026-06-10,2026-07-27]", "[2026-06-10,2026-07-28)", "date"),
+        ("@due(,2026-07-27)", "(,2026-07-27)", "date"),
+        ("@due(2026-06-10,)", "[2026-06-11,)", "date"),
+        (
+            "@occurred[2026-07-01T10:00:00+02:00,2026-07-01T12:00:00Z]",
+            "[2026-07-01T08:00:00.000000Z,2026-07-01T12:00:00.000000Z]",
+            "instant",
+        ),
+    ],
+)
 def test_a_result_says_which_time_of_an_observation_fitted(
     program: Program, mark: str, literal: str, axis: str
 ) -> None:
@@ -386,7 +592,9 @@ def test_a_result_says_which_time_of_an_observation_fitted(
     assert (during["literal"], during["axis"], during["is_empty"]) == (literal, axis, False)
     lower, upper = literal[1:-1].split(",")
     assert (during.get("lower", ""), during.get("upper", "")) == (lower, upper)
-    assert f"- {kind} valid time: {literal} ({axis})" in program.text("search_notes", time_kind=kind)
+    assert f"- {kind} valid time: {literal} ({axis})" in program.text(
+        "search_notes", time_kind=kind
+    )
 
 
 def test_the_shell_tools_are_left_out_when_its_configuration_says_so(tmp_path: Path) -> None:
@@ -398,9 +606,14 @@ def test_the_shell_tools_are_left_out_when_its_configuration_says_so(tmp_path: P
 
 
 def test_what_is_read_is_told_in_its_words(program: Program) -> None:
-    program.text("write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people")
+    program.text(
+        "write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people"
+    )
     program.text("write_note", title="Bob", content="by the harbour\n", directory="people")
-    assert program.text("read_note", identifier="Ann", start_line=1, end_line=2) == "1: ---\n2: title: Ann"
+    assert (
+        program.text("read_note", identifier="Ann", start_line=1, end_line=2)
+        == "1: ---\n2: title: Ann"
+    )
     lines = program.data("read_note", identifier="Ann", start_line=1, end_line=2)
     assert (lines["has_more"], lines["next_start_line"], lines["next_end_line"]) == (True, 3, 4)
     missing = program.text("read_note", identifier="a cook")
@@ -415,7 +628,9 @@ def test_what_is_read_is_told_in_its_words(program: Program) -> None:
         "1 primary, 2 rel",
     ):
         assert part in context, part
-    assert "No results found for 'zebra'" in program.text("build_context", url="zebra", output_format="text")
+    assert "No results found for 'zebra'" in program.text(
+        "build_context", url="zebra", output_format="text"
+    )
     recent = program.text("recent_activity", type=["entity", "observation", "relation"])
     assert "Recent Notes & Documents (2)" in recent
     assert "  • cook\n  • [[Ann]] → knows → [[Bob]]" in recent
@@ -429,8 +644,12 @@ def test_what_is_read_is_told_in_its_words(program: Program) -> None:
 
 def test_a_folder_is_moved_and_missed_in_its_words(program: Program) -> None:
     program.text("write_note", title="Ann", content="x", directory="people")
-    moved = program.text("move_note", identifier="people", destination_path="staff", is_directory=True)
-    assert moved.startswith("# Directory Moved Successfully\n\n**Source:** `people`\n**Destination:** `staff`\n")
+    moved = program.text(
+        "move_note", identifier="people", destination_path="staff", is_directory=True
+    )
+    assert moved.startswith(
+        "# Directory Moved Successfully\n\n**Source:** `people`\n**Destination:** `staff`\n"
+    )
     assert "- Total files: 1\n" in moved
     assert "- `staff/Ann.md`" in moved
     missing = {"identifier": "nowhere", "is_directory": True}
@@ -439,13 +658,20 @@ def test_a_folder_is_moved_and_missed_in_its_words(program: Program) -> None:
 
 
 def test_its_prompts_and_numbers_are_of_the_project(program: Program) -> None:
-    program.text("write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people")
+    program.text(
+        "write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people"
+    )
     for name, words in (("recent_activity", "Ann (people)"), ("getting_started", MAIN)):
         assert words in program.registry.prompts[name].render(program.memory, {"project": MAIN})
-    (shown,) = resource_result(program.memory, program.registry.templates, "memory://any/main/info")["contents"]
+    (shown,) = resource_result(
+        program.memory, program.registry.templates, "memory://any/main/info"
+    )["contents"]
     numbers = json.loads(shown["text"])["statistics"]
     assert (numbers["total_entities"], numbers["relation_types"]) == (1, {"knows": 1})
-    assert (numbers["observation_categories"], numbers["total_unresolved_relations"]) == ({"role": 1}, 1)
+    assert (numbers["observation_categories"], numbers["total_unresolved_relations"]) == (
+        {"role": 1},
+        1,
+    )
     (fetched,) = json.loads(program.text("fetch", id="no-such-note"))
     assert json.loads(fetched["text"])["metadata"] == {"error": "Document not found"}
 
@@ -456,11 +682,13 @@ def test_no_days_are_today(program: Program) -> None:
     assert program.data("build_context", url="a", timeframe="0d")["metadata"]["primary_count"] == 1
 
 
-def test_a_note_lands_in_the_folder_there_is_whatever_its_case(program: Program, tmp_path: Path) -> None:
+def test_a_note_lands_in_the_folder_there_is_whatever_its_case(
+    program: Program, tmp_path: Path
+) -> None:
     program.text("write_note", title="One", content="x", directory="Schemas/API")
-    assert program.data("write_note", title="Two", content="x", directory="schemas/api")["file_path"] == (
-        "Schemas/API/Two.md"
-    )
+    assert program.data("write_note", title="Two", content="x", directory="schemas/api")[
+        "file_path"
+    ] == ("Schemas/API/Two.md")
     for title in ("Three", "Four"):
         program.text("write_note", title=title, content="x", directory="inbox")
     moved = program.data("move_note", identifier="Three", destination_path="SCHEMAS/Three.md")
@@ -471,14 +699,25 @@ def test_a_note_lands_in_the_folder_there_is_whatever_its_case(program: Program,
 
 def test_a_permalink_another_note_has_gets_a_number(program: Program) -> None:
     content = "---\npermalink: s/same\n---\n\nbody"
-    made = [program.data("write_note", title=each, content=content, directory="s") for each in ("A", "B", "C")]
+    made = [
+        program.data("write_note", title=each, content=content, directory="s")
+        for each in ("A", "B", "C")
+    ]
     assert [each["permalink"] for each in made] == ["s/same", "s/same-1", "s/same-2"]
-    made = [program.data("write_note", title=each, content=each, directory="s") for each in ("API v2", "API-v2")]
+    made = [
+        program.data("write_note", title=each, content=each, directory="s")
+        for each in ("API v2", "API-v2")
+    ]
     assert [each["permalink"] for each in made] == ["main/s/api-v2", "main/s/api-v2-1"]
     again = program.data("write_note", title="API-v2", content="new", directory="s", overwrite=True)
     assert (again["action"], again["permalink"]) == ("updated", "main/s/api-v2-1")
     refused = program.call(
-        "write_note", title="D", content=content, directory="s", overwrite=True, output_format="json"
+        "write_note",
+        title="D",
+        content=content,
+        directory="s",
+        overwrite=True,
+        output_format="json",
     )
     assert (json.loads(refused.text)["error"], json.loads(refused.text)["file_path"]) == (
         "NOTE_PATH_CONFLICT",
@@ -500,7 +739,8 @@ def test_a_note_is_a_resource_by_its_address_with_and_without_its_project(progra
     program.text("write_note", title="Far", content="elsewhere", directory="d", project=WORK)
     for uri, said in (
         ("memory://main/notes/search-design", "text"),
-        ("memory://notes/search-design", "text"),  # a folder, not our project of that name
+        # A folder, not our project of that name
+        ("memory://notes/search-design", "text"),
         ("memory://notes/Search%20Design.md", "text"),
         ("memory://work/d/far", "elsewhere"),
     ):
@@ -512,7 +752,9 @@ def test_a_note_is_a_resource_by_its_address_with_and_without_its_project(progra
 
 
 def test_a_reply_names_the_project_it_chose_itself(program: Program) -> None:
-    made = program.text("write_note", title="A", content="x", directory="", note_type="Decision Log")
+    made = program.text(
+        "write_note", title="A", content="x", directory="", note_type="Decision Log"
+    )
     assert "type: decision_log" in program.text("read_note", identifier="A")
     assert made.endswith("pass project to target another)]")
     given = program.text("write_note", title="B", content="x", directory="", project=WORK)
@@ -534,13 +776,19 @@ def test_a_title_in_another_case_deletes_nothing(program: Program, tmp_path: Pat
     assert program.text("delete_note", identifier="CamelCase Note") == "true"
 
 
-def test_a_total_that_is_not_exact_says_so(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_total_that_is_not_exact_says_so(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(4):
         program.text("write_note", title=f"Heron {number}", content="herons", directory="")
     monkeypatch.setattr(queries, "MAX_COUNTED", 2)
     for page_size, total, is_exact in ((2, 2, False), (4, 4, True)):
         found = program.data("search_notes", query="herons", page_size=page_size)
-        assert (found["total"], found["total_is_exact"], found["has_more"]) == (total, is_exact, not is_exact)
+        assert (found["total"], found["total_is_exact"], found["has_more"]) == (
+            total,
+            is_exact,
+            not is_exact,
+        )
 
 
 def test_a_search_for_observations_counts_and_pages_through_all_of_them(program: Program) -> None:
@@ -554,34 +802,55 @@ def test_a_search_for_observations_counts_and_pages_through_all_of_them(program:
         (True, True),
         (True, False),
     ]
-    assert len({row["permalink"] for each in pages for row in each["results"]}) == pages[-1]["total"] == 230
+    assert (
+        len({row["permalink"] for each in pages for row in each["results"]})
+        == pages[-1]["total"]
+        == 230
+    )
 
 
 def test_a_search_for_observations_that_few_notes_have_ends_and_says_that_it_did_not_read_all(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drop_in_reading, "MOST_READ", 200)
-    program.memory.write_many([Draft(f"widget {n}", project=MAIN, title=f"N {n}") for n in range(230)])
+    program.memory.write_many(
+        [Draft(f"widget {n}", project=MAIN, title=f"N {n}") for n in range(230)]
+    )
     found = program.data("search_notes", query="widget", entity_types=["observation"])
     assert (found["results"], found["total_is_exact"], found["has_more"]) == ([], False, False)
 
 
 def test_replies_say_what_happened_and_what_was_given(program: Program) -> None:
     program.text("write_note", title="A", content="one", directory="")
-    text = program.text("edit_note", identifier="A", operation="replace_section", section="New", content="x")
+    text = program.text(
+        "edit_note", identifier="A", operation="replace_section", section="New", content="x"
+    )
     assert "operation: Added section 'New', which was missing" in text
-    assert program.text("read_note", identifier="A", start_line=99).startswith("[no line 99: the note has ")
+    assert program.text("read_note", identifier="A", start_line=99).startswith(
+        "[no line 99: the note has "
+    )
     assert "start_line=" in program.text("cat", identifier="main/A", max_tokens=1)
     assert 'got "/"' in program.fails("delete_note", identifier="/", is_directory=True)
     assert "`type`" in program.fails("recent_activity", type=5)
-    asked = {"title": "Z", "content": "x", "directory": "", "overwrite": True, "expected_checksum": "12345678"}
+    asked = {
+        "title": "Z",
+        "content": "x",
+        "directory": "",
+        "overwrite": True,
+        "expected_checksum": "12345678",
+    }
     assert '"Z.md"' in program.fails("write_note", **asked)
 
 
-def test_the_next_page_of_a_folder_with_long_names_begins_where_the_last_ended(program: Program) -> None:
+def test_the_next_page_of_a_folder_with_long_names_begins_where_the_last_ended(
+    program: Program,
+) -> None:
     names = {f"{n:03} {'long name ' * 18}" for n in range(90)}
-    program.memory.write_many([Draft("x", project=MAIN, title=each, folder="many") for each in names])
-    asked, seen = {"dir_name": "many", "page": 1, "page_size": 90}, 0
+    program.memory.write_many(
+        [Draft("x", project=MAIN, title=each, folder="many") for each in names]
+    )
+    asked = {"dir_name": "many", "page": 1, "page_size": 90}
+    seen = 0
     while True:
         data = program.data("list_directory", **asked)
         seen += len(data["nodes"])

@@ -1,4 +1,6 @@
-"""Whatever a client sends, a note tool answers: a bounded reply or an error of the contract's codes."""
+"""Whatever a client sends, a note tool answers: a bounded reply or an error of the contract's
+codes.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,21 @@ from memoranda.faces.notes import toolset
 TABLES = tables("note_any")
 
 CODES = {
-    "not_found", "ambiguous", "exists", "conflict", "count", "section", "outside", "locked", "timeframe",
-    "project_not_found", "project_refused", "invalid", "not_text", "storage",
-}  # fmt: skip
+    "not_found",
+    "ambiguous",
+    "exists",
+    "conflict",
+    "count",
+    "section",
+    "outside",
+    "locked",
+    "timeframe",
+    "project_not_found",
+    "project_refused",
+    "invalid",
+    "not_text",
+    "storage",
+}
 TOOLS = {tool.name: tool for tool in toolset().tools}
 WORDS = TABLES["words"]
 TEXTS = st.one_of(st.sampled_from(WORDS), st.text(max_size=40))
@@ -25,13 +39,16 @@ VALUES = st.one_of(
     st.none(),
     st.floats(allow_nan=False),
     st.lists(TEXTS, max_size=3),
-    st.dictionaries(TEXTS, st.one_of(TEXTS, st.integers(), st.lists(TEXTS, max_size=2)), max_size=3),
+    st.dictionaries(
+        TEXTS, st.one_of(TEXTS, st.integers(), st.lists(TEXTS, max_size=2)), max_size=3
+    ),
 )
 
 
 def arguments(tool):
     """Arguments mostly of the right kinds, some of any kind."""
-    numbers, lists = st.integers(-3, 10**20), st.lists(TEXTS, max_size=3)
+    numbers = st.integers(-3, 10**20)
+    lists = st.lists(TEXTS, max_size=3)
     kinds = {"string": TEXTS, "integer": numbers, "boolean": st.booleans(), "array": lists}
     properties = {
         name: st.one_of(kinds.get(schema.get("type"), VALUES), VALUES)
@@ -43,7 +60,9 @@ def arguments(tool):
     if "project_path" in tool.schema["properties"]:
         properties["project_path"] = st.text(max_size=20).map("relative/{}".format)
     required = {name: properties.pop(name) for name in tool.schema.get("required", ())}
-    return st.fixed_dictionaries(required, optional=properties | {"output_format": st.sampled_from(["text", "json"])})
+    return st.fixed_dictionaries(
+        required, optional=properties | {"output_format": st.sampled_from(["text", "json"])}
+    )
 
 
 @pytest.mark.parametrize("name", TOOLS)

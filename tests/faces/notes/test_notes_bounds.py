@@ -1,4 +1,6 @@
-"""Replies stay short whatever lies in the project (contract 000b, 7 and 12.13); `Tools.call` checks each text."""
+"""Replies stay short whatever lies in the project (contract 000b, 7 and 12.13); `Tools.call` checks
+each text.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,14 @@ pytestmark = pytest.mark.promise("000b-12.13")
 def test_a_long_note_is_read_in_parts_at_line_ends(face):
     text = "".join(f'line {n} "quoted" 文字\n' for n in range(5_000))
     face.put("Big.md", text)
-    seen, start = "", 1
+    seen = ""
+    start = 1
     for form in ("text", "json", "text", "json"):
         reply = face.call("read_note", identifier="Big.md", start_line=start, output_format=form)
-        data = json.loads(reply.text) if form == "json" else reply.data
+        if form == "json":
+            data = json.loads(reply.text)
+        else:
+            data = reply.data
         assert data["truncated"] is True
         assert data["start_line"] == start
         assert data["content"].endswith("\n")
@@ -79,7 +85,12 @@ def test_a_folder_of_many_notes_is_deleted_in_few_words(face):
 def test_a_note_of_many_headings_gives_a_short_error(face):
     face.put("Doc.md", "".join(f"## Heading number {n}\n" for n in range(5000)))
     text = face.refused(
-        "edit_note", "section", identifier="Doc", operation="insert_after_section", section="X", content="x"
+        "edit_note",
+        "section",
+        identifier="Doc",
+        operation="insert_after_section",
+        section="X",
+        content="x",
     )
     assert "Heading number 0" in text
 
@@ -100,6 +111,8 @@ def test_numbers_of_any_size_are_pages(face):
 
 def test_many_observations_and_tags_are_counted_in_a_short_text(face):
     content = "".join(f"- [category {n} with a long name] fact #tag{n}\n" for n in range(2000))
-    reply = face.call("write_note", title="A", content=content, tags=[f"tag{n}" for n in range(2000)])
+    reply = face.call(
+        "write_note", title="A", content=content, tags=[f"tag{n}" for n in range(2000)]
+    )
     assert len(reply.data["observations"]) == 2000
     assert len(reply.text) < 4000

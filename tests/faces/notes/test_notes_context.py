@@ -23,21 +23,39 @@ def web(face):
 def test_a_note_is_shown_with_what_it_says_and_what_surrounds_it(web):
     reply = web.call("build_context", url="memory://notes/hub")
     (result,) = reply.data["results"]
-    keys = {"primary_result", "content", "truncated", "observations", "relations", "related_results"}
+    keys = {
+        "primary_result",
+        "content",
+        "truncated",
+        "observations",
+        "relations",
+        "related_results",
+    }
     assert set(result) == keys
     assert result["primary_result"]["permalink"] == "notes/hub"
     assert result["observations"] == [
-        {"category": "fact", "content": "in the middle #core", "tags": ["core"], "context": "always"},
+        {
+            "category": "fact",
+            "content": "in the middle #core",
+            "tags": ["core"],
+            "context": "always",
+        },
         {"category": "idea", "content": "grow", "tags": [], "context": None},
     ]
     keys = ("type", "direction", "target", "permalink", "state", "context")
-    assert result["relations"] == [dict(zip(keys, values, strict=True)) for values in (
-        ("part_of", "out", "Whole", "notes/whole", "resolved", "for now"),
-        ("see", "out", "Missing", None, "unwritten", None),
-        ("see", "out", "Twin", None, "ambiguous", None),
-        ("implements", "in", "Leaf", "notes/leaf", "resolved", "badly"),
-    )]  # fmt: skip
-    assert {(each["title"], each["depth"]) for each in result["related_results"]} == {("Whole", 1), ("Leaf", 1)}
+    assert result["relations"] == [
+        dict(zip(keys, values, strict=True))
+        for values in (
+            ("part_of", "out", "Whole", "notes/whole", "resolved", "for now"),
+            ("see", "out", "Missing", None, "unwritten", None),
+            ("see", "out", "Twin", None, "ambiguous", None),
+            ("implements", "in", "Leaf", "notes/leaf", "resolved", "badly"),
+        )
+    ]
+    assert {(each["title"], each["depth"]) for each in result["related_results"]} == {
+        ("Whole", 1),
+        ("Leaf", 1),
+    }
     del reply.data["results"]
     assert reply.data == {"total": 1, "page": 1, "page_size": 10, "more": False}
     for part in (

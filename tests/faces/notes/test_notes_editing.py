@@ -34,11 +34,14 @@ def test_the_reply_names_the_note_and_what_changed(doc):
 
 
 @pytest.mark.parametrize("operation", ["append", "prepend"])
-@pytest.mark.parametrize(("identifier", "path", "title"), [
-    ("specs/New Note", "specs/New Note.md", "New Note"),
-    ("New.md", "New.md", "New"),
-    ("notes/x/New", "x/New.md", "New"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("identifier", "path", "title"),
+    [
+        ("specs/New Note", "specs/New Note.md", "New Note"),
+        ("New.md", "New.md", "New"),
+        ("notes/x/New", "x/New.md", "New"),
+    ],
+)
 def test_adding_to_a_missing_note_makes_it(face, operation, identifier, path, title):
     reply = face.call("edit_note", identifier=identifier, operation=operation, content="hello")
     assert reply.text.startswith(f"# Created note ({operation})\n")
@@ -48,5 +51,12 @@ def test_adding_to_a_missing_note_makes_it(face, operation, identifier, path, ti
 
 
 def test_other_operations_do_not_make_a_note(face):
-    face.refused("edit_note", "not_found", identifier="New", operation="find_replace", content="x", find_text="y")
+    face.refused(
+        "edit_note",
+        "not_found",
+        identifier="New",
+        operation="find_replace",
+        content="x",
+        find_text="y",
+    )
     assert face.snapshot() == {}

@@ -1,4 +1,6 @@
-"""Each error of contract 000b, 8 not covered beside its tool: text, code, unchanged files, a remedy that works."""
+"""Each error of contract 000b, 8 not covered beside its tool: text, code, unchanged files, a remedy
+that works.
+"""
 
 from __future__ import annotations
 

@@ -12,10 +12,21 @@ from memoranda.engine import open_memory
 def test_a_mistyped_heading_is_named_and_adds_no_section(face):
     face.write("A", "# Plan\n\n## Decisions\n\nold\n")
     text = face.refused(
-        "edit_note", "section", identifier="A", operation="replace_section", section="Decsions", content="n"
+        "edit_note",
+        "section",
+        identifier="A",
+        operation="replace_section",
+        section="Decsions",
+        content="n",
     )
     assert "Plan, Decisions" in text
-    added = face("edit_note", identifier="A", operation="replace_section", section="Questions", content="new\n")
+    added = face(
+        "edit_note",
+        identifier="A",
+        operation="replace_section",
+        section="Questions",
+        content="new\n",
+    )
     assert added["section_added"] is True
 
 
@@ -27,7 +38,9 @@ def test_append_and_prepend_go_into_the_section_that_is_named(face, operation, e
     face.write("A", "## One\n\nold\n\n## Two\n")
     face("edit_note", identifier="A", operation=operation, section="One", content="new\n")
     assert face.file("A.md").read_text().endswith(expected)
-    face.refused("edit_note", "section", identifier="A", operation="append", section="None such", content="x")
+    face.refused(
+        "edit_note", "section", identifier="A", operation="append", section="None such", content="x"
+    )
 
 
 def test_a_missing_folder_is_called_a_folder(face):
@@ -47,7 +60,9 @@ def test_an_address_in_a_project_there_is_not_makes_no_folder(face, tmp_path):
     before = face.snapshot()
     missing = {"identifier": "memory://missing-project/x", "operation": "append", "content": "y"}
     assert "missing-project" in face.refused("edit_note", "project_not_found", **missing)
-    assert "other is another one" in face.refused("move_note", "invalid", identifier="A", destination_path="other/A.md")
+    assert "other is another one" in face.refused(
+        "move_note", "invalid", identifier="A", destination_path="other/A.md"
+    )
     assert face.snapshot() == before
     face("edit_note", **missing | {"identifier": "new-folder/x"})
 
@@ -63,12 +78,19 @@ def test_an_overwrite_keeps_the_tags_and_keys_it_does_not_name(face):
     face.write("A", tags=["x"], metadata={"status": "open", "owner": "Ann"}, note_type="task")
     made = face.write("A", "---\nowner: Bob\n---\nnew", overwrite=True)
     header = yaml.safe_load(face.file("A.md").read_text().split("---\n")[1])
-    assert (header["status"], header["owner"], header["tags"], made["type"]) == ("open", "Bob", ["x"], "task")
+    assert (header["status"], header["owner"], header["tags"], made["type"]) == (
+        "open",
+        "Bob",
+        ["x"],
+        "task",
+    )
 
 
 def test_a_missing_project_folder_is_no_part_of_a_note(tmp_path):
     (tmp_path / "gone").mkdir()
-    with open_memory(tmp_path / "home", watch=False, projects={"gone": tmp_path / "gone"}) as memory:
+    with open_memory(
+        tmp_path / "home", watch=False, projects={"gone": tmp_path / "gone"}
+    ) as memory:
         face = Tools(memory)
         face.write("A", "only this\n")
         (tmp_path / "gone").rmdir()
@@ -91,14 +113,21 @@ def test_context_shows_the_text_within_its_budget_and_a_passage_of_each_neighbou
 
 def test_refusals_of_a_new_revision_address_and_scope_say_how_to_go_on(face, tmp_path):
     text = face.refused(
-        "write_note", "not_found", title="New", content="x", overwrite=True, expected_checksum="12345678"
+        "write_note",
+        "not_found",
+        title="New",
+        content="x",
+        overwrite=True,
+        expected_checksum="12345678",
     )
     assert text.startswith('Note not found in notes: "New.md"')
     assert text.endswith("Leave expected_checksum out to create it.")
     missing = {"identifier": "memory://nowhere/x", "operation": "append", "content": "y"}
     text = face.refused("edit_note", "project_not_found", **missing)
     assert "Projects: banks, categories, graph, kv, memories, notes." in text
-    text = face.refused("edit_note", "invalid", **missing | {"identifier": "memory://kv/x"}, project="notes")
+    text = face.refused(
+        "edit_note", "invalid", **missing | {"identifier": "memory://kv/x"}, project="notes"
+    )
     assert text == "memory://kv/x names project kv, the call notes. Name one of them."
     assert "max_tokens" in face.refused("build_context", "invalid", url="A", max_tokens=-1)
     of_another = {"title": "B", "content": "x", "metadata": {"scope": "agent:b"}}

@@ -7,7 +7,13 @@ def test_a_note_moves_and_its_own_permalink_stays(face):
     face.put("A.md", "---\npermalink: my/own\n---\nx")
     reply = face.call("move_note", identifier="A", destination_path="archive/2026/B")
     paths = {"old_path": "A.md", "new_path": "archive/2026/B.md"}
-    assert reply.data == {"action": "moved", "project": "notes", **paths, "notes": 1, "broken_links": []}
+    assert reply.data == {
+        "action": "moved",
+        "project": "notes",
+        **paths,
+        "notes": 1,
+        "broken_links": [],
+    }
     assert reply.text.splitlines()[0] == "# Moved note"
     assert "A.md" in reply.text
     assert "archive/2026/B.md" in reply.text
@@ -16,7 +22,9 @@ def test_a_note_moves_and_its_own_permalink_stays(face):
 
 def test_a_final_slash_keeps_the_name(face):
     face.put("A.md", "x")
-    assert face("move_note", identifier="A", destination_path="archive/")["new_path"] == "archive/A.md"
+    assert (
+        face("move_note", identifier="A", destination_path="archive/")["new_path"] == "archive/A.md"
+    )
     assert face("move_note", identifier="A", destination_folder="b/c")["new_path"] == "b/c/A.md"
 
 
@@ -30,7 +38,9 @@ def test_links_by_path_that_no_longer_resolve_are_named(face):
     assert face.file("ByPath.md").read_text() == "see [[specs/API]]"
 
 
-@pytest.mark.parametrize(("tool", "more"), [("move_note", {"destination_path": "new"}), ("delete_note", {})])
+@pytest.mark.parametrize(
+    ("tool", "more"), [("move_note", {"destination_path": "new"}), ("delete_note", {})]
+)
 def test_a_folder_needs_is_directory(face, tool, more):
     face.put("specs/A.md", "a")
     text = face.refused(tool, "invalid", identifier="specs", **more)
@@ -41,16 +51,25 @@ def test_a_folder_needs_is_directory(face, tool, more):
 def test_a_folder_does_not_move_into_itself_or_onto_another(face):
     face.put("a/A.md", "a")
     face.put("b/B.md", "b")
-    for code, target, words in (("invalid", "a/inner", "destination_path"),
-                                ("exists", "b", "Destination already exists: b")):  # fmt: skip
-        assert words in face.refused("move_note", code, identifier="a", destination_path=target, is_directory=True)
+    for code, target, words in (
+        ("invalid", "a/inner", "destination_path"),
+        ("exists", "b", "Destination already exists: b"),
+    ):
+        assert words in face.refused(
+            "move_note", code, identifier="a", destination_path=target, is_directory=True
+        )
     assert set(face.snapshot()) == {"a/A.md", "b/B.md"}
 
 
 def test_a_deleted_note_comes_back_with_undo(face):
     face.put("specs/A.md", "the text")
     reply = face.call("delete_note", identifier="specs/A")
-    assert reply.data == {"action": "deleted", "project": "notes", "paths": ["specs/A.md"], "notes": 1}
+    assert reply.data == {
+        "action": "deleted",
+        "project": "notes",
+        "paths": ["specs/A.md"],
+        "notes": 1,
+    }
     assert reply.text.startswith("Deleted specs/A.md")
     assert "memory undo" in reply.text
     assert face.snapshot() == {}
@@ -63,14 +82,17 @@ def test_a_deleted_note_comes_back_with_undo(face):
 def test_a_whole_project_is_neither_moved_nor_deleted(face, identifier):
     face.put("A.md", "a")
     assert face.call("delete_note", identifier=identifier, is_directory=True).is_error
-    assert face.call("move_note", identifier=identifier, destination_path="x", is_directory=True).is_error
+    assert face.call(
+        "move_note", identifier=identifier, destination_path="x", is_directory=True
+    ).is_error
     assert face.snapshot() == {"A.md": b"a"}
 
 
 def test_notes_of_another_agent_stay_when_their_folder_is_deleted(face):
     face.put("specs/A.md", "a")
     face.put("specs/Secret.md", "---\nscope: agent:other\n---\nx")
-    before, me = face.snapshot(), face.as_agent("me")
+    before = face.snapshot()
+    me = face.as_agent("me")
     reply = me.call("delete_note", identifier="specs", is_directory=True)
     assert not reply.is_error
     assert "Secret" not in f"{reply.text} {reply.data}"

@@ -42,7 +42,9 @@ def test_an_unknown_project_is_answered_with_those_there_are(face):
 def test_a_persons_own_folder_and_what_is_hidden_in_it_are_refused(face, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
     for folder in ("~", "~/.ssh", "~/.config/notes", str(tmp_path / "me")):
-        face.refused("create_memory_project", "project_refused", project_name="p", project_path=folder)
+        face.refused(
+            "create_memory_project", "project_refused", project_name="p", project_path=folder
+        )
     made = face("create_memory_project", project_name="p", project_path="~/vault")
     assert made["path"] == str(tmp_path / "me" / "vault")
 
@@ -51,7 +53,9 @@ def test_the_owner_may_keep_adding_to_themselves(tmp_path):
     registry = Registry([toolset(agents_may_add_projects=False)])
     with open_memory(tmp_path / "home", watch=False) as memory:
         reply = registry.call(
-            memory, "create_memory_project", {"project_name": "v", "project_path": str(tmp_path / "v")}
+            memory,
+            "create_memory_project",
+            {"project_name": "v", "project_path": str(tmp_path / "v")},
         )
         assert reply.is_error
         assert reply.data["code"] == "project_refused"

@@ -28,10 +28,20 @@ def work(face):
     return face
 
 
-@pytest.mark.parametrize(("name", "about"), [("continue_conversation", "topic"), ("search_knowledge_base", "query")])
-def test_a_prompt_shows_the_best_notes_with_date_permalink_and_first_observations(work, name, about):
+@pytest.mark.parametrize(
+    ("name", "about"), [("continue_conversation", "topic"), ("search_knowledge_base", "query")]
+)
+def test_a_prompt_shows_the_best_notes_with_date_permalink_and_first_observations(
+    work, name, about
+):
     text = ask(work, name, **{about: "Heron"})
-    notes = ("Heron", "2025-03-01", "notes: notes/heron", "- [decision] use inotify", "- [idea] three")
+    notes = (
+        "Heron",
+        "2025-03-01",
+        "notes: notes/heron",
+        "- [decision] use inotify",
+        "- [idea] three",
+    )
     for part in (*notes, "read_note"):
         assert part in text
     assert "four" not in text

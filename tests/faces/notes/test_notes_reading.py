@@ -16,16 +16,33 @@ def test_a_note_is_shown_exactly_as_it_lies_on_disk(face):
     changed = reply.data.pop("changed")
     assert changed.endswith("Z")
     assert reply.data == {
-        "title": "Lines", "permalink": "notes/a", "file_path": "A.md", "project": "notes", "type": "note",
-        "checksum": reply.data["checksum"], "frontmatter": {"title": "Lines", "number": "1.10"},
-        "provenance": {"who": "file", "trust": "agent"}, "content": NOTE, "start_line": 1, "end_line": 7,
-        "total_lines": 7, "truncated": False,
-    }  # fmt: skip
+        "title": "Lines",
+        "permalink": "notes/a",
+        "file_path": "A.md",
+        "project": "notes",
+        "type": "note",
+        "checksum": reply.data["checksum"],
+        "frontmatter": {"title": "Lines", "number": "1.10"},
+        "provenance": {"who": "file", "trust": "agent"},
+        "content": NOTE,
+        "start_line": 1,
+        "end_line": 7,
+        "total_lines": 7,
+        "truncated": False,
+    }
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "no newline", "crlf\r\nlines\r\n", "\ufeffwith BOM\n", "\n\n", "---\nbroken: [\n---\nbody", "a\u2028b\x0cc\n"],
+    [
+        "",
+        "no newline",
+        "crlf\r\nlines\r\n",
+        "\ufeffwith BOM\n",
+        "\n\n",
+        "---\nbroken: [\n---\nbody",
+        "a\u2028b\x0cc\n",
+    ],
 )
 def test_odd_texts_are_shown_exactly(shared, text):
     shared.put("Odd.md", text)
@@ -36,7 +53,13 @@ def test_odd_texts_are_shown_exactly(shared, text):
 
 @pytest.mark.parametrize(
     ("first", "last", "shown"),
-    [(5, 6, "one\ntwo\n"), (7, -1, "three\n"), (6, 99, "two\nthree\n"), (1, 1, "---\n"), (7, None, "three\n")],
+    [
+        (5, 6, "one\ntwo\n"),
+        (7, -1, "three\n"),
+        (6, 99, "two\nthree\n"),
+        (1, 1, "---\n"),
+        (7, None, "three\n"),
+    ],
 )
 def test_a_range_of_lines(shared, first, last, shown):
     shared.put("A.md", NOTE)
@@ -57,7 +80,9 @@ def test_a_range_past_the_end_is_empty(face):
 
 @pytest.mark.parametrize("identifier", TABLES["identifiers"])
 def test_every_kind_of_identifier_leads_to_the_note(shared, identifier):
-    shared.put("specs/API.md", "---\nid: 11111111-1111-4111-8111-111111111111\ntitle: API Design\n---\nx\n")
+    shared.put(
+        "specs/API.md", "---\nid: 11111111-1111-4111-8111-111111111111\ntitle: API Design\n---\nx\n"
+    )
     assert shared("read_note", identifier=identifier)["file_path"] == "specs/API.md"
 
 
@@ -97,7 +122,12 @@ def test_a_listing_shows_folders_first_then_notes(face):
     assert data["entries"][2]["title"] == "Second"
     assert data["entries"][2]["permalink"] == "notes/b"
     assert data["entries"][2]["changed"].endswith("Z")
-    assert (data["project"], data["directory"], data["total"], data["more"]) == ("notes", "", 3, False)
+    assert (data["project"], data["directory"], data["total"], data["more"]) == (
+        "notes",
+        "",
+        3,
+        False,
+    )
     rows = reply.text.splitlines()
     assert rows[1] == "z/  (2 notes)"
     assert rows[3].startswith("b.md  Second  20")
@@ -159,4 +189,7 @@ def test_recent_activity_says_when_nothing_changed(face):
 def test_the_checksum_that_a_guarded_edit_asks_for_stands_beside_the_text(face):
     made = face.write("Plan", "one")
     reply = face.call("read_note", identifier="Plan")
-    assert (reply.text, reply.hint) == (face.file("Plan.md").read_text(), f"checksum: {made['checksum']}")
+    assert (reply.text, reply.hint) == (
+        face.file("Plan.md").read_text(),
+        f"checksum: {made['checksum']}",
+    )

@@ -25,7 +25,9 @@ def shelf(face):
 def test_a_hit_carries_note_snippet_date_and_reason(shelf):
     reply = shelf.call("search_notes", query="rotate tokens")
     (hit,) = reply.data["results"]
-    keys = "title permalink file_path project type changed score snippet tags date source why by trust"
+    keys = (
+        "title permalink file_path project type changed score snippet tags date source why by trust"
+    )
     assert set(hit) == {*keys.split()}
     told = hit["title"], hit["permalink"], hit["type"], hit["date"]
     assert told == ("API Design", "notes/api", "spec", "2025-03-01")
@@ -66,7 +68,10 @@ def test_within_max_tokens_nothing_is_said_twice(face):
     for n in range(3):
         face.put(f"{n}.md", "samewords stand here")
     face.put("other.md", "samewords stand elsewhere")
-    shown = [each["snippet"] for each in face("search_notes", query="samewords", max_tokens=200)["results"]]
+    shown = [
+        each["snippet"]
+        for each in face("search_notes", query="samewords", max_tokens=200)["results"]
+    ]
     assert sorted(shown) == ["", "", "samewords stand elsewhere", "samewords stand here"]
     everything = [each["snippet"] for each in face("search_notes", query="samewords")["results"]]
     assert len(everything) == 4
@@ -76,7 +81,10 @@ def test_within_max_tokens_nothing_is_said_twice(face):
 def test_a_part_of_a_word_is_not_said_before(face):
     face.put("party.md", "otherwords at the party")
     face.put("part.md", "otherwords at the part")
-    shown = [each["snippet"] for each in face("search_notes", query="otherwords", max_tokens=200)["results"]]
+    shown = [
+        each["snippet"]
+        for each in face("search_notes", query="otherwords", max_tokens=200)["results"]
+    ]
     assert sorted(shown) == ["otherwords at the part", "otherwords at the party"]
 
 

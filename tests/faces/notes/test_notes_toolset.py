@@ -22,7 +22,13 @@ def test_parameters_of_other_programs_are_used_or_without_effect_and_never_silen
     face.refused("search_notes", "project_not_found", query="text", project_id="p1")
     face.refused("search_notes", "invalid", query="text", entity_types=["relation"])
     face.refused("recent_activity", "invalid", type="relation")
-    found = face("search_notes", query="text", entity_types=["entity"], min_similarity=0.5, search_all_projects=True)
+    found = face(
+        "search_notes",
+        query="text",
+        entity_types=["entity"],
+        min_similarity=0.5,
+        search_all_projects=True,
+    )
     assert found["total"] == 1
     assert face("recent_activity", type="entity", depth=2)["total"] == 1
 

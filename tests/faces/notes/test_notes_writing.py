@@ -18,7 +18,9 @@ CONTENT = """Some text.
 def test_the_reply_says_what_was_made_in_text_and_data(face):
     face.write("Search")
     face.write("Storage")
-    reply = face.call("write_note", title="API", content=CONTENT, directory="specs", tags=["api", "x"])
+    reply = face.call(
+        "write_note", title="API", content=CONTENT, directory="specs", tags=["api", "x"]
+    )
     checksum = reply.data["checksum"]
     assert reply.text == (
         "# Created note\nproject: notes\nfile_path: specs/API.md\npermalink: notes/specs/api\n"
@@ -28,10 +30,17 @@ def test_the_reply_says_what_was_made_in_text_and_data(face):
     changed = reply.data.pop("changed")
     assert changed.endswith("Z")
     assert reply.data == {
-        "action": "created", "title": "API", "permalink": "notes/specs/api", "file_path": "specs/API.md",
-        "project": "notes", "type": "note", "checksum": checksum, "observations": {"decision": 2, "fact": 1},
-        "relations": {"resolved": 2, "unresolved": 1}, "tags": ["api", "x"],
-    }  # fmt: skip
+        "action": "created",
+        "title": "API",
+        "permalink": "notes/specs/api",
+        "file_path": "specs/API.md",
+        "project": "notes",
+        "type": "note",
+        "checksum": checksum,
+        "observations": {"decision": 2, "fact": 1},
+        "relations": {"resolved": 2, "unresolved": 1},
+        "tags": ["api", "x"],
+    }
 
 
 def test_observations_without_category_are_counted_too(face):
@@ -52,14 +61,18 @@ def test_a_note_can_be_written_to_another_project_named_in_any_case(face):
 
 
 def test_a_memory_goes_to_its_category(face):
-    made = face.write("Dark mode", "user prefers dark mode", project="categories", directory="preferences")
+    made = face.write(
+        "Dark mode", "user prefers dark mode", project="categories", directory="preferences"
+    )
     assert made["type"] == "preferences"
     assert made["file_path"].startswith("preferences/")
     assert face("search_notes", query="dark mode")["results"][0]["project"] == "categories"
 
 
 def test_a_memory_needs_one_of_the_categories(face):
-    text = face.refused("write_note", "invalid", title="A", content="x", project="categories", directory="stuff")
+    text = face.refused(
+        "write_note", "invalid", title="A", content="x", project="categories", directory="stuff"
+    )
     assert "`directory`" in text
     assert "preferences" in text
     assert face.write("A", project="categories", note_type="lessons")["type"] == "lessons"

@@ -1,4 +1,6 @@
-"""What build_context shows of notes beside the one asked for: a telling line, without reading them, and no more."""
+"""What build_context shows of notes beside the one asked for: a telling line, without reading them,
+and no more.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +37,21 @@ def test_a_related_note_is_told_by_its_first_line_that_is_no_heading(tools: Tool
     assert related(reply) == {"Spec": "A quiet kestrel, see [[Start]].", "Bare": "# Bare"}
 
 
-def test_a_note_whose_neighbour_is_in_a_missing_folder_has_its_context(tools: Tools, vault: Path) -> None:
+def test_a_note_whose_neighbour_is_in_a_missing_folder_has_its_context(
+    tools: Tools, vault: Path
+) -> None:
     tools.call("build_context", url="Start")
     vault.rename(vault.with_name("away"))
     reply = tools.call("build_context", url="Start")
     assert related(reply)["Spec"] == "A quiet kestrel, see [[Start]]."
-    assert reply.text.endswith("Warning: The folder of project vault is missing; its notes are as last seen.")
+    assert reply.text.endswith(
+        "Warning: The folder of project vault is missing; its notes are as last seen."
+    )
 
 
-def test_a_note_of_a_missing_folder_is_refused_by_name_with_a_remedy(tools: Tools, vault: Path) -> None:
+def test_a_note_of_a_missing_folder_is_refused_by_name_with_a_remedy(
+    tools: Tools, vault: Path
+) -> None:
     tools.call("search_notes", query="kestrel")
     vault.rename(vault.with_name("away"))
     text = (
@@ -59,7 +67,9 @@ def test_a_note_of_a_missing_folder_is_refused_by_name_with_a_remedy(tools: Tool
         reply = tools.call(tool, identifier="Spec", **more)
         assert (reply.is_error, reply.data["code"], reply.text) == (True, "storage", text)
     listed = tools.call("list_directory", project="vault")
-    assert listed.text.endswith("Warning: The folder of project vault is missing; its notes are as last seen.")
+    assert listed.text.endswith(
+        "Warning: The folder of project vault is missing; its notes are as last seen."
+    )
 
     vault.with_name("away").rename(vault)
     assert not tools.call("edit_note", identifier="Spec", operation="append", content="x").is_error
@@ -74,7 +84,9 @@ def test_an_address_with_a_star_reads_no_note(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize("where", [{"url": "memory://*"}, {"url": "plans/*", "project": "vault"}])
-def test_an_address_with_a_star_shows_notes_of_a_missing_folder_as_last_seen(tools: Tools, vault: Path, where) -> None:
+def test_an_address_with_a_star_shows_notes_of_a_missing_folder_as_last_seen(
+    tools: Tools, vault: Path, where
+) -> None:
     before = tools.call("build_context", **where)
     vault.rename(vault.with_name("away"))
     after = tools.call("build_context", **where)

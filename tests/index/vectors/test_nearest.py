@@ -24,8 +24,10 @@ from memoranda.index.vectors.store import VectorFile, locked
 from memoranda.note.edit import Append
 from memoranda.note.model import Draft
 
-LONG = "\n\n".join(f"## {heading}\n\n" + f"the {heading} and the {word} " * 60 for heading, word in (
-    ("garden", "flower"), ("kitchen", "soup"), ("piano", "song")))  # fmt: skip
+LONG = "\n\n".join(
+    f"## {heading}\n\n" + f"the {heading} and the {word} " * 60
+    for heading, word in (("garden", "flower"), ("kitchen", "soup"), ("piano", "song"))
+)
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +57,15 @@ def found(memory: Memory, question: str, most: int = 5) -> list[str]:
 
 
 def nearest(memory: Memory, question: str, most: int) -> list[int]:
-    """The notes with the passages nearest to a question that the caller may see; [] without a model."""
+    """The notes with the passages nearest to a question that the caller may see; [] without a
+    model.
+    """
     vectors = Embedding(memory).vectors
     memory.sync()
-    told = {} if vectors is None else vectors.cosines(question, [], most, viewer=memory.agent)
+    if vectors is None:
+        told = {}
+    else:
+        told = vectors.cosines(question, [], most, viewer=memory.agent)
     return sorted(told, key=lambda row: -told[row])
 
 
@@ -90,18 +97,24 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_text_of_the_same_meaning_is_nearest(memory: Memory) -> None:
     write(memory, "One", "we bake bread in the oven on sunday")
     write(memory, "Two", "the billing server is slow, test the database")
-    assert found(memory, "bake bread on sunday") == []  # not embedded yet
+    # Not embedded yet
+    assert found(memory, "bake bread on sunday") == []
     assert Embedding(memory).some(60) == 2
     assert Embedding(memory).some(60) == 0
     assert found(memory, "bake bread on sunday")[0] == "One"
     assert found(memory, "slow database server")[0] == "Two"
 
 
-def test_where_nothing_is_near_it_is_looked_for_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory.write_many([Draft(f"we bake bread number {number}", title=f"Bread {number}") for number in range(40)])
+def test_where_nothing_is_near_it_is_looked_for_once(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.write_many(
+        [Draft(f"we bake bread number {number}", title=f"Bread {number}") for number in range(40)]
+    )
     Embedding(memory).some(60)
     looks: list[set[int]] = []
-    monkeypatch.setattr(nearest_module, "_calibrated", lambda cosines, _: cosines * 0)  # all below what counts as 0
+    # All below what counts as 0
+    monkeypatch.setattr(nearest_module, "_calibrated", lambda cosines, _: cosines * 0)
     monkeypatch.setattr(store, "visible", lambda _, notes, viewer: looks.append(notes) or set())
     assert nearest(memory, "a train to the city", 1) == []
     assert len(looks) == 1
@@ -109,11 +122,15 @@ def test_where_nothing_is_near_it_is_looked_for_once(memory: Memory, monkeypatch
 
 @pytest.mark.parametrize(
     ("title", "text", "expected"),
-    [("Billing", "it moved", "Billing\nit moved"), ("Turn 003", "it moved", "it moved"),
-     ("2026-05-07", "it moved", "it moved"), ("It", "it moved", "it moved"),
-     ("Plan of 2026 and after", "it moved", "Plan of 2026 and after\nit moved"),
-     ("Day", "# Lunch\n\nsoup", "Day\n# Lunch\n\nsoup")],
-)  # fmt: skip
+    [
+        ("Billing", "it moved", "Billing\nit moved"),
+        ("Turn 003", "it moved", "it moved"),
+        ("2026-05-07", "it moved", "it moved"),
+        ("It", "it moved", "it moved"),
+        ("Plan of 2026 and after", "it moved", "Plan of 2026 and after\nit moved"),
+        ("Day", "# Lunch\n\nsoup", "Day\n# Lunch\n\nsoup"),
+    ],
+)
 def test_a_title_is_embedded_with_a_passage_it_says_more_than(
     memory: Memory, counted: list[str], title: str, text: str, expected: str
 ) -> None:
@@ -122,12 +139,15 @@ def test_a_title_is_embedded_with_a_passage_it_says_more_than(
     assert counted == [expected]
 
 
-def test_an_edited_note_is_found_by_its_new_text_alone_and_a_deleted_one_not_at_all(memory: Memory) -> None:
+def test_an_edited_note_is_found_by_its_new_text_alone_and_a_deleted_one_not_at_all(
+    memory: Memory,
+) -> None:
     write(memory, "One", "bread and cheese")
     write(memory, "Two", "piano music")
     Embedding(memory).some(60)
     memory.edit("One", Append("a mountain lake in the snow"))
-    assert found(memory, "bread and cheese") == ["Two"]  # the old text is not there, the new one waits
+    # The old text is not there, the new one waits
+    assert found(memory, "bread and cheese") == ["Two"]
     Embedding(memory).some(60)
     assert found(memory, "mountain lake in the snow")[0] == "One"
     memory.delete("One")
@@ -142,7 +162,9 @@ def test_who_may_not_see_a_note_is_not_told_of_it(memory: Memory) -> None:
     assert found(memory.as_caller("claude"), "bread and cheese", 3) == ["Mine"]
     assert len(nearest(memory.as_caller("other"), "bread and cheese", 99)) == 30
     assert len(nearest(memory, "bread and cheese", 99)) == 31
-    assert list(nearness(memory.as_caller("claude"), "bread", rows(memory, "Secret 1"))) == rows(memory, "Mine")
+    assert list(nearness(memory.as_caller("claude"), "bread", rows(memory, "Secret 1"))) == rows(
+        memory, "Mine"
+    )
 
 
 def test_how_near_a_note_is_tells_its_nearest_passage(memory: Memory) -> None:
@@ -153,7 +175,8 @@ def test_how_near_a_note_is_tells_its_nearest_passage(memory: Memory) -> None:
     write(memory, "Waiting", "the kitchen and the soup")
     every = rows(memory, "Long", "Other", "Unread", "Waiting")
     told = nearness(memory, "the kitchen and the soup", every)
-    assert sorted(told) == sorted(rows(memory, "Long", "Other"))  # the others have no vectors
+    # The others have no vectors
+    assert sorted(told) == sorted(rows(memory, "Long", "Other"))
     assert told[rows(memory, "Long")[0]] > 0.9 > told[rows(memory, "Other")[0]]
 
 
@@ -170,13 +193,16 @@ def test_only_the_asked_notes_are_compared(memory: Memory) -> None:
     for title in ("One", "Two", "Three"):
         write(memory, title, f"bread and cheese for {title}")
     Embedding(memory).some(60)
-    vectors, asked = Embedding(memory).vectors, rows(memory, "One", "Three")
+    vectors = Embedding(memory).vectors
+    asked = rows(memory, "One", "Three")
     assert vectors is not None
     assert sorted(vectors.cosines("bread", asked, 0)) == sorted(asked)
     assert vectors.cosines("bread", [], 0) == {}
 
 
-def test_text_the_model_cannot_read_is_left_out_and_not_tried_again(memory: Memory, counted: list[str]) -> None:
+def test_text_the_model_cannot_read_is_left_out_and_not_tried_again(
+    memory: Memory, counted: list[str]
+) -> None:
     write(memory, "数据库", "数据库迁移到新的服务器")
     write(memory, "One", "bread")
     assert Embedding(memory).some(60) == 2
@@ -188,10 +214,14 @@ def test_text_the_model_cannot_read_is_left_out_and_not_tried_again(memory: Memo
     assert found(memory, "bread", 9) == ["One"]
 
 
-def test_equal_texts_are_embedded_once_and_a_new_index_needs_no_model(memory: Memory, counted: list[str]) -> None:
+def test_equal_texts_are_embedded_once_and_a_new_index_needs_no_model(
+    memory: Memory, counted: list[str]
+) -> None:
     (memory.home / "notes").mkdir()
     for name in ("one", "two"):
-        (memory.home / "notes" / f"{name}.md").write_text("---\ntitle: Same\n---\nbread and cheese\n")
+        (memory.home / "notes" / f"{name}.md").write_text(
+            "---\ntitle: Same\n---\nbread and cheese\n"
+        )
     write(memory, "Other", "piano music")
     Embedding(memory).some(60)
     assert len(counted) == 2
@@ -199,7 +229,8 @@ def test_equal_texts_are_embedded_once_and_a_new_index_needs_no_model(memory: Me
     assert Embedding(memory).some(60) == 0
     counted.clear()
     assert len(nearest(memory, "bread and cheese", 9)) == 3
-    assert counted == ["bread and cheese"]  # the question
+    # The question
+    assert counted == ["bread and cheese"]
 
 
 def test_vectors_of_another_model_go_once_nobody_has_used_them_for_a_week(
@@ -218,7 +249,10 @@ def test_vectors_of_another_model_go_once_nobody_has_used_them_for_a_week(
         own = f"{Embedding(memory).vectors.identity.key}.vectors"
 
         def files() -> list[Path]:
-            return sorted((memory.home / ".memoranda" / "vectors").glob("*.vectors"), key=lambda one: one.name != own)
+            return sorted(
+                (memory.home / ".memoranda" / "vectors").glob("*.vectors"),
+                key=lambda one: one.name != own,
+            )
 
         assert len(files()) == 2, "two programs may have a model each"
         os.utime(files()[1], (0, 0))
@@ -251,7 +285,8 @@ def test_vectors_of_texts_that_are_gone_are_dropped(memory: Memory) -> None:
     memory.delete("Note 3")
     write(memory, "New", "cheese")
     Embedding(memory).some(60)
-    assert held() == 11  # few are not worth it
+    # Few are not worth it
+    assert held() == 11
     assert Embedding(memory).some(60, thorough=True) == 0
     assert held() == 10
     for at in (4, 5, 6, 7):
@@ -264,7 +299,9 @@ def test_vectors_of_texts_that_are_gone_are_dropped(memory: Memory) -> None:
 
 def test_an_entry_with_a_time_to_live_leaves_no_vector(memory: Memory, counted: list[str]) -> None:
     write(memory, "One", "bread", project="kv")
-    write(memory, "Passing", "a secret song", project="kv", expires=datetime(2100, 1, 1, tzinfo=UTC))
+    write(
+        memory, "Passing", "a secret song", project="kv", expires=datetime(2100, 1, 1, tzinfo=UTC)
+    )
     Embedding(memory).some(60)
     assert len(counted) == 1
     assert Embedding(memory).counts() == (1, 1, 0, 0)
@@ -296,11 +333,15 @@ def test_it_stops_when_told_and_goes_on_later(memory: Memory) -> None:
     assert Embedding(memory).some(60, stop=lambda: True) == 0
     assert Embedding(memory).some(0) == 8
     heard: list[tuple[int, int]] = []
-    assert Embedding(memory).some(60, progress=lambda done, total: heard.append((done, total))) == 62
+    assert (
+        Embedding(memory).some(60, progress=lambda done, total: heard.append((done, total))) == 62
+    )
     assert heard == [*((done, 62) for done in range(8, 62, 8)), (62, 62)]
 
 
-def test_processes_see_each_others_vectors_at_the_next_question(memory: Memory, model: Path) -> None:
+def test_processes_see_each_others_vectors_at_the_next_question(
+    memory: Memory, model: Path
+) -> None:
     write(memory, "One", "bread")
     Embedding(memory).some(60)
     assert found(memory, "cheese soup") == ["One"]
@@ -312,13 +353,20 @@ def test_processes_see_each_others_vectors_at_the_next_question(memory: Memory, 
         "    assert Embedding(memory).some(60) == 1\n"
         "    assert len(Embedding(memory).vectors.cosines('cheese', [], 9)) == 2\n"
     )
-    environment = os.environ | {"MEMORY_SEMANTIC": str(model), "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", script, str(memory.home)], check=True, env=environment, timeout=60)
+    environment = os.environ | {
+        "MEMORY_SEMANTIC": str(model),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    subprocess.run(
+        [sys.executable, "-c", script, str(memory.home)], check=True, env=environment, timeout=60
+    )
     assert found(memory, "cheese soup", 1) == ["Two"]
     assert Embedding(memory).some(60) == 0
 
 
-def test_without_a_model_nothing_is_near_and_the_reason_is_said(tmp_path: Path, model: Path) -> None:
+def test_without_a_model_nothing_is_near_and_the_reason_is_said(
+    tmp_path: Path, model: Path
+) -> None:
     with opened(tmp_path / "home", "off") as memory:
         write(memory, "One", "bread")
         assert (found(memory, "bread"), Embedding(memory).nearness) == ([], None)

@@ -53,7 +53,9 @@ def test_half_a_record_of_a_killed_process_counts_for_nothing(tmp_path: Path, cu
     assert held(VectorFile(path, "m")) == {1: rows(1)[0].tolist(), 3: rows(3)[0].tolist()}
 
 
-@pytest.mark.parametrize("damage", [b"", b"x" * 100, b"\0" * 400, b"[1]" + b"\0" * 300, b'{"format": 9}' + b"\0" * 300])
+@pytest.mark.parametrize(
+    "damage", [b"", b"x" * 100, b"\0" * 400, b"[1]" + b"\0" * 300, b'{"format": 9}' + b"\0" * 300]
+)
 def test_a_damaged_file_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "v"
     path.write_bytes(damage)
@@ -105,7 +107,8 @@ def test_dropping_keeps_the_wanted_vectors_once(tmp_path: Path) -> None:
     with locked(path.with_suffix(".lock")):
         assert VectorFile(path, "m").keep(np.array([2, 3, 9], np.uint64)) == 2
         assert VectorFile(path, "m").keep(np.array([2, 3, 9], np.uint64)) == 0
-    assert old[0].tolist() == [1, 1.5, -1]  # who still looks at the old file may go on
+    # Who still looks at the old file may go on
+    assert old[0].tolist() == [1, 1.5, -1]
     assert sorted(held(reader)) == [2, 3]
     with locked(path.with_suffix(".lock")):
         assert reader.keep(np.empty(0, np.uint64)) == 2

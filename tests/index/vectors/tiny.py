@@ -22,25 +22,49 @@ WORDS = tuple(
         "sunday week month year today tomorrow meeting call mail letter phone money bank price cheap market shop"
     ).split()
 )
-SHAPE = {"hidden_size": 24, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 40}
+SHAPE = {
+    "hidden_size": 24,
+    "num_attention_heads": 3,
+    "num_hidden_layers": 2,
+    "intermediate_size": 40,
+}
 
 
 def make(folder: Path, *, seed: int = 1, first_token: bool = False, **config: Any) -> Path:
-    """Write a model of random weights into `folder`: config.json, tokenizer.json, model.safetensors. Returns it."""
+    """Write a model of random weights into `folder`: config.json, tokenizer.json,
+    model.safetensors. Returns it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"0123456789.,:?!-", *letters, *(f"##{one}" for one in letters)]
+    pieces = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        *"0123456789.,:?!-",
+        *letters,
+        *(f"##{one}" for one in letters),
+    ]
     vocabulary = {piece: at for at, piece in enumerate(dict.fromkeys([*pieces, *WORDS]))}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
-        "[CLS] $A [SEP]", special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+        "[CLS] $A [SEP]",
+        special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])],
     )
-    tokenizer.enable_padding(length=32)  # as the real one's file has it; no vector may depend on it
+    # As the real one's file has it; no vector may depend on it
+    tokenizer.enable_padding(length=32)
     tokenizer.save(str(folder / "tokenizer.json"))
-    shape = {"model_type": "bert", "hidden_act": "gelu", "layer_norm_eps": 1e-12, "max_position_embeddings": 48,
-             "vocab_size": len(vocabulary), **SHAPE, **config}  # fmt: skip
+    shape = {
+        "model_type": "bert",
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-12,
+        "max_position_embeddings": 48,
+        "vocab_size": len(vocabulary),
+        **SHAPE,
+        **config,
+    }
     (folder / "config.json").write_text(json.dumps(shape))
     (folder / "1_Pooling").mkdir(exist_ok=True)
     pooling = {"pooling_mode_cls_token": first_token, "pooling_mode_mean_tokens": not first_token}
@@ -50,24 +74,34 @@ def make(folder: Path, *, seed: int = 1, first_token: bool = False, **config: An
 
 
 def weights(shape: dict[str, Any], seed: int) -> dict[str, np.ndarray]:
-    """Random weights; words differ much, and the layers change little, so that texts of common words are alike."""
+    """Random weights; words differ much, and the layers change little, so that texts of common
+    words are alike.
+    """
     chance = np.random.default_rng(seed)
-    size, wide = shape["hidden_size"], shape["intermediate_size"]
+    size = shape["hidden_size"]
+    wide = shape["intermediate_size"]
 
     def array(*sides: int, scale: float = 0.15) -> np.ndarray:
         return (chance.standard_normal(sides) * scale).astype(np.float32)
 
     found = {
         "embeddings.word_embeddings.weight": array(shape["vocab_size"], size, scale=1),
-        "embeddings.position_embeddings.weight": array(shape["max_position_embeddings"], size, scale=0.05),
+        "embeddings.position_embeddings.weight": array(
+            shape["max_position_embeddings"], size, scale=0.05
+        ),
         "embeddings.token_type_embeddings.weight": array(2, size, scale=0.05),
     }
     norms = ["embeddings.LayerNorm"]
     for at in range(shape["num_hidden_layers"]):
         start = f"encoder.layer.{at}"
-        sides = {"attention.self.query": (size, size), "attention.self.key": (size, size),
-                 "attention.self.value": (size, size), "attention.output.dense": (size, size),
-                 "intermediate.dense": (wide, size), "output.dense": (size, wide)}  # fmt: skip
+        sides = {
+            "attention.self.query": (size, size),
+            "attention.self.key": (size, size),
+            "attention.self.value": (size, size),
+            "attention.output.dense": (size, size),
+            "intermediate.dense": (wide, size),
+            "output.dense": (size, wide),
+        }
         for name, (rows, columns) in sides.items():
             found[f"{start}.{name}.weight"] = array(rows, columns)
             found[f"{start}.{name}.bias"] = array(rows)
@@ -78,14 +112,19 @@ def weights(shape: dict[str, Any], seed: int) -> dict[str, np.ndarray]:
     return found
 
 
-def write_safetensors(path: Path, arrays: dict[str, np.ndarray], types: dict[str, str] | None = None) -> None:
+def write_safetensors(
+    path: Path, arrays: dict[str, np.ndarray], types: dict[str, str] | None = None
+) -> None:
     """The arrays as a safetensors file; `types` names the type of those that are not float32."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     blob = b""
     for name, array in arrays.items():
         data = array.tobytes()
-        header[name] = {"dtype": (types or {}).get(name, "F32"), "shape": list(array.shape),
-                        "data_offsets": [len(blob), len(blob) + len(data)]}  # fmt: skip
+        header[name] = {
+            "dtype": (types or {}).get(name, "F32"),
+            "shape": list(array.shape),
+            "data_offsets": [len(blob), len(blob) + len(data)],
+        }
         blob += data
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -115,13 +154,18 @@ def reference(folder: Path, ids: list[int], *, first_token: bool = False) -> np.
 
     names = ("word", "position", "token_type")
     words, places, kinds = (weight(f"embeddings.{name}_embeddings.weight") for name in names)
-    tokens = [norm("embeddings.LayerNorm", words[one] + places[at] + kinds[0]) for at, one in enumerate(ids)]
+    tokens = [
+        norm("embeddings.LayerNorm", words[one] + places[at] + kinds[0])
+        for at, one in enumerate(ids)
+    ]
     heads = config["num_attention_heads"]
     each = config["hidden_size"] // heads
     for layer in range(config["num_hidden_layers"]):
         start = f"encoder.layer.{layer}"
-        query, key, value = ([dense(f"{start}.attention.self.{name}", one) for one in tokens]
-                             for name in ("query", "key", "value"))  # fmt: skip
+        query, key, value = (
+            [dense(f"{start}.attention.self.{name}", one) for one in tokens]
+            for name in ("query", "key", "value")
+        )
         after = []
         for at, token in enumerate(tokens):
             seen = np.zeros(config["hidden_size"])
@@ -130,11 +174,21 @@ def reference(folder: Path, ids: list[int], *, first_token: bool = False) -> np.
                 scores = np.array([query[at][part] @ one[part] / math.sqrt(each) for one in key])
                 shares = np.exp(scores - scores.max())
                 shares /= shares.sum()
-                seen[part] = sum(share * one[part] for share, one in zip(shares, value, strict=True))
-            token = norm(f"{start}.attention.output.LayerNorm", token + dense(f"{start}.attention.output.dense", seen))
+                seen[part] = sum(
+                    share * one[part] for share, one in zip(shares, value, strict=True)
+                )
+            token = norm(
+                f"{start}.attention.output.LayerNorm",
+                token + dense(f"{start}.attention.output.dense", seen),
+            )
             wide = dense(f"{start}.intermediate.dense", token)
             wide = np.array([0.5 * one * (1 + math.erf(one / math.sqrt(2))) for one in wide])
-            after.append(norm(f"{start}.output.LayerNorm", token + dense(f"{start}.output.dense", wide)))
+            after.append(
+                norm(f"{start}.output.LayerNorm", token + dense(f"{start}.output.dense", wide))
+            )
         tokens = after
-    found = tokens[0] if first_token else np.mean(tokens, axis=0)
+    if first_token:
+        found = tokens[0]
+    else:
+        found = np.mean(tokens, axis=0)
     return found / np.linalg.norm(found)

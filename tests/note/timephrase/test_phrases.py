@@ -19,7 +19,8 @@ NOW = datetime(2026, 5, 6, 10, tzinfo=ZONE)
     ("text", "due"),
     [
         ("today at midnight", "2026-05-07 00:00"),
-        ("tomorrow at 6pm CST", "2026-05-07 18:00"),  # as the zone of the reader is called
+        # As the zone of the reader is called
+        ("tomorrow at 6pm CST", "2026-05-07 18:00"),
         ("midnight tonight", "2026-05-07 00:00"),
         ("tonight at 1", "2026-05-07 01:00"),
         ("Thursday, May 7 at 3pm", "2026-05-07 15:00"),
@@ -86,18 +87,46 @@ def test_a_phrase_is_read_in_full(text, due):
 @pytest.mark.parametrize(
     ("text", "rule", "due"),
     [
-        ("every other Monday at 8am", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=8;BYMINUTE=0", "2026-05-11 08:00"),
-        ("every month on the 1st and 15th", "FREQ=MONTHLY;BYMONTHDAY=1,15;BYHOUR=9;BYMINUTE=0", "2026-05-15 09:00"),
-        ("the last day of every month", "FREQ=MONTHLY;BYMONTHDAY=-1;BYHOUR=9;BYMINUTE=0", "2026-05-31 09:00"),
-        ("9am every weekday", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9;BYMINUTE=0", "2026-05-07 09:00"),
+        (
+            "every other Monday at 8am",
+            "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=8;BYMINUTE=0",
+            "2026-05-11 08:00",
+        ),
+        (
+            "every month on the 1st and 15th",
+            "FREQ=MONTHLY;BYMONTHDAY=1,15;BYHOUR=9;BYMINUTE=0",
+            "2026-05-15 09:00",
+        ),
+        (
+            "the last day of every month",
+            "FREQ=MONTHLY;BYMONTHDAY=-1;BYHOUR=9;BYMINUTE=0",
+            "2026-05-31 09:00",
+        ),
+        (
+            "9am every weekday",
+            "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9;BYMINUTE=0",
+            "2026-05-07 09:00",
+        ),
         ("every morning at 7", "FREQ=DAILY;BYHOUR=7;BYMINUTE=0", "2026-05-07 07:00"),
-        ("every Friday night at 12", "FREQ=WEEKLY;BYDAY=SA;BYHOUR=0;BYMINUTE=0", "2026-05-09 00:00"),
+        (
+            "every Friday night at 12",
+            "FREQ=WEEKLY;BYDAY=SA;BYHOUR=0;BYMINUTE=0",
+            "2026-05-09 00:00",
+        ),
         ("every 90 minutes", "FREQ=MINUTELY;INTERVAL=90", "2026-05-06 11:30"),
         ("every hour", "FREQ=HOURLY", "2026-05-06 11:00"),
-        ("every Feb 29 at noon", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYHOUR=12;BYMINUTE=0", "2028-02-29 12:00"),
+        (
+            "every Feb 29 at noon",
+            "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYHOUR=12;BYMINUTE=0",
+            "2028-02-29 12:00",
+        ),
         ("daily at 6:30pm", "FREQ=DAILY;BYHOUR=18;BYMINUTE=30", "2026-05-06 18:30"),
         ("每周一三五早上7点", "FREQ=WEEKLY;BYDAY=MO,WE,FR;BYHOUR=7;BYMINUTE=0", "2026-05-08 07:00"),
-        ("每周一到周五上午9点", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9;BYMINUTE=0", "2026-05-07 09:00"),
+        (
+            "每周一到周五上午9点",
+            "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9;BYMINUTE=0",
+            "2026-05-07 09:00",
+        ),
         ("每两周周一", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=9;BYMINUTE=0", "2026-05-11 09:00"),
         ("每隔一天", "FREQ=DAILY;INTERVAL=2;BYHOUR=9;BYMINUTE=0", "2026-05-07 09:00"),
         ("每月1号和15号", "FREQ=MONTHLY;BYMONTHDAY=1,15;BYHOUR=9;BYMINUTE=0", "2026-05-15 09:00"),
@@ -116,12 +145,34 @@ def test_a_repetition_gives_its_rule_and_first_time(text, rule, due):
 @pytest.mark.parametrize(
     "text",
     [
-        "the morning sun", "may I", "the sun and the moon", "the cat sat on it", "march on", "wait a second",
-        "version 1.2.3", "1/2/3/4", "10.0.0.1 and 192.168.1.10:8080", "the 15th floor", "the 3rd attempt",
-        "support 24/7", "at 5 percent", "may 10 people come", "am I late", "for 2 hours", "within 3 days", "05-07",
-        "daily-report.txt", "", "   ", "at", "in the", "every", "every monkey", "on the",
+        "the morning sun",
+        "may I",
+        "the sun and the moon",
+        "the cat sat on it",
+        "march on",
+        "wait a second",
+        "version 1.2.3",
+        "1/2/3/4",
+        "10.0.0.1 and 192.168.1.10:8080",
+        "the 15th floor",
+        "the 3rd attempt",
+        "support 24/7",
+        "at 5 percent",
+        "may 10 people come",
+        "am I late",
+        "for 2 hours",
+        "within 3 days",
+        "05-07",
+        "daily-report.txt",
+        "",
+        "   ",
+        "at",
+        "in the",
+        "every",
+        "every monkey",
+        "on the",
     ],
-)  # fmt: skip
+)
 def test_these_words_are_no_time(text):
     with pytest.raises(TimeRefused) as refused:
         read(text, NOW, ZONE)
@@ -130,27 +181,60 @@ def test_these_words_are_no_time(text):
 
 REFUSED = {
     "no_time": [
-        "一号线", "15号楼", "早一点", "有一点累", "3天内", "下午", "第三点", "一周一次",
+        "一号线",
+        "15号楼",
+        "早一点",
+        "有一点累",
+        "3天内",
+        "下午",
+        "第三点",
+        "一周一次",
     ],
     "ambiguous_time": [
-        "weekly", "every 2 weeks", "in 2 hours tomorrow", "every day on Monday", "三点半", "明天凌晨", "每周一次",
+        "weekly",
+        "every 2 weeks",
+        "in 2 hours tomorrow",
+        "every day on Monday",
+        "三点半",
+        "明天凌晨",
+        "每周一次",
         "每月",
     ],
     "past_time": [
-        "an hour ago", "this morning", "last Friday", "上周五", "3小时前",
+        "an hour ago",
+        "this morning",
+        "last Friday",
+        "上周五",
+        "3小时前",
     ],
     "invalid_time": [
-        "13pm", "31/2", "2026-13-01", "every 4 minutes", "every second counts", "every other second",
-        "every year on Feb 30", "in 0 minutes", "in 999999 years", "every month on the 32nd", "8am in the evening",
-        "每3分钟", "每年2月30日", "早上15点",
+        "13pm",
+        "31/2",
+        "2026-13-01",
+        "every 4 minutes",
+        "every second counts",
+        "every other second",
+        "every year on Feb 30",
+        "in 0 minutes",
+        "in 999999 years",
+        "every month on the 32nd",
+        "8am in the evening",
+        "每3分钟",
+        "每年2月30日",
+        "早上15点",
     ],
     "vague_time": [
-        "see you later, tomorrow at 3pm", "改天再说", "几天后", "明天下午3点,过会儿再说",
+        "see you later, tomorrow at 3pm",
+        "改天再说",
+        "几天后",
+        "明天下午3点,过会儿再说",
     ],
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in REFUSED.items() for text in texts])
+@pytest.mark.parametrize(
+    ("code", "text"), [(code, text) for code, texts in REFUSED.items() for text in texts]
+)
 def test_what_cannot_be_read_is_refused_by_its_code(code, text):
     with pytest.raises(TimeRefused) as refused:
         read(text, NOW, ZONE)
@@ -160,14 +244,38 @@ def test_what_cannot_be_read_is_refused_by_its_code(code, text):
 @pytest.mark.parametrize(
     ("text", "due", "repeat"),
     [
-        ("first Monday of every month", "2026-06-01 09:00", "FREQ=MONTHLY;BYDAY=1MO;BYHOUR=9;BYMINUTE=0"),
-        ("on the last Friday of each month at 5pm", "2026-05-29 17:00", "FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=17;BYMINUTE=0"),
+        (
+            "first Monday of every month",
+            "2026-06-01 09:00",
+            "FREQ=MONTHLY;BYDAY=1MO;BYHOUR=9;BYMINUTE=0",
+        ),
+        (
+            "on the last Friday of each month at 5pm",
+            "2026-05-29 17:00",
+            "FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=17;BYMINUTE=0",
+        ),
         ("every third Tuesday", "2026-05-19 09:00", "FREQ=MONTHLY;BYDAY=3TU;BYHOUR=9;BYMINUTE=0"),
-        ("every second Tuesday of the month", "2026-05-12 09:00", "FREQ=MONTHLY;BYDAY=2TU;BYHOUR=9;BYMINUTE=0"),
-        ("every other Tuesday", "2026-05-12 09:00", "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU;BYHOUR=9;BYMINUTE=0"),
-        ("fifth Friday of every month", "2026-05-29 09:00", "FREQ=MONTHLY;BYDAY=5FR;BYHOUR=9;BYMINUTE=0"),
+        (
+            "every second Tuesday of the month",
+            "2026-05-12 09:00",
+            "FREQ=MONTHLY;BYDAY=2TU;BYHOUR=9;BYMINUTE=0",
+        ),
+        (
+            "every other Tuesday",
+            "2026-05-12 09:00",
+            "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU;BYHOUR=9;BYMINUTE=0",
+        ),
+        (
+            "fifth Friday of every month",
+            "2026-05-29 09:00",
+            "FREQ=MONTHLY;BYDAY=5FR;BYHOUR=9;BYMINUTE=0",
+        ),
         ("每月第一个星期一", "2026-06-01 09:00", "FREQ=MONTHLY;BYDAY=1MO;BYHOUR=9;BYMINUTE=0"),
-        ("每个月最后一个周五下午5点", "2026-05-29 17:00", "FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=17;BYMINUTE=0"),
+        (
+            "每个月最后一个周五下午5点",
+            "2026-05-29 17:00",
+            "FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=17;BYMINUTE=0",
+        ),
         ("the second Tuesday in May", "2026-05-12 09:00", None),
         ("last Friday of the month", "2026-05-29 09:00", None),
         ("下个月第二个周三", "2026-06-10 09:00", None),
@@ -195,11 +303,15 @@ def test_weekdays_of_a_month_ranges_and_times_before_or_after_another(text, due,
         ("call Bob tomorrow at 6pm PST", "PST"),
         ("at 3pm (GMT+2) sharp", "GMT+2"),
         ("tomorrow at noon Eastern time", "Eastern time"),
-        ("not tomorrow but the day after", "not"), ("明天不行，后天", "不行"), ("Friday week", "week"),
+        ("not tomorrow but the day after", "not"),
+        ("明天不行，后天", "不行"),
+        ("Friday week", "week"),
         ("不要明天", "不要"),
-        ("the week of May 7", "the week of"), ("周五前两天", "前两天"), ("anytime except Friday", "except"),
+        ("the week of May 7", "the week of"),
+        ("周五前两天", "前两天"),
+        ("anytime except Friday", "except"),
     ],
-)  # fmt: skip
+)
 def test_words_beside_a_time_that_were_not_used_refuse_it(text, unused):
     with pytest.raises(AmbiguousTime) as refused:
         read(text, NOW, ZONE)
@@ -229,7 +341,10 @@ def test_further_groups_are_named_and_not_used():
 def test_words_that_contradict_each_other_are_ambiguous():
     with pytest.raises(AmbiguousTime) as refused:
         read("Friday, May 7", NOW, ZONE)
-    assert str(refused.value) == 'ambiguous time "Friday, May 7": 2026-05-07 09:00 or 2026-05-08 09:00; say which'
+    assert (
+        str(refused.value)
+        == 'ambiguous time "Friday, May 7": 2026-05-07 09:00 or 2026-05-08 09:00; say which'
+    )
 
 
 def test_the_reading_is_said_in_plain_words_with_the_users_own_phrase():

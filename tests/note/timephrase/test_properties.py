@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from memoranda.errors import InvalidInput, TimeRefused, VagueTime
 from memoranda.note.timephrase import Reading, following, read, read_all
 
-ZONES = [ZoneInfo(name) for name in ("Asia/Shanghai", "Europe/Berlin", "America/New_York", "Asia/Kathmandu")]
+ZONES = [
+    ZoneInfo(name)
+    for name in ("Asia/Shanghai", "Europe/Berlin", "America/New_York", "Asia/Kathmandu")
+]
 NEW_YORK = ZONES[2]
 LINES = (
     "tomorrow today tonight Friday next this every other Monday week month 3 15 31 at in on the of by 3pm",
@@ -21,20 +24,35 @@ LINES = (
     "一刻 分钟 后 前 下午 晚上 凌晨 年 过几天 隔 工作日 十 , : 、 的",
 )
 PIECES = [word for line in LINES for word in line.split()]
-texts = st.one_of(st.text(max_size=30), st.lists(st.sampled_from(PIECES), max_size=7).flatmap(
-    lambda words: st.sampled_from(["".join(words), " ".join(words)])
-))  # fmt: skip
+texts = st.one_of(
+    st.text(max_size=30),
+    st.lists(st.sampled_from(PIECES), max_size=7).flatmap(
+        lambda words: st.sampled_from(["".join(words), " ".join(words)])
+    ),
+)
 moments = st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
 rules = st.one_of(
     st.builds("FREQ=HOURLY;INTERVAL={}".format, st.integers(1, 50)),
-    st.builds("FREQ=DAILY;INTERVAL={};BYHOUR={};BYMINUTE=59".format, st.integers(1, 9), st.integers(0, 23)),
-    st.builds("FREQ=WEEKLY;INTERVAL={};BYDAY={};BYHOUR={};BYMINUTE=30".format, st.integers(1, 4),
-              st.sampled_from(["MO", "TU,TH", "SU", "MO,WE,SA"]), st.integers(0, 23)),
-    st.builds("FREQ=MONTHLY;INTERVAL={};BYMONTHDAY={};BYHOUR=2;BYMINUTE=30".format, st.integers(1, 14),
-              st.sampled_from(["1", "31", "-1", "15,30"])),
-    st.builds("FREQ=YEARLY;INTERVAL={};BYMONTH=2;BYMONTHDAY={};BYHOUR=9;BYMINUTE=0".format, st.integers(1, 3),
-              st.sampled_from(["1", "29", "-1"])),
-)  # fmt: skip
+    st.builds(
+        "FREQ=DAILY;INTERVAL={};BYHOUR={};BYMINUTE=59".format, st.integers(1, 9), st.integers(0, 23)
+    ),
+    st.builds(
+        "FREQ=WEEKLY;INTERVAL={};BYDAY={};BYHOUR={};BYMINUTE=30".format,
+        st.integers(1, 4),
+        st.sampled_from(["MO", "TU,TH", "SU", "MO,WE,SA"]),
+        st.integers(0, 23),
+    ),
+    st.builds(
+        "FREQ=MONTHLY;INTERVAL={};BYMONTHDAY={};BYHOUR=2;BYMINUTE=30".format,
+        st.integers(1, 14),
+        st.sampled_from(["1", "31", "-1", "15,30"]),
+    ),
+    st.builds(
+        "FREQ=YEARLY;INTERVAL={};BYMONTH=2;BYMONTHDAY={};BYHOUR=9;BYMINUTE=0".format,
+        st.integers(1, 3),
+        st.sampled_from(["1", "29", "-1"]),
+    ),
+)
 
 
 def outcome(text, now, zone, day_hour):
@@ -49,7 +67,13 @@ def test_any_text_gives_a_time_ahead_or_one_of_its_own_refusals(text, now, zone,
     reading = outcome(text, now, zone, day_hour)
     assert reading.phrase in text
     if isinstance(reading, TimeRefused):
-        assert reading.code in ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
+        assert reading.code in (
+            "ambiguous_time",
+            "past_time",
+            "no_time",
+            "invalid_time",
+            "vague_time",
+        )
         return
     assert reading.due > now
     assert reading.due.tzinfo is zone
@@ -78,19 +102,30 @@ def test_the_times_of_a_rule_go_on_and_none_is_left_out(rule, after, zone):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "daily", "FREQ=DAILY", "FREQ=SECONDLY", "FREQ=MINUTELY;INTERVAL=4", "FREQ=HOURLY;BYHOUR=3",
-     "FREQ=DAILY;BYHOUR=25;BYMINUTE=0", "FREQ=DAILY;BYHOUR=9;BYMINUTE=x",
-     "FREQ=WEEKLY;BYDAY=XX;BYHOUR=9;BYMINUTE=0",
-     "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30;BYHOUR=9;BYMINUTE=0", "FREQ=DAILY;FREQ=DAILY;BYHOUR=9;BYMINUTE=0",
-     "FREQ=MONTHLY;BYMONTHDAY=0;BYHOUR=9;BYMINUTE=0", "FREQ=DAILY;INTERVAL=0;BYHOUR=9;BYMINUTE=0"],
-)  # fmt: skip
+    [
+        "",
+        "daily",
+        "FREQ=DAILY",
+        "FREQ=SECONDLY",
+        "FREQ=MINUTELY;INTERVAL=4",
+        "FREQ=HOURLY;BYHOUR=3",
+        "FREQ=DAILY;BYHOUR=25;BYMINUTE=0",
+        "FREQ=DAILY;BYHOUR=9;BYMINUTE=x",
+        "FREQ=WEEKLY;BYDAY=XX;BYHOUR=9;BYMINUTE=0",
+        "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30;BYHOUR=9;BYMINUTE=0",
+        "FREQ=DAILY;FREQ=DAILY;BYHOUR=9;BYMINUTE=0",
+        "FREQ=MONTHLY;BYMONTHDAY=0;BYHOUR=9;BYMINUTE=0",
+        "FREQ=DAILY;INTERVAL=0;BYHOUR=9;BYMINUTE=0",
+    ],
+)
 def test_a_text_that_is_no_rule_is_refused_as_bad_input(text):
     with pytest.raises(InvalidInput):
         following(text, datetime(2026, 5, 6, tzinfo=UTC), ZONES[0])
 
 
 def test_a_month_without_the_day_is_skipped():
-    rule, moment = "FREQ=MONTHLY;BYMONTHDAY=31;BYHOUR=9;BYMINUTE=0", datetime(2026, 5, 31, 9, tzinfo=ZONES[0])
+    rule = "FREQ=MONTHLY;BYMONTHDAY=31;BYHOUR=9;BYMINUTE=0"
+    moment = datetime(2026, 5, 31, 9, tzinfo=ZONES[0])
     assert f"{following(rule, moment, ZONES[0]):%m-%d}" == "07-31"
 
 

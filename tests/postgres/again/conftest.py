@@ -1,5 +1,5 @@
-"""Contract tests once more, their homes in a database: what reaches the notes in other ways than in a folder. All of
-them: pytest tests/contract --home-kind=postgres."""
+"""Contract tests once more, their homes in a database: what reaches the notes in other ways than in
+a folder. All of them: pytest tests/contract --home-kind=postgres."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ from contract.conftest import *  # noqa: F403
 from postgres.homes import sitecustomize
 
 LEFT_OUT = re.compile(
-    "stdio|stdout|mcp|server|preset|stream|subscribers|real_|kill_9|first_entity|example_of"  # of other processes
-    "|nine_tools|leads_elsewhere|comes_in_pieces|fill_a_reply|mark_follows"  # of what is said, or refused, elsewhere
-    "|two_repositories|worktree|branch_is_read|debug_mode"  # of how a bank is named
-    "|large_graph|any_text|all_different|at_once_count"  # of what the folder of copies does alone, for a long time
-    "|file-|graph-[0-9]*[^05]]"  # graph files; of the cases of a graph a fifth is enough here
+    # Of other processes
+    "stdio|stdout|mcp|server|preset|stream|subscribers|real_|kill_9|first_entity|example_of"
+    # Of what is said, or refused, elsewhere
+    "|nine_tools|leads_elsewhere|comes_in_pieces|fill_a_reply|mark_follows"
+    # Of how a bank is named
+    "|two_repositories|worktree|branch_is_read|debug_mode"
+    # Of what the folder of copies does alone, for a long time
+    "|large_graph|any_text|all_different|at_once_count"
+    # Graph files; of the cases of a graph a fifth is enough here
+    "|file-|graph-[0-9]*[^05]]"
 ).search
 
 
@@ -28,7 +33,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def is_left_out(item: pytest.Item) -> bool:
-    return bool(LEFT_OUT(item.name)) or any(item.get_closest_marker(name) for name in ("slow", "folder_home"))
+    return bool(LEFT_OUT(item.name)) or any(
+        item.get_closest_marker(name) for name in ("slow", "folder_home")
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,6 +1,8 @@
-"""Puts the truth of every home in a folder into a space of a database, its folder being the replica of it.
+"""Puts the truth of every home in a folder into a space of a database, its folder being the replica
+of it.
 
-Python runs this at its start where this folder is on PYTHONPATH; `--home-kind=postgres` calls it in the tests' process.
+Python runs this at its start where this folder is on PYTHONPATH; `--home-kind=postgres` calls it in
+the tests' process.
 """
 
 from __future__ import annotations
@@ -15,28 +17,38 @@ VARIABLE = "MEMORANDA_HOMES_IN"
 
 
 def install(url: str, put=setattr) -> None:
-    """From now on homes that would be folders are spaces of the database at `url`, one for each folder. What it changes
-    for that it changes by `put`.
+    """From now on homes that would be folders are spaces of the database at `url`, one for each
+    folder. What it changes for that it changes by `put`.
 
-    What a test put into the folder before it was opened first is moved there. What it writes, moves or removes there by
-    hand later another client commits, before the next call: that is what a hand edit is to notes in a database.
+    What a test put into the folder before it was opened first is moved there. What it writes, moves
+    or removes there by hand later another client commits, before the next call: that is what a hand
+    edit is to notes in a database.
     """
     from memoranda.config import Settings, _File
     from memoranda.store.layout import Layout
     from memoranda.store.postgres.replica import SharedFiles
     from memoranda.store.postgres.replica_home import PostgresHome
 
-    ours, adopting, adopted = url, [False], set()
-    made, read = Settings.__init__, _File.settings
+    ours = url
+    adopting = [False]
+    adopted = set()
+    made = Settings.__init__
+    read = _File.settings
     follow, writing, follow_shared = PostgresHome.follow, PostgresHome.writing, SharedFiles.follow
 
     def init(self, home, file, url=None, space="", **named):
         if url is None and not adopting[0]:
-            url, space = ours, space_of(home)
+            url = ours
+            space = space_of(home)
         made(self, home, file, url, space, **named)
 
     def settings(self, home, environ, where=None, space=""):
-        return read(self, home, environ, *((where, space) if where or adopting[0] else (ours, space_of(home))))
+        return read(
+            self,
+            home,
+            environ,
+            *((where, space) if where or adopting[0] else (ours, space_of(home))),
+        )
 
     def space_of(home):
         return f"t{sha256(os.path.realpath(home).encode()).hexdigest()[:24]}"
@@ -45,7 +57,11 @@ def install(url: str, put=setattr) -> None:
         layout = Layout(self._places["config.yaml"].parent)
         projects = [place for place in layout.built_in.values() if place.is_dir()]
         if self._url == url and not adopting[0]:
-            if layout.root not in adopted and not layout.replica.exists() and (projects or layout.config.exists()):
+            if (
+                layout.root not in adopted
+                and not layout.replica.exists()
+                and (projects or layout.config.exists())
+            ):
                 adopting[0] = True
                 try:
                     _adopt(layout.root, f"{url}&space={self.space}")
@@ -81,7 +97,8 @@ def _adopt(root, address: str) -> None:
         try:
             IntoDatabase(memory, address).run(dry_run=False, progress=None)
         except InvalidInput:
-            return  # the space has notes: they count
+            # The space has notes: they count
+            return
 
 
 def _share_configuration(shared, layout) -> None:
@@ -89,8 +106,14 @@ def _share_configuration(shared, layout) -> None:
 
     with suppress(DatabaseRefused), shared._threads:
         shared._database.prepare()
-        here = layout.config.read_bytes() if layout.config.exists() else None
-        if layout.replica.exists() and shared._database.shared_files().get(layout.config.name) != here:
+        if layout.config.exists():
+            here = layout.config.read_bytes()
+        else:
+            here = None
+        if (
+            layout.replica.exists()
+            and shared._database.shared_files().get(layout.config.name) != here
+        ):
             with shared._database.sharing():
                 shared._database.put_shared(layout.config.name, here)
 
@@ -103,13 +126,27 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
     if home._depth or not home.layout.replica.exists():
         return
     with suppress(Busy, DatabaseAway):
-        if not _steps(home):  # nobody is kept waiting for nothing
+        # Nobody is kept waiting for nothing
+        if not _steps(home):
             return
         with writing(home):
-            if steps := _steps(home):
-                number, (about, *_) = home.history.last + 1, (*(each for each in steps if each.do == "put"), *steps)
+            steps = _steps(home)
+            if steps:
+                number, (about, *_) = (
+                    home.history.last + 1,
+                    (*(each for each in steps if each.do == "put"), *steps),
+                )
                 touched = [each.touched() for each in steps]
-                change = Change(number, stamp(home._clock()), "write", about.project, about.path, None, None, touched)
+                change = Change(
+                    number,
+                    stamp(home._clock()),
+                    "write",
+                    about.project,
+                    about.path,
+                    None,
+                    None,
+                    touched,
+                )
                 home._database.commit([(change, steps)])
                 home.history.append_lines(change.dump(), number, durable=False)
 
@@ -120,11 +157,13 @@ def _steps(home) -> list:
     from memoranda.store.change import Step
     from memoranda.store.layout import TEMP_PREFIX
 
-    known, here = vars(home).setdefault("_known_by_stamp", {}), {}
+    known = vars(home).setdefault("_known_by_stamp", {})
+    here = {}
     for project, path in home._folder.listed():
         if TEMP_PREFIX in path:
             continue
-        with suppress(OSError, UnicodeEncodeError):  # a name that is no text is in no row
+        # A name that is no text is in no row
+        with suppress(OSError, UnicodeEncodeError):
             path.encode()
             place = os.path.join(home._folder.root(project), path)
             here[project, path] = (place, *_content(place, known))
@@ -132,14 +171,25 @@ def _steps(home) -> list:
     if vars(home).get("_compared") == seen_here:
         return []
     with home._database.snapshot() as seen:
-        rows = {(row.project, row.path): (row.kind, row.sha256 or row.link, row.body) for row in seen.rows(-1)}
-    gone, come = [], []
+        rows = {
+            (row.project, row.path): (row.kind, row.sha256 or row.link, row.body)
+            for row in seen.rows(-1)
+        }
+    gone = []
+    come = []
     for key in sorted(rows, reverse=True):
         kind, content, body = rows[key]
         if key not in here or here[key][1] != kind or (kind == "link" and here[key][2] != content):
             do = {"file": "remove", "folder": "rmdir", "link": "unlink"}[kind]
-            old = File(b"", Stamp(0, 0, 0), content) if do == "remove" else None
-            gone.append(Step(do, key[0], str(home._folder.root(key[0])), key[1], old=old, scope=_scope(body)))
+            if do == "remove":
+                old = File(b"", Stamp(0, 0, 0), content)
+            else:
+                old = None
+            gone.append(
+                Step(
+                    do, key[0], str(home._folder.root(key[0])), key[1], old=old, scope=_scope(body)
+                )
+            )
     for key in sorted(here):
         place, kind, content, status = here[key]
         was, before, _ = rows.get(key, ("", None, None))
@@ -149,13 +199,20 @@ def _steps(home) -> list:
         if kind == "folder":
             step.do = "mkdir"
         elif kind == "link":
-            step.do, step.link = "symlink", content
+            step.do = "symlink"
+            step.link = content
         else:
             with open(place, "rb") as file:
                 step.data = file.read()
             step.scope = _scope(step.data)
-            step.mode, step.stamp = stat.S_IMODE(status.st_mode), Stamp(status.st_size, status.st_mtime_ns, 0)
-            step.old = File(b"", Stamp(0, 0, 0), before) if was == "file" else None
+            step.mode, step.stamp = (
+                stat.S_IMODE(status.st_mode),
+                Stamp(status.st_size, status.st_mtime_ns, 0),
+            )
+            if was == "file":
+                step.old = File(b"", Stamp(0, 0, 0), before)
+            else:
+                step.old = None
         come.append(step)
     if not gone + come:
         home._compared = seen_here
@@ -164,7 +221,9 @@ def _steps(home) -> list:
 
 def _scope(data: bytes | None) -> str:
     found = re.search(rb"^scope: *['\"]?([a-z0-9:._-]+)", (data or b"")[:2000], re.MULTILINE)
-    return found[1].decode() if found else "global"
+    if found:
+        return found[1].decode()
+    return "global"
 
 
 def _content(place: str, known: dict) -> tuple:
@@ -183,5 +242,6 @@ def _content(place: str, known: dict) -> tuple:
     return "file", known[key], status
 
 
-if given := os.environ.get(VARIABLE):
+given = os.environ.get(VARIABLE)
+if given:
     install(given)

@@ -1,4 +1,6 @@
-"""The face `agent`: the memory command as seven tools, and sessions that run a batch of calls (contract 001, 14)."""
+"""The face `agent`: the memory command as seven tools, and sessions that run a batch of calls
+(contract 001, 14).
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,17 @@ if TYPE_CHECKING:
 
 
 def toolset() -> Toolset:
-    """The toolset `agent`. What its tools take besides their schema: docs/format.md, Facts that change."""
+    """The toolset `agent`. What its tools take besides their schema: docs/format.md, Facts that
+    change.
+    """
     tools = declared("agent-tools.json", lambda name: partial(_run, name), contract="agent")
     return Toolset("agent", tools, instructions=text_file("agent-instructions.md").strip())
 
 
 def _run(name: str, memory: Memory, arguments: Arguments) -> Reply:
-    from memoranda.faces.agent.session import answer  # needs the engine, which the handshake does not
+    # Needs the engine, which the handshake does not
+    from memoranda.faces.agent.session import (
+        answer,
+    )
 
     return answer(name, memory, arguments)

@@ -1,5 +1,6 @@
-"""The seven agent tools, and a session: a batch of tool calls by one caller, with a context, hooks and events; and what
-a call answers as clients of these tools and of the socket see it (contract 001, 13 and 14)."""
+"""The seven agent tools, and a session: a batch of tool calls by one caller, with a context, hooks
+and events; and what a call answers as clients of these tools and of the socket see it (contract
+001, 13 and 14)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 _META_PREFIX = "memoranda/"
 _SOFT_CODES = ("invalid", "timeframe")
-_FIRST = 50  # hits looked at for a context before all of them are
+# Hits looked at for a context before all of them are
+_FIRST = 50
 _PREVIEW = 120
 _MOST = 1_000_000_000
 _GIVEN = ("category", "scope", "tags", "source", "valid_from", "valid_until")
@@ -34,23 +36,31 @@ _GIVEN = ("category", "scope", "tags", "source", "valid_from", "valid_until")
 
 @dataclass(slots=True)
 class Batch:
-    """What a client sent: calls `{"name", "params"}` (None = it names none) and the query of the context."""
+    """What a client sent: calls `{"name", "params"}` (None = it names none) and the query of the
+    context.
+    """
 
     calls: list[dict[str, Any]] | None = None
     prompt: str | None = None
 
 
 class Session:
-    """Runs tool calls for the caller `memory` is bound to. `hooks` are objects with some of `before_tool_call`,
-    `after_tool_call` and `on_event`; those of the entry points `memoranda.hooks` come first. `tools` names the
-    toolsets. `registry`, if given, is used with the hooks it has, and both are ignored."""
+    """Runs tool calls for the caller `memory` is bound to. `hooks` are objects with some of
+    `before_tool_call`, `after_tool_call` and `on_event`; those of the entry points
+    `memoranda.hooks` come first. `tools` names the toolsets. `registry`, if given, is used with the
+    hooks it has, and both are ignored."""
 
     def __init__(
-        self, memory: Memory, hooks: Iterable[Any] = (), tools: Sequence[str] = ("agent",),
+        self,
+        memory: Memory,
+        hooks: Iterable[Any] = (),
+        tools: Sequence[str] = ("agent",),
         registry: Registry | None = None,
-    ):  # fmt: skip
+    ):
         self.memory = memory
-        self.registry = registry or registry_of(tools, memory.settings, Hooks.configured(hooks, memory.clock))
+        self.registry = registry or registry_of(
+            tools, memory.settings, Hooks.configured(hooks, memory.clock)
+        )
         self.context = ""
         """The text of the last `inject_context`."""
 
@@ -59,10 +69,11 @@ class Session:
         return self.registry.hooks.subscribe()
 
     def inject_context(self, query: str, max_tokens: int | None = None) -> str:
-        """Set the context: the contents of what smart search finds for `query`, best first, a line break between
-        them, at most `agent.context_chars` characters (contract 001, 14). With `max_tokens` it is the best evidence
-        for the question `query` instead, as `Memory.context_for` gives it, of so many tokens at most. Empty when
-        nothing is found. Returns it.
+        """Set the context: the contents of what smart search finds for `query`, best first, a line
+        break between them, at most `agent.context_chars` characters (contract 001, 14). With
+        `max_tokens` it is the best evidence for the question `query` instead, as
+        `Memory.context_for` gives it, of so many tokens at most. Empty when nothing is found.
+        Returns it.
         """
         memory, room = self.memory, self.memory.settings.context_chars
         if max_tokens is not None:
@@ -70,12 +81,17 @@ class Session:
             return self.context
         try:
             found = memory.smart_search(query, _FIRST, use=False)
-            if found.total > len(found.best) and sum(each.note.size for each in found.best) < 4 * room:
+            if (
+                found.total > len(found.best)
+                and sum(each.note.size for each in found.best) < 4 * room
+            ):
                 found = memory.smart_search(query, 0, use=False)
-        except InvalidInput:  # nothing to look for
+        # Nothing to look for
+        except InvalidInput:
             self.context = ""
             return ""
-        notes, text = [each.note for each in found.best], ""
+        notes = [each.note for each in found.best]
+        text = ""
         shown: list[NoteInfo] = []
         marks = memory.validity_marks(notes)
         for note in notes:
@@ -94,16 +110,19 @@ class Session:
         return call_tool(self.registry, self.memory, name, {} if params is None else params)
 
     def run(self, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Run calls `{"name", "params"}` in order; each comes back with its `result`. A hard error (no such memory or
-        tool, a call a hook blocked, a disk that refuses) ends the batch: its call is the last one, with `error` in
-        place of `result`. Raises InvalidInput, before anything is run, for what is no call."""
+        """Run calls `{"name", "params"}` in order; each comes back with its `result`. A hard error
+        (no such memory or tool, a call a hook blocked, a disk that refuses) ends the batch: its
+        call is the last one, with `error` in place of `result`. Raises InvalidInput, before
+        anything is run, for what is no call."""
         planned = _read_calls(calls)
         done: list[dict[str, Any]] = []
         with self.registry.hooks.session():
             for each in planned:
                 reply = self.call(each["name"], each["params"])
                 is_over = ends_batch(reply)
-                done.append(each | ({"error": reply.text} if is_over else {"result": result_data(reply)}))
+                done.append(
+                    each | ({"error": reply.text} if is_over else {"result": result_data(reply)})
+                )
                 if is_over:
                     break
         return done
@@ -114,18 +133,22 @@ class Session:
             self.inject_context(batch.prompt)
         done = self.run(batch.calls or [])
         if batch.prompt is None:
-            return {"tool_calls": done} if done else []
+            if done:
+                return {"tool_calls": done}
+            return []
         return {"tool_calls": done, "context": self.context}
 
     def run_json(self, data: bytes | str) -> dict[str, Any] | list[Any]:
-        """Run what a client sent: an array of calls, or `{"prompt"?, "tool_calls"?}` (also `calls`). Returns
-        `{"tool_calls", "context"?}`; an empty list when there is neither a call nor a prompt. Raises InvalidInput,
-        before anything is run, for what cannot be read."""
+        """Run what a client sent: an array of calls, or `{"prompt"?, "tool_calls"?}` (also
+        `calls`). Returns `{"tool_calls", "context"?}`; an empty list when there is neither a call
+        nor a prompt. Raises InvalidInput, before anything is run, for what cannot be read."""
         return self.run_batch(read_batch(data))
 
 
 def read_batch(data: bytes | str) -> Batch:
-    """The calls and the prompt in `data`; blank data holds none. Raises InvalidInput: `parse tool calls: …`."""
+    """The calls and the prompt in `data`; blank data holds none. Raises InvalidInput: `parse tool
+    calls: …`.
+    """
     try:
         value = parse_json(data) if data.strip() else {}
     except (ValueError, RecursionError) as error:
@@ -134,7 +157,8 @@ def read_batch(data: bytes | str) -> Batch:
         value = {"tool_calls": value}
     if not isinstance(value, dict):
         raise InvalidInput("parse tool calls: neither an array nor an object")
-    prompt, calls = value.get("prompt"), value.get("tool_calls")
+    prompt = value.get("prompt")
+    calls = value.get("tool_calls")
     calls = value.get("calls") if calls is None else calls
     if prompt is not None and not isinstance(prompt, str):
         raise InvalidInput("parse tool calls: prompt must be a string")
@@ -146,16 +170,22 @@ def read_batch(data: bytes | str) -> Batch:
 def _read_calls(calls: Iterable[Any]) -> list[dict[str, Any]]:
     planned = []
     for number, each in enumerate(calls, 1):
-        name, params = (each.get("name", ""), each.get("params")) if isinstance(each, Mapping) else (None, None)
+        name, params = (
+            (each.get("name", ""), each.get("params"))
+            if isinstance(each, Mapping)
+            else (None, None)
+        )
         if not isinstance(name, str) or not (params is None or isinstance(params, dict)):
-            raise InvalidInput(f'parse tool calls: call {number} is not of the form {{"name": TEXT, "params": OBJECT}}')
+            raise InvalidInput(
+                f'parse tool calls: call {number} is not of the form {{"name": TEXT, "params": OBJECT}}'
+            )
         planned.append({"name": name, "params": params or {}})
     return planned
 
 
 def parse_json(data: bytes | str) -> Any:
-    """What UTF-8 JSON says. Raises ValueError, also for NaN and numbers too large for a float, which could not be
-    written again; RecursionError."""
+    """What UTF-8 JSON says. Raises ValueError, also for NaN and numbers too large for a float,
+    which could not be written again; RecursionError."""
     return _DECODER.decode(data.decode("utf-8-sig") if isinstance(data, bytes) else data)
 
 
@@ -165,14 +195,18 @@ def _refuse(text: str) -> Any:
 
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _refuse(text)
+    if math.isfinite(value):
+        return value
+    return _refuse(text)
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 def call_tool(registry: Registry, memory: Memory, name: str, arguments: Any) -> Reply:
-    """As `Registry.call`; a tool there is not gives an error reply, with hooks and events as any call."""
+    """As `Registry.call`; a tool there is not gives an error reply, with hooks and events as any
+    call.
+    """
     if name in registry.tools:
         return registry.call(memory, name, arguments)
     missing = refused(f"tool not found: {name}", "not_found")
@@ -187,21 +221,36 @@ def ends_batch(reply: Reply) -> bool:
 def result_data(reply: Reply) -> dict[str, Any]:
     """`reply` as `{"content", "is_error", "metadata"?}`."""
     meta = (reply.meta or {}).items()
-    metadata = {key.removeprefix(_META_PREFIX): value for key, value in meta if key.startswith(_META_PREFIX)}
-    return {"content": reply.text, "is_error": reply.is_error} | ({"metadata": metadata} if metadata else {})
+    metadata = {
+        key.removeprefix(_META_PREFIX): value for key, value in meta if key.startswith(_META_PREFIX)
+    }
+    return {"content": reply.text, "is_error": reply.is_error} | (
+        {"metadata": metadata} if metadata else {}
+    )
 
 
 def tool_list(registry: Registry) -> list[dict[str, Any]]:
     """The tools of `registry` as `{"name", "description", "schema"}`."""
     listed = []
     for tool in registry.tools.values():
-        shown = {"properties": tool.schema.get("properties", {}), "required": list(tool.schema.get("required", ()))}
-        listed.append({"name": tool.name, "description": tool.description, "schema": {"type": "object", **shown}})
+        shown = {
+            "properties": tool.schema.get("properties", {}),
+            "required": list(tool.schema.get("required", ())),
+        }
+        listed.append(
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "schema": {"type": "object", **shown},
+            }
+        )
     return listed
 
 
 def answer(tool: str, memory: Memory, arguments: Arguments) -> Reply:
-    """The reply of `tool` to arguments of the right types. Raises InvalidInput for values that are wrong."""
+    """The reply of `tool` to arguments of the right types. Raises InvalidInput for values that are
+    wrong.
+    """
     try:
         return _TOOLS[tool](memory, arguments)
     except (NotFound, Ambiguous) as error:
@@ -209,7 +258,9 @@ def answer(tool: str, memory: Memory, arguments: Arguments) -> Reply:
 
 
 def _success(value: Any, **metadata: Any) -> Reply:
-    """The reply with `value` as JSON without blanks, keys sorted, non-ASCII as it is; a text stands for itself."""
+    """The reply with `value` as JSON without blanks, keys sorted, non-ASCII as it is; a text stands
+    for itself.
+    """
     if not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return Reply(value, meta={f"memoranda/{key}": each for key, each in metadata.items()} or None)
@@ -220,9 +271,13 @@ def _write(memory: Memory, arguments: Arguments) -> Reply:
         raise InvalidInput("content is required")
     given = {name: arguments[name] for name in _GIVEN if name in arguments}
     old = [memory.memory_id(each).id for each in arguments.get("supersedes", [])]
-    note = memory.write(Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **given))
+    note = memory.write(
+        Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **given)
+    )
     expires = stamp(note.expires) if note.expires else ""
-    return _success({"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}, id=note.id)
+    return _success(
+        {"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}, id=note.id
+    )
 
 
 def _read(memory: Memory, arguments: Arguments) -> Reply:
@@ -239,22 +294,28 @@ def _delete(memory: Memory, arguments: Arguments) -> Reply:
 
 
 def _list(memory: Memory, arguments: Arguments) -> Reply:
-    infos, _ = memory.list(_query(memory, arguments), limit=min(arguments["limit"], _MOST), order="created")
+    infos, _ = memory.list(
+        _query(memory, arguments), limit=min(arguments["limit"], _MOST), order="created"
+    )
     return _success(overview.records(memory, infos), count=len(infos))
 
 
 def _search(memory: Memory, arguments: Arguments) -> Reply:
-    zone, now = memory.settings.zone, memory.clock()
+    zone = memory.settings.zone
+    now = memory.clock()
     wanted = _query(memory, arguments).replace(
         created_from=day(arguments.get("from"), "from", zone, now=now),
         created_until=day(arguments.get("to"), "to", zone, 1, now),
     )
-    infos, _ = memory.list(wanted.replace(contains=arguments["query"] or None), limit=0, order="created")
+    infos, _ = memory.list(
+        wanted.replace(contains=arguments["query"] or None), limit=0, order="created"
+    )
     return _success(overview.records(memory, infos), count=len(infos))
 
 
 def _tag(memory: Memory, arguments: Arguments) -> Reply:
-    add, remove = arguments.get("add", []), arguments.get("remove", [])
+    add = arguments.get("add", [])
+    remove = arguments.get("remove", [])
     note = memory.tag(memory.memory_id(arguments["id"]), add, remove)
     return _success({"id": note.id, "tags": sorted(note.tags)})
 
@@ -262,11 +323,18 @@ def _tag(memory: Memory, arguments: Arguments) -> Reply:
 def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
     query = arguments["query"]
     found = memory.smart_search(query, min(arguments["top"], _MOST), _query(memory, arguments))
-    results, marks = [], memory.validity_marks([each.note for each in found.best])
+    results = []
+    marks = memory.validity_marks([each.note for each in found.best])
     for each in found.best:
-        content, info = overview.content_of(memory, each.note), each.note
+        content = overview.content_of(memory, each.note)
+        info = each.note
         hit = {name: getattr(info, name) for name in ("id", "phase", "category", "scope", "source")}
-        hit |= {"content": content, "tags": list(info.tags), "score": each.score, "matched_tokens": each.matched}
+        hit |= {
+            "content": content,
+            "tags": list(info.tags),
+            "score": each.score,
+            "matched_tokens": each.matched,
+        }
         hit["preview"] = content if len(content) <= _PREVIEW else content[:_PREVIEW] + "..."
         hit |= {"validity": marks[info.row]} if info.row in marks else {}
         hit |= {"suspicious": list(info.suspicious)} if info.suspicious else {}
@@ -277,9 +345,14 @@ def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
 
 def _query(memory: Memory, arguments: Arguments) -> Query:
     filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
-    as_of = memory.as_of(arguments["as_of"]) if "as_of" in arguments else None
+    if "as_of" in arguments:
+        as_of = memory.as_of(arguments["as_of"])
+    else:
+        as_of = None
     return memory_query(**filters, tags=arguments.get("tags", ())).replace(as_of=as_of)
 
 
 _RUNS = (_write, _read, _delete, _list, _search, _tag, _smart_search)
-_TOOLS: dict[str, Callable[[Memory, Arguments], Reply]] = {f"memory{run.__name__}": run for run in _RUNS}
+_TOOLS: dict[str, Callable[[Memory, Arguments], Reply]] = {
+    f"memory{run.__name__}": run for run in _RUNS
+}

@@ -1,5 +1,5 @@
-"""The face `bank`: the tools `activate`, `list` and `update` keep banks of Markdown files for kinds of conversation
-(contract 003, 2 and 4 to 8)."""
+"""The face `bank`: the tools `activate`, `list` and `update` keep banks of Markdown files for kinds
+of conversation (contract 003, 2 and 4 to 8)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import stamp
-from memoranda.errors import Exists, InvalidInput, MemorandaError, NotFound, NotText, OutsideError, StorageError
+from memoranda.errors import (
+    Exists,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    NotText,
+    OutsideError,
+    StorageError,
+)
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.bank import bank as banks
 from memoranda.faces.bank import placement
@@ -43,20 +51,28 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("memoranda.bank")
 DUMP = "cache_memory_dump.json"
-_FAILURES_KEPT, _FAILURES_SHOWN = 100, 10
+_FAILURES_KEPT = 100
+_FAILURES_SHOWN = 10
 _HASH_LENGTH = 6
 _LLM_FAILED = "LLM processing failed, using fallback rule-based processing"
-_JOURNALED = {"trigger_type": "trigger", "conversation_id": "conversation", "update_count": "update"}
+_JOURNALED = {
+    "trigger_type": "trigger",
+    "conversation_id": "conversation",
+    "update_count": "update",
+}
 _JOURNALED_LENGTH = 200
 _ID_RULE = (
-    "A bank's id is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`; no blank or `.` first, no `..`."
+    "A bank's id is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`; "
+    "no blank or `.` first, no `..`."
 )
 _TARGET_RULE = (
     "A file ends in .md; each part between `/` is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`, "
     "with no blank or `.` first and no `..`. Leave target_file out to have one chosen."
 )
 _NAME_NEEDED = "Give project_name, or the bank's id in bank_id; list shows the banks there are."
-_REPOSITORY_NEEDED = "Give in current_path a folder inside the repository, or the bank's id in bank_id."
+_REPOSITORY_NEEDED = (
+    "Give in current_path a folder inside the repository, or the bank's id in bank_id."
+)
 _FAILED = {
     "activate": ("activation_failed", "Failed to activate memory bank"),
     "list": ("list_failed", "Failed to list memory banks"),
@@ -65,32 +81,41 @@ _FAILED = {
 
 
 class BankError(MemorandaError):
-    """A refusal: `code` of contract 003, 7, the sentence, and what to know beside it. `bank` is the key of the
-    bank it happened in, None when there is none. What is raised without one is the caller's mistake: it is not
-    `kept` for `previous_errors`, also when the bank becomes known; the dump of debug mode has it."""
+    """A refusal: `code` of contract 003, 7, the sentence, and what to know beside it. `bank` is the
+    key of the bank it happened in, None when there is none. What is raised without one is the
+    caller's mistake: it is not `kept` for `previous_errors`, also when the bank becomes known; the
+    dump of debug mode has it."""
 
     def __init__(self, code: str, error: str, details: str = "", bank: str | None = None):
         super().__init__(error)
-        self.code, self.details, self.bank, self.kept = code, details or error, bank, bank is not None
+        self.code = code
+        self.details = details or error
+        self.bank = bank
+        self.kept = bank is not None
 
 
-def _failed(tool: str, reason: str, details: str = "", code: str = "", bank: str | None = None) -> BankError:
+def _failed(
+    tool: str, reason: str, details: str = "", code: str = "", bank: str | None = None
+) -> BankError:
     default, sentence = _FAILED[tool]
     return BankError(code or default, f"{sentence}: {reason}", details or reason, bank)
 
 
 @dataclass(slots=True)
 class ServerState:
-    """What one server knows of its banks beside the files. Its lock is held while a call runs. `active`: kind -> id of
-    the bank activated last; `last`: of any kind. `loaded`: (agent, bank key) -> files read. `failures`: (bank key, told
-    later, entry) of the last hundred. `methods`: how often each way placed a text in a bank."""
+    """What one server knows of its banks beside the files. Its lock is held while a call runs.
+    `active`: kind -> id of the bank activated last; `last`: of any kind. `loaded`: (agent, bank
+    key) -> files read. `failures`: (bank key, told later, entry) of the last hundred. `methods`:
+    how often each way placed a text in a bank."""
 
     debug: bool = False
     llm: Endpoint | None = None
     active: dict[str, str] = field(default_factory=dict)
     last: tuple[str, str] | None = None
     loaded: dict[tuple[str | None, str], BankFiles] = field(default_factory=dict)
-    failures: deque[tuple[str, bool, dict[str, str]]] = field(default_factory=lambda: deque(maxlen=_FAILURES_KEPT))
+    failures: deque[tuple[str, bool, dict[str, str]]] = field(
+        default_factory=lambda: deque(maxlen=_FAILURES_KEPT)
+    )
     methods: Counter[tuple[str, str]] = field(default_factory=Counter)
     lock: RLock = field(default_factory=RLock)
 
@@ -100,25 +125,39 @@ class ServerState:
         files = self.loaded[bank.agent, bank.key] = bank.load(known)
         return files, files is known
 
-    def add_failure(self, bank: str, description: str, severity: str, moment: datetime, told: bool = True) -> None:
-        """Remember a failure; `severity` is error, warning or info. What is not `told` stands in the dump only."""
+    def add_failure(
+        self, bank: str, description: str, severity: str, moment: datetime, told: bool = True
+    ) -> None:
+        """Remember a failure; `severity` is error, warning or info. What is not `told` stands in
+        the dump only.
+        """
         when = stamp(moment.replace(microsecond=0))
-        self.failures.append((bank, told, {"timestamp": when, "description": description, "severity": severity}))
+        self.failures.append(
+            (bank, told, {"timestamp": when, "description": description, "severity": severity})
+        )
 
-    def failures_of(self, bank: str | None, most: int = _FAILURES_SHOWN, every: bool = False) -> list[dict[str, str]]:
+    def failures_of(
+        self, bank: str | None, most: int = _FAILURES_SHOWN, every: bool = False
+    ) -> list[dict[str, str]]:
         """The latest failures of a bank, newest last; with `every` those of its callers too."""
-        return [dict(entry) for key, told, entry in self.failures if key == bank and (told or every)][-most:]
+        return [
+            dict(entry) for key, told, entry in self.failures if key == bank and (told or every)
+        ][-most:]
 
 
 Run = Callable[[ServerState, "Memory", Arguments], dict[str, Any]]
 
 
 def toolset(
-    *, debug: bool = False, llm_url: str | None = None, llm_model: str | None = None, llm_key: str | None = None
+    *,
+    debug: bool = False,
+    llm_url: str | None = None,
+    llm_model: str | None = None,
+    llm_key: str | None = None,
 ) -> Toolset:
-    """The toolset of one server; what it remembers between calls is its own. `debug` writes a dump beside each updated
-    bank. With `llm_url` and `llm_model` an OpenAI-compatible endpoint may choose the file of an update that names
-    none."""
+    """The toolset of one server; what it remembers between calls is its own. `debug` writes a dump
+    beside each updated bank. With `llm_url` and `llm_model` an OpenAI-compatible endpoint may
+    choose the file of an update that names none."""
     state = ServerState(debug)
     if llm_url and llm_model:
         from memoranda.llm import Endpoint
@@ -130,9 +169,10 @@ def toolset(
 
 
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
-    """A tool with `run` behind it: data as JSON, refusals with their code. `run` itself checks values the schema lists
-    and arguments that stand in for each other."""
-    name, schema = definition["name"], definition["inputSchema"]
+    """A tool with `run` behind it: data as JSON, refusals with their code. `run` itself checks
+    values the schema lists and arguments that stand in for each other."""
+    name = definition["name"]
+    schema = definition["inputSchema"]
     types = {key: {"type": each["type"]} for key, each in schema["properties"].items()}
     if name == "activate":
         types["conversation_type"] = {"type": "string"}
@@ -146,18 +186,41 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
             except InvalidInput:
                 raise
             except MemorandaError as error:
-                refused = error if isinstance(error, BankError) else _failed(name, _reason_of(error))
-                data = {"status": "error", "error": str(refused), "code": refused.code, "details": refused.details}
+                if isinstance(error, BankError):
+                    refused = error
+                else:
+                    refused = _failed(name, _reason_of(error))
+                data = {
+                    "status": "error",
+                    "error": str(refused),
+                    "code": refused.code,
+                    "details": refused.details,
+                }
                 data["previous_errors"] = state.failures_of(refused.bank)
                 if refused.bank is not None:
-                    severity = "warning" if refused.code == "content_processing_failed" else "error"
+                    if refused.code == "content_processing_failed":
+                        severity = "warning"
+                    else:
+                        severity = "error"
                     told = default_rules().redacted(str(refused))
                     state.add_failure(refused.bank, told, severity, memory.clock(), refused.kept)
-        return Reply(json.dumps(data, ensure_ascii=False, indent=2), data, is_error=refused is not None)
+        return Reply(
+            json.dumps(data, ensure_ascii=False, indent=2), data, is_error=refused is not None
+        )
 
     accepts = {"properties": types, "required": required}
-    title, hints = definition["title"], definition["annotations"]
-    return Tool(name, definition["description"], schema, answer, title, hints, contract="bank", accepts=accepts)
+    title = definition["title"]
+    hints = definition["annotations"]
+    return Tool(
+        name,
+        definition["description"],
+        schema,
+        answer,
+        title,
+        hints,
+        contract="bank",
+        accepts=accepts,
+    )
 
 
 def _reason_of(error: MemorandaError) -> str:
@@ -167,7 +230,9 @@ def _reason_of(error: MemorandaError) -> str:
 
 def _is_bad_name(error: MemorandaError) -> bool:
     """Whether a place cannot be used because of its name, or because its way leads elsewhere."""
-    return isinstance(error, OutsideError) or (isinstance(error, StorageError) and error.reason in NAME_REASONS)
+    return isinstance(error, OutsideError) or (
+        isinstance(error, StorageError) and error.reason in NAME_REASONS
+    )
 
 
 def _missing(name: str, tool: str) -> InvalidInput:
@@ -181,18 +246,30 @@ def _check_kind(tool: str, kind: str) -> None:
 
 
 def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
-    from memoranda.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
+    # The engine is needed by the first call, not by the handshake
+    from memoranda.engine.plain_files import (
+        Files,
+    )
 
-    if wanted := arguments.get("bank_type"):
+    wanted = arguments.get("bank_type")
+    if wanted:
         _check_kind("list", wanted)
-    defaults = {"global": "Global conversation memory", "project": "Project {}", "code": "Code for {}"}
+    defaults = {
+        "global": "Global conversation memory",
+        "project": "Project {}",
+        "code": "Code for {}",
+    }
     listed = {}
     for kind in (wanted,) if wanted else banks.KINDS:
         try:
             found = Files(memory, banks.PROJECT).entries(banks.FOLDERS[kind])
         except NotFound:
             found = []
-        ids = [name for name, place in found if place.kind == "folder" and not place.link and is_bank_id(name)]
+        ids = [
+            name
+            for name, place in found
+            if place.kind == "folder" and not place.link and is_bank_id(name)
+        ]
         rows = []
         for bank in [bank for id in sorted(ids) if (bank := Bank(memory, kind, id)).exists()]:
             description = bank.info().description or defaults[kind].format(title_case(bank.id))
@@ -207,17 +284,27 @@ def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[
     bank = Bank(memory, kind, id)
     try:
         if not bank.exists():
-            name = arguments.get("project_name") or "" if kind == "project" else ""
+            if kind == "project":
+                name = arguments.get("project_name") or ""
+            else:
+                name = ""
             name = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
-            name = repository.name if repository is not None else name or title_case(id)
+            if repository is not None:
+                name = repository.name
+            else:
+                name = name or title_case(id)
             info = BankInfo(name, (arguments.get("project_description") or "").strip(), repository)
-            now = memory.clock()  # somebody else may make it just now
+            # Somebody else may make it just now
+            now = memory.clock()
             bank.files.put(lambda: {} if bank.exists() else bank.first_files(info, now), "create")
         elif repository is not None and arguments.get("bank_id") in (None, *banks.AUTO):
             try:
                 bank.claim(repository)
-            except MemorandaError as error:  # it can be read all the same
-                reason = f"The bank could not be marked as that of its repository: {_reason_of(error)}"
+            # It can be read all the same
+            except MemorandaError as error:
+                reason = (
+                    f"The bank could not be marked as that of its repository: {_reason_of(error)}"
+                )
                 state.add_failure(bank.key, reason, "warning", memory.clock())
         files, hit = state.load(bank)
     except MemorandaError as error:
@@ -229,12 +316,22 @@ def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[
     state.active[kind] = id
     state.last = kind, id
     count = token_count(files.texts.values())
-    _log.debug("activated %s, about %d tokens, %s", bank.key, count, "in memory" if hit else "read from disk")
-    cache = {"cache_hit": hit, "approximate_tokens": count, "optimization_recommended": count > banks.MANY_TOKENS}
+    _log.debug(
+        "activated %s, about %d tokens, %s",
+        bank.key,
+        count,
+        "in memory" if hit else "read from disk",
+    )
+    cache = {
+        "cache_hit": hit,
+        "approximate_tokens": count,
+        "optimization_recommended": count > banks.MANY_TOKENS,
+    }
     shown = {"type": kind, "id": id, "files": list(files.texts)}
     return {
         "status": "success",
-        "bank_info": shown | {"last_updated": bank.last_change(files.stamps.values()), "cache_info": cache},
+        "bank_info": shown
+        | {"last_updated": bank.last_change(files.stamps.values()), "cache_info": cache},
         "content": dict(files.texts),
         "custom_instructions": _instructions(bank, repository),
         "previous_errors": state.failures_of(bank.key),
@@ -248,30 +345,44 @@ def _chosen(memory: Memory, arguments: Arguments) -> tuple[str, str, Repository 
     if kind is None:
         raise _missing("bank_type", "activate")
     _check_kind("activate", kind)
-    id, path = arguments.get("bank_id", "auto" if by_alias else None), arguments.get("current_path")
+    id = arguments.get("bank_id", "auto" if by_alias else None)
+    path = arguments.get("current_path")
     if id is None:
         raise _missing("bank_id", "activate")
     may_be_code = kind == "code" or (by_alias and kind == "project")
-    repository = find_repository(path) if path and may_be_code else None
+    if path and may_be_code:
+        repository = find_repository(path)
+    else:
+        repository = None
     kind = kind if repository is None else "code"
     if id in banks.AUTO and kind == "global":
         id = "default"
     elif id in banks.AUTO and kind == "project":
         name = (arguments.get("project_name") or "").strip()
         if not name:
-            needed = "is required for project conversations." if by_alias else "is required to detect a project bank"
+            if by_alias:
+                needed = "is required for project conversations."
+            else:
+                needed = "is required to detect a project bank"
             raise _failed("activate", f"Project name {needed}", _NAME_NEEDED, "bank_not_found")
         id = banks.project_id(name)
     elif id in banks.AUTO:
         if repository is None:
             told = path or "no current_path was given"
-            raise _failed("activate", f"No Git repository found at: {told}", _REPOSITORY_NEEDED, "bank_not_found")
+            raise _failed(
+                "activate",
+                f"No Git repository found at: {told}",
+                _REPOSITORY_NEEDED,
+                "bank_not_found",
+            )
         plain = banks.repository_id(repository.name)
-        stem, suffix = plain, hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
+        stem = plain
+        suffix = hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
         while not is_bank_id(hashed := f"{stem}-{suffix}"):
             stem = stem[:-1]
         owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
-        unowned = plain if owned[plain] is None else hashed  # never the bank of another repository of that name
+        # Never the bank of another repository of that name
+        unowned = plain if owned[plain] is None else hashed
         id = next((id for id, is_own in owned.items() if is_own), unowned)
     if not is_bank_id(id):
         raise _failed("activate", f"Invalid bank id: {id}", f"{_ID_RULE} Give another in bank_id.")
@@ -280,22 +391,39 @@ def _chosen(memory: Memory, arguments: Arguments) -> tuple[str, str, Repository 
 
 def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
     data = banks.bank_data("instructions")
-    prompts, git = data["prompts"], ""
+    prompts = data["prompts"]
+    git = ""
     if repository is not None and (repository.branch or repository.commit):
         form = Template(prompts["branch" if repository.branch else "detached"])
         git = f"\n{form.safe_substitute(branch=repository.branch, commit=repository.commit)}\n"
-    name = repository.name if repository is not None else bank.info().name
-    values = {"type": bank.kind, "id": bank.id, "name": name, "rules": data["rules"][bank.kind].strip(), "git": git}
+    if repository is not None:
+        name = repository.name
+    else:
+        name = bank.info().name
+    values = {
+        "type": bank.kind,
+        "id": bank.id,
+        "name": name,
+        "rules": data["rules"][bank.kind].strip(),
+        "git": git,
+    }
     shown = {"memory_bank_automation": "automation", f"{bank.kind}_default": bank.kind}
     return {
         "directives": [*data["directives"]["all"], *data["directives"].get(bank.kind, [])],
-        "prompts": [{"id": id, "text": Template(prompts[key]).substitute(values).strip()} for id, key in shown.items()],
-        "examples": {"trigger_patterns": data["trigger_patterns"], "verification": data["verification"]},
+        "prompts": [
+            {"id": id, "text": Template(prompts[key]).substitute(values).strip()}
+            for id, key in shown.items()
+        ],
+        "examples": {
+            "trigger_patterns": data["trigger_patterns"],
+            "verification": data["verification"],
+        },
     }
 
 
 def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
-    kind, id = arguments.get("bank_type"), arguments.get("bank_id")
+    kind = arguments.get("bank_type")
+    id = arguments.get("bank_id")
     if (kind is None) != (id is None):
         raise _missing("bank_type" if kind is None else "bank_id", "update")
     if kind is None:
@@ -304,7 +432,9 @@ def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[st
         _check_kind("update", kind)
         id = state.active.get(kind) if id in banks.AUTO else id
     if id is None:
-        details = "No such bank was activated on this connection. Call activate first, or name the bank."
+        details = (
+            "No such bank was activated on this connection. Call activate first, or name the bank."
+        )
         raise _failed("update", f"Memory bank not found: {kind}/auto", details, "bank_not_found")
     if not is_bank_id(id):
         raise _failed("update", f"Invalid bank id: {id}", _ID_RULE)
@@ -323,11 +453,20 @@ def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[st
         raise BankError("disk_sync_failed", sentence, error.reason, bank.key) from None
     except MemorandaError as error:
         raise _failed("update", _reason_of(error), bank=bank.key) from None
-    data: dict[str, Any] = {"status": "success", "updated_file": placed.target, "operation": placed.operation}
+    data: dict[str, Any] = {
+        "status": "success",
+        "updated_file": placed.target,
+        "operation": placed.operation,
+    }
     if placed.category is not None:
         data["bank_info"] = {"type": kind, "id": id}
-        data |= {"category": placed.category, "confidence": placed.confidence, "processing_method": placed.method}
-    count, conversation = arguments.get("update_count", "N/A"), arguments.get("conversation_id") or "unknown"
+        data |= {
+            "category": placed.category,
+            "confidence": placed.confidence,
+            "processing_method": placed.method,
+        }
+    count = arguments.get("update_count", "N/A")
+    conversation = arguments.get("conversation_id") or "unknown"
     return data | {
         "cache_updated": True,
         "cache_optimized": False,
@@ -338,13 +477,19 @@ def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[st
 
 
 def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Arguments) -> Placement:
-    """The update the arguments ask for; of a file nobody named, what the caller did say is never overruled. Raises
-    BankError before anything is written."""
-    target, content = arguments.get("target_file"), arguments["content"]
-    operation, position = arguments.get("operation") or "append", arguments.get("position") or ""
+    """The update the arguments ask for; of a file nobody named, what the caller did say is never
+    overruled. Raises BankError before anything is written."""
+    target = arguments.get("target_file")
+    content = arguments["content"]
+    operation = arguments.get("operation") or "append"
+    position = arguments.get("position") or ""
     if operation not in placement.OPERATIONS:
-        details = f"Invalid operation: {operation}. Must be one of: {', '.join(placement.OPERATIONS)}."
-        raise BankError("invalid_operation", "Failed to update content: Invalid operation type", details)
+        details = (
+            f"Invalid operation: {operation}. Must be one of: {', '.join(placement.OPERATIONS)}."
+        )
+        raise BankError(
+            "invalid_operation", "Failed to update content: Invalid operation type", details
+        )
     if target is not None and not banks.is_target(target):
         raise _failed("update", f"Invalid target file: {target}", _TARGET_RULE)
     if not content.strip():
@@ -367,17 +512,28 @@ def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Argume
             state.add_failure(bank.key, _LLM_FAILED, "warning", memory.clock())
     state.methods[bank.key, placed.method] += 1
     if _log.isEnabledFor(logging.DEBUG):
-        _log.debug("%s: %s", bank.key, json.dumps(placement.explain(placed, texts, memory.clock()), ensure_ascii=False))
+        _log.debug(
+            "%s: %s",
+            bank.key,
+            json.dumps(placement.explain(placed, texts, memory.clock()), ensure_ascii=False),
+        )
     if arguments.get("operation"):
-        placed.operation, placed.position = operation, position
+        placed.operation = operation
+        placed.position = position
     if placed.operation == "append" and not placed.content.lstrip().startswith("#"):
         when = memory.clock().astimezone(memory.settings.zone)
-        placed.content = f"## {title_case(placed.category or '')} - {when:%Y-%m-%d %H:%M}\n\n{placed.content}"
+        placed.content = (
+            f"## {title_case(placed.category or '')} - {when:%Y-%m-%d %H:%M}\n\n{placed.content}"
+        )
     return placed
 
 
-def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, arguments: Arguments) -> bool:
-    """Carry it out as one change, with a new bank's other files. Returns whether the bank became large by it."""
+def _write(
+    state: ServerState, memory: Memory, bank: Bank, placed: Placement, arguments: Arguments
+) -> bool:
+    """Carry it out as one change, with a new bank's other files. Returns whether the bank became
+    large by it.
+    """
     from memoranda.engine.plain_files import NotADirectory
 
     before = after = 0
@@ -387,7 +543,8 @@ def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, ar
         files, _ = state.load(bank)
         puts = _puts(memory, bank, placed, files)
         texts = files.texts | {path: put[0] for path, put in puts.items() if path.endswith(".md")}
-        before, after = token_count(files.texts.values()), token_count(texts.values())
+        before = token_count(files.texts.values())
+        after = token_count(texts.values())
         if state.debug:
             texts = {path: texts[path] for path in banks.in_order(bank.kind, list(texts))}
             metrics = {
@@ -395,14 +552,26 @@ def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, ar
                 "bank_tokens": {path: token_count([text]) for path, text in texts.items()},
                 "timestamp": stamp(memory.clock().replace(microsecond=0)),
             }
-            ways = {each: state.methods[bank.key, each] for each in (placement.BY_LLM, placement.BY_RULES)}
+            ways = {
+                each: state.methods[bank.key, each]
+                for each in (placement.BY_LLM, placement.BY_RULES)
+            }
             failures = state.failures_of(bank.key, _FAILURES_KEPT, every=True)
-            data = {"cache": texts, "metrics": metrics, "processing_path": ways, "error_history": failures}
+            data = {
+                "cache": texts,
+                "metrics": metrics,
+                "processing_path": ways,
+                "error_history": failures,
+            }
             puts[DUMP] = (json.dumps(data, ensure_ascii=False, indent=2) + "\n", bank.read(DUMP))
         return puts
 
     told = {key: arguments.get(name) for name, key in _JOURNALED.items()}
-    details = {key: str(value)[:_JOURNALED_LENGTH] for key, value in told.items() if value not in (None, "")}
+    details = {
+        key: str(value)[:_JOURNALED_LENGTH]
+        for key, value in told.items()
+        if value not in (None, "")
+    }
     try:
         bank.files.put(plan, placed.operation, details)
     except MemorandaError as error:
@@ -411,7 +580,9 @@ def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, ar
         if placed.category is None:
             raise _failed("update", f"Invalid target file: {placed.target}", _TARGET_RULE) from None
         sentence = f"Failed to process content for {placed.target}"
-        raise BankError("content_processing_failed", sentence, _reason_of(error), bank.key) from None
+        raise BankError(
+            "content_processing_failed", sentence, _reason_of(error), bank.key
+        ) from None
     state.load(bank)
     _log.debug("%s: %s %s, about %d tokens", bank.key, placed.operation, placed.target, after)
     return before <= banks.MANY_TOKENS < after
@@ -420,8 +591,12 @@ def _write(state: ServerState, memory: Memory, bank: Bank, placed: Placement, ar
 def _puts(memory: Memory, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
     if placed.target in files.unreadable:
         raise _unloaded(placed.target, files.unreadable[placed.target], bank)
-    fresh = {} if bank.exists() else bank.first_files(bank.info(), memory.clock())
-    old, text = bank.read(placed.target), ""
+    if bank.exists():
+        fresh = {}
+    else:
+        fresh = bank.first_files(bank.info(), memory.clock())
+    old = bank.read(placed.target)
+    text = ""
     if old is not None:
         try:
             text = old.data.decode()
@@ -431,7 +606,10 @@ def _puts(memory: Memory, bank: Bank, placed: Placement, files: BankFiles) -> Pu
         text = fresh[placed.target][0]
     elif placed.operation == "insert":
         stem = placed.target.rpartition("/")[2].removesuffix(".md")
-        text = banks.template_texts(bank.kind, bank.info()).get(placed.target) or f"# {title_case(stem)}\n"
+        text = (
+            banks.template_texts(bank.kind, bank.info()).get(placed.target)
+            or f"# {title_case(stem)}\n"
+        )
     puts: Puts = {placed.target: (placed.apply(text), old)}
     return puts | {path: put for path, put in fresh.items() if path != placed.target}
 
@@ -443,17 +621,25 @@ def _unloaded(path: str, why: str, bank: Bank) -> BankError:
 def parse_response(response: Any) -> dict[str, Any]:
     """The reply of a bank tool as a dict (contract 003, 10), for clients in Python.
 
-    `response` is a list of content items (with `.text`, or dicts with `"text"`), a result with `.content`, the
-    pair (content, structured), a JSON text, or the dict itself. Raises InvalidInput for anything else.
+    `response` is a list of content items (with `.text`, or dicts with `"text"`), a result with
+    `.content`, the pair (content, structured), a JSON text, or the dict itself. Raises InvalidInput
+    for anything else.
     """
     if isinstance(response, tuple) and len(response) == 2:
         content, structured = response
-        return structured if isinstance(structured, dict) else parse_response(content)
+        if isinstance(structured, dict):
+            return structured
+        return parse_response(content)
     if isinstance(response, dict):
         content = response.get("content")
-        return parse_response(content) if isinstance(content, list) else response
+        if isinstance(content, list):
+            return parse_response(content)
+        return response
     if isinstance(response, list):
-        texts = [each.get("text") if isinstance(each, dict) else getattr(each, "text", None) for each in response]
+        texts = [
+            each.get("text") if isinstance(each, dict) else getattr(each, "text", None)
+            for each in response
+        ]
         return parse_response(next((text for text in texts if isinstance(text, str)), None))
     if not isinstance(response, str):
         if hasattr(response, "content"):

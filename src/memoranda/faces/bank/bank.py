@@ -1,5 +1,6 @@
-"""A memory bank: its id, its templates, its folder in the project `banks`, its record and its files; and the Git
-repository it may belong to, read from the files below `.git` (contract 003, 1 to 3 and 8)."""
+"""A memory bank: its id, its templates, its folder in the project `banks`, its record and its
+files; and the Git repository it may belong to, read from the files below `.git` (contract 003, 1 to
+3 and 8)."""
 
 from __future__ import annotations
 
@@ -31,9 +32,12 @@ KINDS = ("global", "project", "code")
 FOLDERS = {"global": "global", "project": "projects", "code": "code"}
 AUTO = ("", "auto")
 """Ids that ask for detection."""
-PROJECT, RECORD = "banks", ".bank.json"
+PROJECT = "banks"
+RECORD = ".bank.json"
 MANY_TOKENS = 6000
-_ID_LENGTH, _PATH_PARTS, _PATH_LENGTH = 100, 10, 200
+_ID_LENGTH = 100
+_PATH_PARTS = 10
+_PATH_LENGTH = 200
 _MOST_BYTES = 1 << 16
 _HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _SECTION = re.compile(r"\s*\[\s*([\w.-]+)(?:\s+\"((?:[^\"\\]|\\.)*)\")?\s*\]")
@@ -47,9 +51,12 @@ def is_bank_id(text: str) -> bool:
     """Whether `text` can be a bank's id, or one part of a file's path."""
     has_length = 0 < len(text) <= _ID_LENGTH and len(text.encode()) <= NAME_BYTES
     return (
-        has_length and text[0] not in ". " and ".." not in text and text not in SKIPPED_FOLDERS
+        has_length
+        and text[0] not in ". "
+        and ".." not in text
+        and text not in SKIPPED_FOLDERS
         and all(map(_is_allowed, text))
-    )  # fmt: skip
+    )
 
 
 def _is_allowed(sign: str) -> bool:
@@ -70,12 +77,16 @@ def project_id(name: str) -> str:
 
 def repository_id(name: str) -> str:
     """A valid id for a repository's folder; what an id cannot have becomes `_`."""
-    text = "".join(sign if _is_allowed(sign) else "_" for sign in project_id(name)).replace("..", "__")
+    text = "".join(sign if _is_allowed(sign) else "_" for sign in project_id(name)).replace(
+        "..", "__"
+    )
     if text[:1] in ("", "."):
         text = f"_{text[1:]}"
     while len(text) > _ID_LENGTH or len(text.encode()) > NAME_BYTES:
         text = text[:-1]
-    return text if is_bank_id(text) else f"_{text}"
+    if is_bank_id(text):
+        return text
+    return f"_{text}"
 
 
 def title_case(name: str) -> str:
@@ -102,8 +113,9 @@ def in_order(kind: str, paths: Sequence[str]) -> list[str]:
 
 
 def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
-    """The files of a new bank with their texts: `# <title>`, then each section with its sentence. The bank's own file
-    is the one without a title; a project's description is the first sentence there."""
+    """The files of a new bank with their texts: `# <title>`, then each section with its sentence.
+    The bank's own file is the one without a title; a project's description is the first sentence
+    there."""
     texts = {}
     for template in bank_data("templates")[kind]:
         sections = [list(each) for each in template["sections"]]
@@ -116,8 +128,9 @@ def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository: its folder's `name` as written and `root`, those of the main repository for a linked worktree;
-    `origin` without credentials. `branch`, else `commit` for a detached HEAD, else neither is known."""
+    """A repository: its folder's `name` as written and `root`, those of the main repository for a
+    linked worktree; `origin` without credentials. `branch`, else `commit` for a detached HEAD, else
+    neither is known."""
 
     name: str
     root: str
@@ -137,7 +150,9 @@ class BankInfo:
 
 @dataclass(slots=True)
 class BankFiles:
-    """A bank's files in the order they are shown: texts, stamps, and those that cannot be read (path -> why)."""
+    """A bank's files in the order they are shown: texts, stamps, and those that cannot be read
+    (path -> why).
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     stamps: dict[str, Stamp] = field(default_factory=dict)
@@ -148,19 +163,31 @@ class Bank:
     """The bank `kind`/`id` (a valid id) as one caller sees it."""
 
     def __init__(self, memory: Memory, kind: str, id: str):
-        from memoranda.engine.plain_files import Files  # the engine is needed by the first call, not by the handshake
+        # The engine is needed by the first call, not by the handshake
+        from memoranda.engine.plain_files import (
+            Files,
+        )
 
-        self.kind, self.id = kind, id
+        self.kind = kind
+        self.id = id
         self.key = f"{kind}:{id}"
         self.agent = memory.agent
         self.files = Files(memory, PROJECT, f"{FOLDERS[kind]}/{id}")
 
     def stamps(self) -> dict[str, Stamp]:
-        """The bank's Markdown files, in the order of paths, with their stamps. Raises as `Files.notes`."""
-        return {path: stamp for path, stamp in self.files.notes().items() if path.lower().endswith(".md")}
+        """The bank's Markdown files, in the order of paths, with their stamps. Raises as
+        `Files.notes`.
+        """
+        return {
+            path: stamp
+            for path, stamp in self.files.notes().items()
+            if path.lower().endswith(".md")
+        }
 
     def exists(self) -> bool:
-        """Whether there is a record or a file. Raises OutsideError when the folder is a link, StorageError."""
+        """Whether there is a record or a file. Raises OutsideError when the folder is a link,
+        StorageError.
+        """
         return self.has_record() or bool(self.stamps())
 
     def has_record(self) -> bool:
@@ -173,7 +200,9 @@ class Bank:
             rows = json.loads(self.files.read(RECORD).data)
         except (MemorandaError, ValueError, RecursionError):
             return {}
-        return rows if isinstance(rows, dict) else {}
+        if isinstance(rows, dict):
+            return rows
+        return {}
 
     def read(self, path: str) -> File | None:
         """A file as it is now, None when there is none. Raises OutsideError, StorageError."""
@@ -184,7 +213,8 @@ class Bank:
 
     def load(self, known: BankFiles | None) -> BankFiles:
         """All files as they are now; `known` itself when it still holds. Raises as `Files.notes`."""
-        stamps, loaded = self.stamps(), BankFiles()
+        stamps = self.stamps()
+        loaded = BankFiles()
         if known is not None and known.stamps == stamps and not known.unreadable:
             return known
         for path in in_order(self.kind, list(stamps)):
@@ -193,7 +223,8 @@ class Bank:
                 stamps[path] = file.stamp
                 loaded.texts[path] = file.data.decode()
             except NotFound:
-                continue  # it was removed since the listing
+                # It was removed since the listing
+                continue
             except UnicodeDecodeError:
                 loaded.unreadable[path] = "it is not UTF-8 text"
             except MemorandaError as error:
@@ -204,7 +235,10 @@ class Bank:
     def info(self) -> BankInfo:
         """Name and description as recorded, else from the id."""
         name, description = (self.record().get(key) for key in ("name", "description"))
-        name = name if isinstance(name, str) and name else title_case(self.id)
+        if isinstance(name, str) and name:
+            name = name
+        else:
+            name = title_case(self.id)
         return BankInfo(name, description if isinstance(description, str) else "")
 
     def first_files(self, info: BankInfo, moment: datetime) -> Puts:
@@ -228,7 +262,8 @@ class Bank:
             return
 
         def plan() -> Puts:
-            old, row = self.read(RECORD), self.record()
+            old = self.read(RECORD)
+            row = self.record()
             if row.get("repo") is not None or (old is not None and not row):
                 return {}
             row = row or {"name": repository.name, "description": "", "created_at": None}
@@ -237,9 +272,10 @@ class Bank:
         self.files.put(plan, "edit")
 
     def last_change(self, stamps: Iterable[Stamp]) -> str:
-        """When the newest of the files with these stamps was changed, UTC in whole seconds; for a bank without
-        files, when it was made."""
-        if times := [each.mtime_ns for each in stamps]:
+        """When the newest of the files with these stamps was changed, UTC in whole seconds; for a
+        bank without files, when it was made."""
+        times = [each.mtime_ns for each in stamps]
+        if times:
             return stamp(EPOCH + timedelta(seconds=max(times) // 1_000_000_000))
         try:
             return stamp(parse_stamp(str(self.record().get("created_at"))).replace(microsecond=0))
@@ -248,7 +284,10 @@ class Bank:
 
 
 def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
-    repo = None if repository is None else {"path": repository.root, "origin": repository.origin}
+    if repository is None:
+        repo = None
+    else:
+        repo = {"path": repository.root, "origin": repository.origin}
     return json.dumps({**row, "repo": repo}, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -268,29 +307,43 @@ def find_repository(path: str) -> Repository | None:
         exists = os.path.lexists(start)
     except ValueError:
         return None
-    roots = (str(each) for each in (start, *start.parents) if exists and os.path.exists(each / ".git"))
+    roots = (
+        str(each) for each in (start, *start.parents) if exists and os.path.exists(each / ".git")
+    )
     root = next(roots, None)
     if root is None:
         return None
-    name, common = os.path.basename(root), os.path.join(root, ".git")
-    if not os.path.isdir(common) and (named := _text(common).partition("\n")[0].removeprefix("gitdir:").strip()):
+    name = os.path.basename(root)
+    common = os.path.join(root, ".git")
+    if not os.path.isdir(common) and (
+        named := _text(common).partition("\n")[0].removeprefix("gitdir:").strip()
+    ):
         common = os.path.normpath(os.path.join(root, named))
     git_folder = common
-    if shared := _text(os.path.join(git_folder, "commondir")).strip():  # a linked worktree
+    # A linked worktree
+    shared = _text(os.path.join(git_folder, "commondir")).strip()
+    if shared:
         common = os.path.realpath(os.path.join(git_folder, shared))
-        root = os.path.dirname(common) if os.path.basename(common) == ".git" else common
+        if os.path.basename(common) == ".git":
+            root = os.path.dirname(common)
+        else:
+            root = common
         name = os.path.basename(root).removesuffix(".git")
-    branch, commit = None, None
+    branch = None
+    commit = None
     head = _text(os.path.join(git_folder, "HEAD")).partition("\n")[0]
     head = "".join(sign for sign in head if sign.isprintable()).strip()
     if head.startswith("ref:"):
         branch = head.removeprefix("ref:").strip().removeprefix("refs/heads/")
-        branch = branch if branch != ".invalid" else None  # the branch is kept elsewhere
+        # The branch is kept elsewhere
+        branch = branch if branch != ".invalid" else None
     elif _HASH.fullmatch(head):
         commit = head[:7]
-    origin, inside = None, False
+    origin = None
+    inside = False
     for line in _text(os.path.join(common, "config")).splitlines():
-        if section := _SECTION.match(line):
+        section = _SECTION.match(line)
+        if section:
             inside = section[1].lower() == "remote" and section[2] == "origin"
             line = line[section.end() :]
         if inside and (url := _URL.match(line)) and url[1].strip():
@@ -307,7 +360,9 @@ def _text(path: str) -> str:
         return ""
     try:
         is_file = stat.S_ISREG(os.fstat(fd).st_mode)
-        return os.read(fd, _MOST_BYTES).decode("utf-8", "replace") if is_file else ""
+        if is_file:
+            return os.read(fd, _MOST_BYTES).decode("utf-8", "replace")
+        return ""
     except OSError:
         return ""
     finally:

@@ -1,5 +1,5 @@
-"""Which file of a bank a text belongs in, by a table of patterns or a language model, and how it is put there
-(contract 003, 6 and 9)."""
+"""Which file of a bank a text belongs in, by a table of patterns or a language model, and how it is
+put there (contract 003, 6 and 9)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,17 @@ if TYPE_CHECKING:
     from memoranda.llm import Endpoint
 
 OPERATIONS = ("append", "replace", "insert")
-BY_RULES, BY_LLM = "rule-based", "llm"
+BY_RULES = "rule-based"
+BY_LLM = "llm"
 DEFAULT = "default"
-_FREE_FOLDERS = ("doc/", "notes/")  # where a language model may choose files that are in no template
-_CATEGORY_LENGTH, _MOST_CONCEPTS, _MOST_SIMILAR = 40, 10, 3
+# Where a language model may choose files that are in no template
+_FREE_FOLDERS = (
+    "doc/",
+    "notes/",
+)
+_CATEGORY_LENGTH = 40
+_MOST_CONCEPTS = 10
+_MOST_SIMILAR = 3
 _POSITION = re.compile(r"(#{1,6})(?:[ \t]+(.*?)(?:[ \t]+#+)?)?[ \t]*")
 _BLANK_START = re.compile(r"(?:[ \t]*\r?\n)+")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -36,8 +43,9 @@ _LIST_OR_QUOTE_SIGNS = re.compile(r"^[\s>*+-]+")
 
 @dataclass(slots=True)
 class Placement:
-    """Which text goes where: `content` into the file `target` of a bank. `category` is None when the caller named
-    the file; else `method` tells who found it, with which `confidence` from 0 to 1."""
+    """Which text goes where: `content` into the file `target` of a bank. `category` is None when
+    the caller named the file; else `method` tells who found it, with which `confidence` from 0 to
+    1."""
 
     target: str
     content: str
@@ -48,24 +56,28 @@ class Placement:
     method: str = BY_RULES
 
     def apply(self, text: str) -> str:
-        """The new text of the file that has `text` now. What is inserted goes to the end of the own text of the section
-        `position`, a heading with or without its `#`s, which ends before the next heading of any level. The first
-        heading of exactly this text counts, else the first that differs only in case. A missing section is added at
-        the end."""
+        """The new text of the file that has `text` now. What is inserted goes to the end of the own
+        text of the section `position`, a heading with or without its `#`s, which ends before the
+        next heading of any level. The first heading of exactly this text counts, else the first
+        that differs only in case. A missing section is added at the end."""
         if self.operation == "replace":
             return self.content
         if self.operation == "append":
             return append_block(text, self.content)
         newline, block = breaks(text or self.content, self.content)
-        if blank := _BLANK_START.match(block):
+        blank = _BLANK_START.match(block)
+        if blank:
             block = block[blank.end() :]
         block = _without_blank_end(block)
         level, name = parse_position(self.position)
-        fitting, headings = [], scan(text, split(text).body_at)[2]
+        fitting = []
+        headings = scan(text, split(text).body_at)[2]
         for each in headings:
             if level in (0, each.level) and each.text.strip().casefold() == name.casefold():
                 fitting.append(each)
-        found = next((each for each in fitting if each.text.strip() == name), fitting[0] if fitting else None)
+        found = next(
+            (each for each in fitting if each.text.strip() == name), fitting[0] if fitting else None
+        )
         if found is None:
             return append_block(text, f"{'#' * (level or 2)} {name}{2 * newline}{block}")
         end = next((each.line for each in headings if each.line > found.line), None)
@@ -75,21 +87,29 @@ class Placement:
 
 
 def place_by_rules(kind: str, content: str) -> Placement:
-    """Where the table of patterns puts `content` in a bank of this kind: a category's name in the title, a pattern
-    there, most hits in the whole text. A name gives way to another category of which the title has several patterns:
-    `status code` is no code."""
-    title = next((line.strip() for line in content.splitlines() if line.strip()), "").lstrip("#").strip()
+    """Where the table of patterns puts `content` in a bank of this kind: a category's name in the
+    title, a pattern there, most hits in the whole text. A name gives way to another category of
+    which the title has several patterns: `status code` is no code."""
+    title = (
+        next((line.strip() for line in content.splitlines() if line.strip()), "")
+        .lstrip("#")
+        .strip()
+    )
     hits = _hits(title)
     named = next((name for name in hits if _compiled(rf"\b{name}\b").search(title)), None)
     most = max(hits, key=hits.__getitem__)
     if named is not None:
         own = max(hits[named], 1)
-        category, confidence = (named, 1.0) if hits[most] <= own else (most, hits[most] / (own + hits[most]))
+        category, confidence = (
+            (named, 1.0) if hits[most] <= own else (most, hits[most] / (own + hits[most]))
+        )
     elif first := next((name for name in hits if hits[name]), None):
-        category, confidence = first, 0.9
+        category = first
+        confidence = 0.9
     else:
         counts = _hits(content)
-        best, total = max(counts, key=counts.__getitem__), sum(counts.values())
+        best = max(counts, key=counts.__getitem__)
+        total = sum(counts.values())
         category, confidence = (best, counts[best] / total) if total else (DEFAULT, 0.0)
     targets = bank_data("categories")["targets"][kind]
     target = targets.get(category, targets[DEFAULT])
@@ -97,7 +117,10 @@ def place_by_rules(kind: str, content: str) -> Placement:
 
 
 def _hits(text: str) -> dict[str, int]:
-    return {name: sum(len(each.findall(text)) for each in found) for name, found in category_patterns().items()}
+    return {
+        name: sum(len(each.findall(text)) for each in found)
+        for name, found in category_patterns().items()
+    }
 
 
 @cache
@@ -114,15 +137,23 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> dict[str, Any]:
     """The placement as data, with what its text has to do with the bank's files `texts`."""
-    text, wanted = placed.content, set(words(placed.content))
+    text = placed.content
+    wanted = set(words(placed.content))
     patterns = [pattern for each in category_patterns().values() for pattern in each]
-    hits = sorted((hit.start(), hit[0].lower()) for pattern in patterns for hit in pattern.finditer(text))
+    hits = sorted(
+        (hit.start(), hit[0].lower()) for pattern in patterns for hit in pattern.finditer(text)
+    )
     same_category = category_patterns().get(placed.category or "", ())
-    headings = dict.fromkeys(found[1] for other in texts.values() for found in _HEADING.findall(other))
+    headings = dict.fromkeys(
+        found[1] for other in texts.values() for found in _HEADING.findall(other)
+    )
     shared = {heading: len(wanted & set(words(heading))) for heading in headings}
     similar = sorted((each for each in shared if shared[each]), key=lambda each: -shared[each])
-    related = [path for path, other in texts.items()
-               if path != placed.target and any(one.search(other) for one in same_category)]  # fmt: skip
+    related = [
+        path
+        for path, other in texts.items()
+        if path != placed.target and any(one.search(other) for one in same_category)
+    ]
     metadata = {
         "timestamp": stamp(moment.replace(microsecond=0)),
         "category": placed.category,
@@ -135,20 +166,32 @@ def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> di
         },
         "processing_method": placed.method,
     }
-    place = {"target_file": placed.target, "operation": placed.operation, "position": placed.position or None}
+    place = {
+        "target_file": placed.target,
+        "operation": placed.operation,
+        "position": placed.position or None,
+    }
     return {**place, "content": text, "metadata": metadata}
 
 
-def place_by_llm(endpoint: Endpoint, kind: str, texts: Mapping[str, str], content: str) -> Placement:
-    """Where the model puts `content`. Raises NoAnswer when it cannot be asked or its answer breaks a rule."""
-    shown = dict.fromkeys([*template_files(kind), *(path for path in texts if path.startswith(_FREE_FOLDERS))])
+def place_by_llm(
+    endpoint: Endpoint, kind: str, texts: Mapping[str, str], content: str
+) -> Placement:
+    """Where the model puts `content`. Raises NoAnswer when it cannot be asked or its answer breaks
+    a rule.
+    """
+    shown = dict.fromkeys(
+        [*template_files(kind), *(path for path in texts if path.startswith(_FREE_FOLDERS))]
+    )
     lines = []
     for path in shown:
         headings = [text for signs, text in _HEADING.findall(texts.get(path, "")) if signs != "#"]
         lines.append(f"- {path}: {', '.join(headings) or 'no headings'}")
     values = {"type": kind, "files": "\n".join(lines), "categories": ", ".join(category_patterns())}
     system = Template(text_file("bank-llm.md")).substitute(values)
-    return endpoint.ask(system, content, lambda answer: _checked_answer(answer, kind, texts, content))
+    return endpoint.ask(
+        system, content, lambda answer: _checked_answer(answer, kind, texts, content)
+    )
 
 
 def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: str) -> Placement:
@@ -158,8 +201,12 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
     for key in ("target_file", "operation", "content", "category"):
         if not isinstance(answer.get(key), str):
             raise ValueError(f"{key} is missing or no text")
-    target, category, text = answer["target_file"], answer["category"].strip(), answer["content"]
-    if not is_target(target) or not (target in template_files(kind) or target.startswith(_FREE_FOLDERS)):
+    target = answer["target_file"]
+    category = answer["category"].strip()
+    text = answer["content"]
+    if not is_target(target) or not (
+        target in template_files(kind) or target.startswith(_FREE_FOLDERS)
+    ):
         raise ValueError("its target_file is none of this bank")
     if not category or len(category) > _CATEGORY_LENGTH or not category.isprintable():
         raise ValueError("its category is no name")
@@ -167,8 +214,13 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
         raise ValueError("it leaves out lines of the text")
     if has_surrogate(text):
         raise ValueError("its content is no valid text")
-    operation, position = answer["operation"], answer.get("position")
-    has_position = isinstance(position, str) and bool(parse_position(position)[1]) and not has_surrogate(position)
+    operation = answer["operation"]
+    position = answer.get("position")
+    has_position = (
+        isinstance(position, str)
+        and bool(parse_position(position)[1])
+        and not has_surrogate(position)
+    )
     loses = operation == "replace" and not _lines(texts.get(target, "")) <= _lines(text)
     if operation not in OPERATIONS or (operation == "insert" and not has_position) or loses:
         operation = "append"
@@ -180,7 +232,11 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
 
 
 def _lines(text: str) -> set[str]:
-    return {_LIST_OR_QUOTE_SIGNS.sub("", line).strip() or line.strip() for line in text.splitlines() if line.strip()}
+    return {
+        _LIST_OR_QUOTE_SIGNS.sub("", line).strip() or line.strip()
+        for line in text.splitlines()
+        if line.strip()
+    }
 
 
 def append_block(text: str, block: str) -> str:
@@ -194,9 +250,13 @@ def parse_position(position: str) -> tuple[int, str]:
     """(level or 0, text on one line) of the heading a position names; the text may be empty."""
     line = " ".join(position.split())
     match = _POSITION.fullmatch(line)
-    return (len(match[1]), (match[2] or "").strip()) if match else (0, line)
+    if match:
+        return (len(match[1]), (match[2] or "").strip())
+    return (0, line)
 
 
 def _without_blank_end(text: str) -> str:
     end = text.find("\n", len(text.rstrip(" \t\r\n")))
-    return text if end < 0 else text[:end].removesuffix("\r")
+    if end < 0:
+        return text
+    return text[:end].removesuffix("\r")

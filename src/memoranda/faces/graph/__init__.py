@@ -1,4 +1,6 @@
-"""The face `graph`: nine tools over entities and relations, and the graph as a resource (contract 002)."""
+"""The face `graph`: nine tools over entities and relations, and the graph as a resource (contract
+002).
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,18 @@ if TYPE_CHECKING:
 
 PREFIX = "memory_"
 DESCRIPTION = "Current state of the knowledge graph memory"
-THOUGHTBOX, SERVER_MEMORY = "thoughtbox://memory/graph", "memory://knowledge-graph"
+THOUGHTBOX = "thoughtbox://memory/graph"
+SERVER_MEMORY = "memory://knowledge-graph"
 
 
 def toolset(
-    like: str | None = None, reply_chars: int = 80_000, open_graph: Callable[[Memory, str], Graph] | None = None
+    like: str | None = None,
+    reply_chars: int = 80_000,
+    open_graph: Callable[[Memory, str], Graph] | None = None,
 ) -> Toolset:
-    """The tools and resources; `like` a preset (`thoughtbox`, `server-memory`): contract 002, 1, 7 and 8. `reply_chars`
-    bounds the text of a reply, 0 does not. `open_graph` (memory, project) -> where the graph is kept; by default in
-    notes."""
+    """The tools and resources; `like` a preset (`thoughtbox`, `server-memory`): contract 002, 1, 7
+    and 8. `reply_chars` bounds the text of a reply, 0 does not. `open_graph` (memory, project) ->
+    where the graph is kept; by default in notes."""
 
     def graph_of(memory: Memory, project: str = GRAPH_PROJECT) -> Graph:
         from memoranda.engine import graphs
@@ -50,11 +55,13 @@ def toolset(
             graph = graph_of(memory, arguments.get("project", GRAPH_PROJECT))
             if not reads:
                 return TOOLS[name](graph, arguments, form)
-            return graph.at_once(lambda: TOOLS[name](graph, arguments, form))  # never half of another's call
+            # Never half of another's call
+            return graph.at_once(lambda: TOOLS[name](graph, arguments, form))
         except MemorandaError as error:
             return _refuse(error)
 
-    data, tools = json.loads(text_file("graph-tools.json")), []
+    data = json.loads(text_file("graph-tools.json"))
+    tools = []
     for each in data["tools"]:
         name, (reads, destroys, repeats) = each["name"], each["hints"]
         properties = each["properties"] | (data["paging"] if each.get("paged") else {})
@@ -63,14 +70,36 @@ def toolset(
         schema: dict[str, Any] = {"type": "object", "properties": properties}
         if "required" in each:
             schema["required"] = each["required"]
-        hints = {"readOnlyHint": reads, "destructiveHint": destroys, "idempotentHint": repeats, "openWorldHint": False}
+        hints = {
+            "readOnlyHint": reads,
+            "destructiveHint": destroys,
+            "idempotentHint": repeats,
+            "openWorldHint": False,
+        }
         shown = name if like == "server-memory" else PREFIX + name, each["description"], schema
-        title, output = name.replace("_", " ").title(), data["outputs"][each["output"]]
-        tools.append(Tool(*shown, partial(run, name, reads), title, hints, output, contract="graph", refuse=_refuse))
+        title = name.replace("_", " ").title()
+        output = data["outputs"][each["output"]]
+        tools.append(
+            Tool(
+                *shown,
+                partial(run, name, reads),
+                title,
+                hints,
+                output,
+                contract="graph",
+                refuse=_refuse,
+            )
+        )
     shown_at = [(THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph")]
     resources = [
         Resource(
-            uri, name, "Knowledge Graph", DESCRIPTION, "application/json", read, lambda each: graph_of(each).version()
+            uri,
+            name,
+            "Knowledge Graph",
+            DESCRIPTION,
+            "application/json",
+            read,
+            lambda each: graph_of(each).version(),
         )
         for uri, name in (shown_at[1:] if like == "server-memory" else shown_at)
     ]

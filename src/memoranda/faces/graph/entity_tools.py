@@ -1,11 +1,12 @@
 """The nine tools of the graph, and their bounded replies: contract 002, 1, 2 and 4.
 
-In our own toolset (no `Form.indent`) a call that did less than it was asked says so in a second text; the first is
-the contract's.
+In our own toolset (no `Form.indent`) a call that did less than it was asked says so in a second
+text; the first is the contract's.
 
-An answer is one sequence: each entity, then the relations that touch it and no earlier entity; last the relations that
-touch none. Inside an entity's relations the order is that of the source's place and then of a digest, not of the place
-inside the source: so a cursor survives what is added or deleted in between.
+An answer is one sequence: each entity, then the relations that touch it and no earlier entity; last
+the relations that touch none. Inside an entity's relations the order is that of the source's place
+and then of a digest, not of the place inside the source: so a cursor survives what is added or
+deleted in between.
 """
 
 from __future__ import annotations
@@ -28,12 +29,20 @@ from memoranda.note.entity import Entity, EntityKey, GraphRelation
 from memoranda.text.unicode import flat
 
 WARNINGS = "memoranda/warnings"
-_SHOWN, _GUESSED, _SEARCHED = 10, 3, 5000
+_SHOWN = 10
+_GUESSED = 3
+_SEARCHED = 5000
 """Names a hint lists; misspelled names it looks for; entities among which it looks."""
-_BATCH = 200  # entities whose observations are read together
-_FRAME = 200  # characters of a page beside its items and its cursor
-_CURSOR_PER_CHARACTER = 16  # of a cursor, for each in what it tells: 12 as JSON at most, a third more in base64
-_LEAST_ITEM = 30  # characters an entity or a relation takes at least
+# Entities whose observations are read together
+_BATCH = 200
+# Characters of a page beside its items and its cursor
+_FRAME = 200
+_CURSOR_PER_CHARACTER = (
+    # Of a cursor, for each in what it tells: 12 as JSON at most, a third more in base64
+    16
+)
+# Characters an entity or a relation takes at least
+_LEAST_ITEM = 30
 Data = dict[str, Any]
 Position = list[int | str]
 """What orders the relations of one entity, whatever else comes or goes."""
@@ -41,37 +50,49 @@ Position = list[int | str]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How replies look: JSON indented by so many blanks (None = compact), at most `most` characters (0 = any)."""
+    """How replies look: JSON indented by so many blanks (None = compact), at most `most` characters
+    (0 = any).
+    """
 
     indent: int | None = None
     most: int = 80_000
 
     @property
     def teaches(self) -> bool:
-        """Whether a second text may say what was not done: not in the presets, whose replies are fixed."""
+        """Whether a second text may say what was not done: not in the presets, whose replies are
+        fixed.
+        """
         return self.indent is None
 
     def text(self, value: Any) -> str:
         """`value` as JSON, other alphabets raw."""
         if self.indent is None and "pydantic_core" not in sys.modules:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        from pydantic_core import to_json  # loaded where a server is; three times as fast
+        # Loaded where a server is; three times as fast
+        from pydantic_core import to_json
 
         return to_json(value, indent=self.indent).decode()
 
     def size(self, value: Any) -> int:
         """About how many characters `value` takes as an item of a list of the reply, never fewer."""
         text = self.text(value)
-        return len(text) + 2 if self.indent is None else len(text) + 2 + 2 * self.indent * (text.count("\n") + 1)
+        if self.indent is None:
+            return len(text) + 2
+        return len(text) + 2 + 2 * self.indent * (text.count("\n") + 1)
 
 
 def relations_data(relations: Iterable[GraphRelation]) -> list[Data]:
     """Relations as replies hold them."""
-    return [{"from": source, "to": target, "relationType": type} for source, target, type, _ in relations]
+    return [
+        {"from": source, "to": target, "relationType": type}
+        for source, target, type, _ in relations
+    ]
 
 
 class _Item(NamedTuple):
-    """An entity of the sequence, or a relation with its position and the number of the entity it comes with."""
+    """An entity of the sequence, or a relation with its position and the number of the entity it
+    comes with.
+    """
 
     number: int
     data: Data
@@ -81,8 +102,8 @@ class _Item(NamedTuple):
 
 
 class _Cursor(NamedTuple):
-    """The last item shown: its entity's `order`, or in a ranking the digests of all entities `seen`; the position
-    of its relation; whether that touches no entity."""
+    """The last item shown: its entity's `order`, or in a ranking the digests of all entities
+    `seen`; the position of its relation; whether that touches no entity."""
 
     order: Position | None
     position: Position | None
@@ -102,7 +123,9 @@ class _Cursor(NamedTuple):
         except (ValueError, TypeError, RecursionError):
             raise InvalidInput("Invalid cursor") from None
         for each in (order, position, seen):
-            if each is not None and not (isinstance(each, list) and all(isinstance(one, int | str) for one in each)):
+            if each is not None and not (
+                isinstance(each, list) and all(isinstance(one, int | str) for one in each)
+            ):
                 raise InvalidInput("Invalid cursor")
         if not isinstance(in_rest, bool) or (order is None) == (seen is None):
             raise InvalidInput("Invalid cursor")
@@ -110,32 +133,44 @@ class _Cursor(NamedTuple):
 
 
 class GraphReply:
-    """All entities and relations of one answer, in the order of the sequence; `arguments` say what the caller wants to
-    see of it (contract 002, 4). Raises InvalidInput for a cursor that is none."""
+    """All entities and relations of one answer, in the order of the sequence; `arguments` say what
+    the caller wants to see of it (contract 002, 4). Raises InvalidInput for a cursor that is
+    none."""
 
     def __init__(
-        self, graph: Graph, keys: Sequence[EntityKey], relations: Sequence[GraphRelation], arguments: Arguments,
+        self,
+        graph: Graph,
+        keys: Sequence[EntityKey],
+        relations: Sequence[GraphRelation],
+        arguments: Arguments,
         form: Form,
-    ):  # fmt: skip
+    ):
         self._graph, self._keys, self._relations, self._form = graph, list(keys), relations, form
         self._ranked: bool = arguments.get("ranked", False)
         self._limit: int | None = arguments.get("limit", 20 if self._ranked else None)
         self._offset: int = arguments.get("offset", 0)
         self._first_observation: int = arguments.get("observationOffset", 0)
         self._observations: int | None = arguments.get("observationLimit")
-        self._cursor = _Cursor.read(arguments["cursor"]) if arguments.get("cursor") is not None else None
-        if self._cursor is not None and self._cursor.seen is not None:  # the ranking may have changed since
+        self._cursor = (
+            _Cursor.read(arguments["cursor"]) if arguments.get("cursor") is not None else None
+        )
+        # The ranking may have changed since
+        if self._cursor is not None and self._cursor.seen is not None:
             places = {digest: at for at, digest in enumerate(self._cursor.seen)}
             self._keys.sort(key=lambda key: places.get(_digest(key), len(places)))
 
     def data(self) -> tuple[Data, str]:
         """The reply's data, and its text."""
         most = self._form.most or math.inf
-        is_plain = self._limit is None and not self._offset and self._cursor is None and not self._ranked
+        is_plain = (
+            self._limit is None and not self._offset and self._cursor is None and not self._ranked
+        )
         if is_plain and _LEAST_ITEM * (len(self._keys) + len(self._relations)) <= most:
-            entities, used = list[Data](), 0
+            entities = list[Data]()
+            used = 0
             for part in self._entities(0):
-                if used > most:  # it is found not to fit before all is read
+                # It is found not to fit before all is read
+                if used > most:
                     break
                 entities += part
                 if len(part) == _BATCH:
@@ -143,18 +178,26 @@ class GraphReply:
             else:
                 data: Data = {"entities": entities, "relations": relations_data(self._relations)}
                 if len(text := self._form.text(data)) <= most:
-                    return data, text  # a small answer comes as it is, without totals
+                    # A small answer comes as it is, without totals
+                    return data, text
         totals = {"totalEntities": len(self._keys), "totalRelations": len(self._relations)}
-        data = {"entities": [], "relations": [], **totals} if self._limit == 0 else self._page(totals)
+        if self._limit == 0:
+            data = {"entities": [], "relations": [], **totals}
+        else:
+            data = self._page(totals)
         return data, self._form.text(data)
 
     def _entities(self, start: int) -> Iterator[list[Data]]:
         """The entities from `start` on with the observations asked for, in batches."""
-        first, count = self._first_observation, self._observations
+        first = self._first_observation
+        count = self._observations
         end = None if count is None else first + count
         for at in range(start, len(self._keys), _BATCH):
-            part, batch = self._keys[at : at + _BATCH], list[Data]()
-            for (_, name, kind, _, project), texts in zip(part, self._graph.observations(part), strict=True):
+            part = self._keys[at : at + _BATCH]
+            batch = list[Data]()
+            for (_, name, kind, _, project), texts in zip(
+                part, self._graph.observations(part), strict=True
+            ):
                 window = texts[first:end]
                 data: Data = {"name": name, "entityType": kind, "observations": window}
                 if len(window) < len(texts):
@@ -165,7 +208,9 @@ class GraphReply:
             yield batch
 
     def _page(self, totals: Data) -> Data:
-        """As many items from the cursor on as fit, and the cursor of the next page if there is more."""
+        """As many items from the cursor on as fit, and the cursor of the next page if there is
+        more.
+        """
         room = self._form.most - _FRAME if self._form.most else math.inf
         limit = math.inf if self._limit is None else self._limit
         entities: list[Data] = []
@@ -174,7 +219,10 @@ class GraphReply:
         more: Data = {}
         for item in self._sequence():
             size = self._form.size(item.data)
-            cursor_size = self._cursor_size(item, room - size) if self._form.most else 0
+            if self._form.most:
+                cursor_size = self._cursor_size(item, room - size)
+            else:
+                cursor_size = 0
             is_full = item.relation is None and len(entities) >= limit
             if last is not None and (is_full or size + cursor_size > room):
                 more["nextCursor"] = self._cursor_after(last)
@@ -183,7 +231,8 @@ class GraphReply:
                 relations.append(item.relation)
             elif size + cursor_size <= room:
                 entities.append(item.data)
-            else:  # too large for a page: it has the first observations that fit, at least one
+            # Too large for a page: it has the first observations that fit, at least one
+            else:
                 texts = item.data["observations"]
                 count = item.data.get("observationCount", len(texts))
                 short = {**item.data, "observations": [], "observationCount": count}
@@ -201,24 +250,32 @@ class GraphReply:
         return {"entities": entities, "relations": relations_data(relations), **totals, **more}
 
     def _cursor_size(self, item: _Item, room: float) -> int:
-        """As many characters as the cursor after `item` takes; where more than these surely fit into `room`, more."""
+        """As many characters as the cursor after `item` takes; where more than these surely fit
+        into `room`, more.
+        """
         if self._ranked:
             return 20 * (item.number + 2) + 400
         order = self._keys[item.number].order if self._keys else ()
         size = _CURSOR_PER_CHARACTER * len(repr(([*order], item.position)))
-        return size if size <= room else len(self._cursor_after(item))
+        if size <= room:
+            return size
+        return len(self._cursor_after(item))
 
     def _cursor_after(self, item: _Item) -> str:
         order: Position | None = list(self._keys[item.number].order) if self._keys else []
         seen = None
         if self._ranked:
-            order, seen = None, [_digest(each) for each in self._keys[: item.number + 1]]
+            order = None
+            seen = [_digest(each) for each in self._keys[: item.number + 1]]
         return _Cursor(order, item.position, item.in_rest, seen).text()
 
     def _sequence(self) -> Iterator[_Item]:
-        """What comes from the cursor or the offset on. `resumes`: it goes on right after the cursor's item, which it
-        does not if the entity of that is gone, and its relations with it."""
-        cursor, begin, resumes = self._cursor, self._offset, False
+        """What comes from the cursor or the offset on. `resumes`: it goes on right after the
+        cursor's item, which it does not if the entity of that is gone, and its relations with
+        it."""
+        cursor = self._cursor
+        begin = self._offset
+        resumes = False
         if cursor is not None and cursor.seen is not None:
             seen = set(cursor.seen)
             begin = sum(_digest(key) in seen for key in self._keys)
@@ -232,16 +289,22 @@ class GraphReply:
             resumes = bool(begin) and self._keys[begin - 1].order == order
         in_rest = cursor is not None and cursor.in_rest
         resumes = resumes or in_rest
-        position = cursor.position if cursor is not None and resumes else None
+        if cursor is not None and resumes:
+            position = cursor.position
+        else:
+            position = None
         if in_rest:
-            del self._keys[begin:]  # what was created since is no part of this answer
+            # What was created since is no part of this answer
+            del self._keys[begin:]
         first: dict[str, int] = {}
         for number, key in enumerate(self._keys):
             first.setdefault(key.name, number)
         groups: dict[int, list[GraphRelation]] = {}
         rest = len(self._keys)
         for each in self._relations:
-            groups.setdefault(min(first.get(each.source, rest), first.get(each.target, rest)), []).append(each)
+            groups.setdefault(
+                min(first.get(each.source, rest), first.get(each.target, rest)), []
+            ).append(each)
         if not in_rest:
             if resumes:
                 yield from _items(groups, begin - 1, rest, position)
@@ -252,12 +315,20 @@ class GraphReply:
 
 
 def _items(
-    groups: Mapping[int, Sequence[GraphRelation]], number: int, rest: int, after: Position | None = None
+    groups: Mapping[int, Sequence[GraphRelation]],
+    number: int,
+    rest: int,
+    after: Position | None = None,
 ) -> list[_Item]:
-    """The relations that come with entity `number` of `rest`, or with none, in the order of the sequence."""
-    items, group = [], groups.get(number, ())
+    """The relations that come with entity `number` of `rest`, or with none, in the order of the
+    sequence.
+    """
+    items = []
+    group = groups.get(number, ())
     for each, data in zip(group, relations_data(group), strict=True):
-        digest = blake2b("\0".join(each.triple).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+        digest = blake2b(
+            "\0".join(each.triple).encode("utf-8", "surrogatepass"), digest_size=12
+        ).hexdigest()
         position = [*each.order[:-1], digest]
         if after is None or _place(position) > _place(after):
             items.append(_Item(min(number, rest - 1), data, each, position, number == rest))
@@ -276,7 +347,10 @@ def _digest(key: EntityKey) -> str:
 
 def _create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Answers with the entities that were new, as they were stored."""
-    wanted = [Entity(each["name"], each["entityType"], tuple(each["observations"])) for each in arguments["entities"]]
+    wanted = [
+        Entity(each["name"], each["entityType"], tuple(each["observations"]))
+        for each in arguments["entities"]
+    ]
     created = [
         {"name": each.name, "entityType": each.type, "observations": list(each.observations)}
         for each in graph.create_entities(wanted)
@@ -284,7 +358,8 @@ def _create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     new = {each["name"] for each in created}
     there = [each.name for each in wanted if each.name not in new]
     if form.indent is None and form.most and len(form.text(created)) > form.most:
-        created = [{**each, "observations": []} for each in created]  # the caller knows what they say
+        # The caller knows what they say
+        created = [{**each, "observations": []} for each in created]
         created = created[: form.most // max(map(form.size, created))]
     hint = ""
     if there and form.teaches:
@@ -303,7 +378,10 @@ def _add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     try:
         added = graph.add_observations(wanted)
     except NoEntity as error:
-        hint = _misspelled(graph, [name for name, _ in wanted]) if form.teaches else ""
+        if form.teaches:
+            hint = _misspelled(graph, [name for name, _ in wanted])
+        else:
+            hint = ""
         return Reply(str(error), is_error=True, hint=hint)
     results = [{"entityName": name, "addedObservations": texts} for name, texts in added]
     return Reply(form.text(results), {"results": results})
@@ -316,7 +394,9 @@ def _delete(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         graph.delete_entities(arguments["entityNames"])
     elif "deletions" in arguments:
         what = "Observations"
-        graph.delete_observations([(each["entityName"], each["observations"]) for each in arguments["deletions"]])
+        graph.delete_observations(
+            [(each["entityName"], each["observations"]) for each in arguments["deletions"]]
+        )
     else:
         what = "Relations"
         graph.delete_relations(_relations(arguments))
@@ -328,15 +408,23 @@ def _undone(graph: Graph, arguments: Arguments) -> str:
     """How many of the things to delete are there, when not all of them are."""
     asked: set[Any]
     if "relations" in arguments:
-        kind, names = "relation", [each["from"] for each in arguments["relations"]]
+        kind = "relation"
+        names = [each["from"] for each in arguments["relations"]]
         asked = {each.triple for each in _relations(arguments)}
         there = asked & {each.triple for each in graph.relations(set(names))}
     elif "entityNames" in arguments:
-        kind, asked, names = "entity", set(arguments["entityNames"]), arguments["entityNames"]
+        kind = "entity"
+        asked = set(arguments["entityNames"])
+        names = arguments["entityNames"]
         there = {key.name for key in graph.named(names)}
     else:
-        kind, names = "observation", [each["entityName"] for each in arguments["deletions"]]
-        asked = {(each["entityName"], text) for each in arguments["deletions"] for text in each["observations"]}
+        kind = "observation"
+        names = [each["entityName"] for each in arguments["deletions"]]
+        asked = {
+            (each["entityName"], text)
+            for each in arguments["deletions"]
+            for text in each["observations"]
+        }
         keys = graph.named(names)
         said = zip(keys, graph.observations(keys), strict=True)
         there = asked & {(key.name, text) for key, texts in said for text in texts}
@@ -353,40 +441,67 @@ def _misspelled(graph: Graph, names: Iterable[str]) -> str:
     missing = [name for name in wanted if name not in known][:_GUESSED]
     if not missing or len(keys := graph.keys()) > _SEARCHED:
         return ""
-    guesses = [f"{_listed(found)}, not {_listed([name])}?" for name in missing
-               if (found := near(name, (key.name for key in keys), 1))]  # fmt: skip
-    return f"Did you mean {' '.join(guesses)}" if guesses else ""
+    guesses = [
+        f"{_listed(found)}, not {_listed([name])}?"
+        for name in missing
+        if (found := near(name, (key.name for key in keys), 1))
+    ]
+    if guesses:
+        return f"Did you mean {' '.join(guesses)}"
+    return ""
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    if len(names) > _SHOWN:
+        more = f" and {len(names) - _SHOWN} more"
+    else:
+        more = ""
     return ", ".join(f'"{flat(name[:80])}"' for name in names[:_SHOWN]) + more
 
 
 def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
-    return [GraphRelation(each["from"], each["to"], each["relationType"]) for each in arguments["relations"]]
+    return [
+        GraphRelation(each["from"], each["to"], each["relationType"])
+        for each in arguments["relations"]
+    ]
 
 
 def _search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     query = arguments["query"]
-    keys = graph.ranked(query) if arguments.get("ranked") else graph.matching(query)
+    if arguments.get("ranked"):
+        keys = graph.ranked(query)
+    else:
+        keys = graph.matching(query)
     return _reply(graph, keys, graph.relations({key.name for key in keys}), arguments, form)
 
 
 def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """The entities of these names; with `depth` also those within so many relations, nearest first, and the relations
-    among all of them."""
-    wanted, direction, types = arguments["names"], arguments.get("direction", "both"), arguments.get("relationTypes")
-    if depth := arguments.get("depth", 0):
+    """The entities of these names; with `depth` also those within so many relations, nearest first,
+    and the relations among all of them."""
+    wanted = arguments["names"]
+    direction = arguments.get("direction", "both")
+    types = arguments.get("relationTypes")
+    depth = arguments.get("depth", 0)
+    if depth:
         distance = dict.fromkeys(wanted, 0)
         frontier = set(distance)
         for level in range(1, depth + 1):
-            found = {end for each in graph.relations(frontier) for end in _reached(each, frontier, direction, types)}
+            found = {
+                end
+                for each in graph.relations(frontier)
+                for end in _reached(each, frontier, direction, types)
+            }
             frontier = found - distance.keys()
             distance |= dict.fromkeys(frontier, level)
-        keys = [key._replace(order=(distance[key.name], *key.order)) for key in graph.named(distance)]
+        keys = [
+            key._replace(order=(distance[key.name], *key.order)) for key in graph.named(distance)
+        ]
         keys.sort(key=lambda key: key.order)
-        relations = [each for each in graph.relations(set(distance)) if {each.source, each.target} <= distance.keys()]
+        relations = [
+            each
+            for each in graph.relations(set(distance))
+            if {each.source, each.target} <= distance.keys()
+        ]
         return _reply(graph, keys, relations, arguments, form)
     keys = graph.named(wanted)
     names = {key.name for key in keys}
@@ -395,16 +510,27 @@ def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     return _reply(graph, keys, relations, arguments, form, hint)
 
 
-def _reached(relation: GraphRelation, names: set[str], direction: str, types: list[str] | None) -> list[str]:
+def _reached(
+    relation: GraphRelation, names: set[str], direction: str, types: list[str] | None
+) -> list[str]:
     """The ends a relation of these types leads to from `names` in a direction."""
     if types is not None and relation.type not in types:
         return []
-    ends = [relation.target] if direction != "in" and relation.source in names else []
+    if direction != "in" and relation.source in names:
+        ends = [relation.target]
+    else:
+        ends = []
     return ends + ([relation.source] if direction != "out" and relation.target in names else [])
 
 
-def _reply(graph: Graph, keys: list[EntityKey], relations: list[GraphRelation], arguments: Arguments, form: Form,
-           hint: str = "") -> Reply:  # fmt: skip
+def _reply(
+    graph: Graph,
+    keys: list[EntityKey],
+    relations: list[GraphRelation],
+    arguments: Arguments,
+    form: Form,
+    hint: str = "",
+) -> Reply:
     data, text = GraphReply(graph, keys, relations, arguments, form).data()
     warnings = graph.warnings()
     return Reply(text, data, meta={WARNINGS: warnings} if warnings else None, hint=hint)
@@ -412,7 +538,9 @@ def _reply(graph: Graph, keys: list[EntityKey], relations: list[GraphRelation], 
 
 def whole_graph(graph: Graph) -> str:
     """The graph as its resources show it: all of it, indented (contract 002, 7)."""
-    return graph.at_once(lambda: GraphReply(graph, graph.keys(), graph.relations(), {}, Form(2, 0)).data()[1])
+    return graph.at_once(
+        lambda: GraphReply(graph, graph.keys(), graph.relations(), {}, Form(2, 0)).data()[1]
+    )
 
 
 TOOLS: dict[str, Callable[[Graph, Arguments, Form], Reply]] = {
@@ -422,7 +550,9 @@ TOOLS: dict[str, Callable[[Graph, Arguments, Form], Reply]] = {
     "delete_entities": _delete,
     "delete_observations": _delete,
     "delete_relations": _delete,
-    "read_graph": lambda graph, arguments, form: _reply(graph, graph.keys(), graph.relations(), arguments, form),
+    "read_graph": lambda graph, arguments, form: _reply(
+        graph, graph.keys(), graph.relations(), arguments, form
+    ),
     "search_nodes": _search_nodes,
     "open_nodes": _open_nodes,
 }

@@ -21,14 +21,19 @@ if TYPE_CHECKING:
 
 
 class JsonFolder:
-    """The callers' entries, kept in the JSON files of an agent-memory folder. Close it when the last call is done."""
+    """The callers' entries, kept in the JSON files of an agent-memory folder. Close it when the
+    last call is done.
+    """
 
     def __init__(self, folder: str):
         self._folder = folder
         self._place: JsonEntryFolder | None = None
 
     def __call__(self, memory: Memory) -> Entries:
-        from memoranda.engine.json_entries import JsonEntryFolder  # needs the engine, which the handshake does not
+        # Needs the engine, which the handshake does not
+        from memoranda.engine.json_entries import (
+            JsonEntryFolder,
+        )
 
         self._place = self._place or JsonEntryFolder(self._folder)
         return self._place.entries(memory)
@@ -40,12 +45,18 @@ class JsonFolder:
 
 
 def toolset(kept_in: Callable[[Memory], Entries] | None = None) -> Toolset:
-    """The toolset `kv`; `kept_in` gives the place where a caller's entries are, else they are notes."""
-    tools = declared("kv-tools.json", lambda name: partial(_run, name, kept_in), contract="kv", refuse=_refuse)
+    """The toolset `kv`; `kept_in` gives the place where a caller's entries are, else they are
+    notes.
+    """
+    tools = declared(
+        "kv-tools.json", lambda name: partial(_run, name, kept_in), contract="kv", refuse=_refuse
+    )
     return Toolset("kv", tools, instructions=text_file("kv-instructions.md").strip())
 
 
-def _run(name: str, kept_in: Callable[[Memory], Entries] | None, memory: Memory, arguments: Arguments) -> Reply:
+def _run(
+    name: str, kept_in: Callable[[Memory], Entries] | None, memory: Memory, arguments: Arguments
+) -> Reply:
     from memoranda.engine.entries import NoteEntries
     from memoranda.faces.kv.entry_tools import answer
 

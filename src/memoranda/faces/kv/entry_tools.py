@@ -1,5 +1,5 @@
-"""The seven key-value tools and their replies: one text, in markdown or JSON, never longer than LIMIT characters
-(contract 004, 1 to 6)."""
+"""The seven key-value tools and their replies: one text, in markdown or JSON, never longer than
+LIMIT characters (contract 004, 1 to 6)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ NAME_CHARACTERS = 1000
 VALUE_BYTES = 10 * 1024 * 1024
 LONGEST_TTL = 100_000_000_000
 """Seconds; later expiry times would have years of five digits."""
-_SHOWN, _SHOWN_TIGHT = 500, 100
-"""Characters of a text that is shown by its beginning, and in a reply where even that would be too long."""
+_SHOWN = 500
+_SHOWN_TIGHT = 100
+"""Characters of a text that is shown by its beginning, and in a reply where even that would be too
+long.
+"""
 _MARK = "... [TRUNCATED at {} chars]"
 _MARK_ROOM = 30
-_MOST_RESULTS = 400  # more results than any reply has room for
+# More results than any reply has room for
+_MOST_RESULTS = 400
 
 Fields = Mapping[str, Any]
 
@@ -50,15 +54,22 @@ def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
 
 
 def _remember(entries: Entries, arguments: Arguments, form: str) -> str:
-    key, namespace = _key(arguments), _namespace(arguments)
-    ttl = _natural(arguments, "ttl_seconds") if arguments["value"] else 0
+    key = _key(arguments)
+    namespace = _namespace(arguments)
+    if arguments["value"]:
+        ttl = _natural(arguments, "ttl_seconds")
+    else:
+        ttl = 0
     entry = entries.put(*checked(namespace, key, arguments["value"], ttl))
     fields: dict[str, Any] = {
         "message": f"Stored '{key}' in namespace '{namespace}'",
         "key": key,
         "namespace": namespace,
     }
-    fields |= {"expires_in": f"{ttl}s" if ttl else "never", "expires_at": entry.expires and milliseconds(entry.expires)}
+    fields |= {
+        "expires_in": f"{ttl}s" if ttl else "never",
+        "expires_at": entry.expires and milliseconds(entry.expires),
+    }
     return _success(fields, form)
 
 
@@ -76,14 +87,21 @@ def checked(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, s
 
 
 def _recall(entries: Entries, arguments: Arguments, form: str) -> str:
-    key, namespace, offset = _key(arguments), _namespace(arguments), _natural(arguments, "offset")
+    key = _key(arguments)
+    namespace = _namespace(arguments)
+    offset = _natural(arguments, "offset")
     entry = entries.get(namespace, key)
     if offset and offset >= len(entry.value):
-        raise KvRefused(f"offset {offset} is past the end of the value ({len(entry.value)} characters)")
+        raise KvRefused(
+            f"offset {offset} is past the end of the value ({len(entry.value)} characters)"
+        )
     entry = entries.count(entry)
     fields: dict[str, Any] = {"key": key, "namespace": namespace, "value": entry.value}
     fields |= {"created_at": seconds(entry.created), "accessed_at": seconds(entry.accessed)}
-    fields |= {"expires_at": entry.expires and milliseconds(entry.expires), "access_count": entry.access_count}
+    fields |= {
+        "expires_at": entry.expires and milliseconds(entry.expires),
+        "access_count": entry.access_count,
+    }
     size = len(entry.value)
     rest = size - offset
 
@@ -91,10 +109,19 @@ def _recall(entries: Entries, arguments: Arguments, form: str) -> str:
         """The reply with so many characters of the value from `offset` on, and how to go on."""
         if shown == size:
             return _worded(fields, form)
-        end, is_cut = offset + shown, shown < rest
-        mark = _MARK.format(LIMIT) if is_cut and form != "json" else ""
+        end = offset + shown
+        is_cut = shown < rest
+        if is_cut and form != "json":
+            mark = _MARK.format(LIMIT)
+        else:
+            mark = ""
         paging = {"truncated": is_cut, "value_length": size, "offset": offset}
-        part = {**fields, "value": entry.value[offset:end] + mark, **paging, "next_offset": end if is_cut else None}
+        part = {
+            **fields,
+            "value": entry.value[offset:end] + mark,
+            **paging,
+            "next_offset": end if is_cut else None,
+        }
         return _worded(part, form)
 
     if rest <= LIMIT and len(whole := text(rest)) <= LIMIT:
@@ -103,7 +130,8 @@ def _recall(entries: Entries, arguments: Arguments, form: str) -> str:
 
 
 def _forget(entries: Entries, arguments: Arguments, form: str) -> str:
-    key, namespace = _key(arguments), _namespace(arguments)
+    key = _key(arguments)
+    namespace = _namespace(arguments)
     entries.remove(namespace, key)
     message = f"Deleted '{key}' from namespace '{namespace}'"
     return _success({"message": message, "key": key, "namespace": namespace}, form)
@@ -114,13 +142,19 @@ def _search(entries: Entries, arguments: Arguments, form: str) -> str:
     if not query.strip():
         raise KvRefused("Query must not be empty")
     _unicode("Query", query)
-    limit, offset = _natural(arguments, "limit"), _natural(arguments, "offset")
-    namespace = _namespace(arguments) if "namespace" in arguments else None
+    limit = _natural(arguments, "limit")
+    offset = _natural(arguments, "offset")
+    if "namespace" in arguments:
+        namespace = _namespace(arguments)
+    else:
+        namespace = None
     found, total = entries.search(query, namespace, min(limit, _MOST_RESULTS), offset)
     results = []
     for entry in found:
         shown = {"namespace": entry.namespace, "key": entry.key, "value": _cut(entry.value, _SHOWN)}
-        results.append({**shown, "created_at": seconds(entry.created), "access_count": entry.access_count})
+        results.append(
+            {**shown, "created_at": seconds(entry.created), "access_count": entry.access_count}
+        )
     fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
     damaged = _damaged(entries) if namespace is None else {}
     return _list_reply({**fields, **damaged}, "results", results, offset, form)
@@ -133,12 +167,18 @@ def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
     for each in tallies[offset:]:
         counts = {"active_entries": each.active, "expired_entries": each.expired}
         items.append({"namespace": each.namespace, "total_entries": sum(counts.values()), **counts})
-    return _list_reply({"namespace_count": len(tallies), **_damaged(entries)}, "namespaces", items, offset, form)
+    return _list_reply(
+        {"namespace_count": len(tallies), **_damaged(entries)}, "namespaces", items, offset, form
+    )
 
 
 def _damaged(entries: Entries) -> Fields:
-    """A field that names the namespaces left out because they cannot be read; none when all of them can."""
-    return {"unreadable": ", ".join(entries.unreadable)} if entries.unreadable else {}
+    """A field that names the namespaces left out because they cannot be read; none when all of them
+    can.
+    """
+    if entries.unreadable:
+        return {"unreadable": ", ".join(entries.unreadable)}
+    return {}
 
 
 def _clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
@@ -152,7 +192,10 @@ def _clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
 
 def _stats(entries: Entries, arguments: Arguments, form: str) -> str:
     totals = entries.stats()
-    power = min((totals.size.bit_length() - 1) // 10, 4) if totals.size else 0
+    if totals.size:
+        power = min((totals.size.bit_length() - 1) // 10, 4)
+    else:
+        power = 0
     fields = {
         "total_entries": totals.entries,
         "total_size_bytes": totals.size,
@@ -169,7 +212,9 @@ def _stats(entries: Entries, arguments: Arguments, form: str) -> str:
 
 
 _RUNS = (_remember, _recall, _forget, _search, _list_namespaces, _clear_namespace, _stats)
-_TOOLS: dict[str, Callable[[Entries, Arguments, str], str]] = {f"memory{run.__name__}": run for run in _RUNS}
+_TOOLS: dict[str, Callable[[Entries, Arguments, str], str]] = {
+    f"memory{run.__name__}": run for run in _RUNS
+}
 
 
 def _key(arguments: Arguments) -> str:
@@ -204,7 +249,9 @@ def _natural(arguments: Arguments, name: str) -> int:
 
 def _success(fields: Fields, form: str) -> str:
     text = _worded(fields, form)
-    return text if len(text) <= LIMIT else _worded({name: _cut(value, _SHOWN) for name, value in fields.items()}, form)
+    if len(text) <= LIMIT:
+        return text
+    return _worded({name: _cut(value, _SHOWN) for name, value in fields.items()}, form)
 
 
 def _worded(fields: Fields, form: str) -> str:
@@ -222,7 +269,9 @@ def _worded(fields: Fields, form: str) -> str:
 
 
 def _shown(name: str, value: Any) -> str:
-    return str(value) if name == "value" else flat(str(value))
+    if name == "value":
+        return str(value)
+    return flat(str(value))
 
 
 def _cut(value: Any, most: int) -> Any:
@@ -232,19 +281,29 @@ def _cut(value: Any, most: int) -> Any:
 
 
 def _list_reply(fields: Fields, name: str, items: Sequence[Fields], offset: int, form: str) -> str:
-    """The reply with a list: as many whole items as fit, and how to go on. `returned`, if a field, counts them."""
+    """The reply with a list: as many whole items as fit, and how to go on. `returned`, if a field,
+    counts them.
+    """
 
     def text(size: int) -> str:
         counted = {"returned": size} if "returned" in fields else {}
-        more = {"truncated": True, "next_offset": offset + size} if size < len(items) else {}
+        if size < len(items):
+            more = {"truncated": True, "next_offset": offset + size}
+        else:
+            more = {}
         return _worded({**fields, **counted, name: list(items[:size]), **more}, form)
 
-    if items and len(text(1)) > LIMIT:  # an item too long by itself would never be passed
+    # An item too long by itself would never be passed
+    if items and len(text(1)) > LIMIT:
         items = [{key: _cut(value, _SHOWN_TIGHT) for key, value in items[0].items()}, *items[1:]]
     whole = text(len(items))
-    return whole if len(whole) <= LIMIT else _longest(len(items) - 1, text)
+    if len(whole) <= LIMIT:
+        return whole
+    return _longest(len(items) - 1, text)
 
 
 def _longest(most: int, text: Callable[[int], str]) -> str:
-    """`text(size)` for the greatest size up to `most` that is within the limit; it grows with the size."""
+    """`text(size)` for the greatest size up to `most` that is within the limit; it grows with the
+    size.
+    """
     return text(max(bisect_right(range(most + 1), LIMIT, key=lambda size: len(text(size))) - 1, 0))

@@ -16,32 +16,64 @@ if TYPE_CHECKING:
 _COMMON: dict[str, Any] = {
     "output_format": {"type": "string", "enum": ["text", "json"]},
     "project_id": {"type": "string"},
-    **dict.fromkeys(("workspace", "compact", "include_frontmatter", "min_similarity", "search_all_projects")),
+    **dict.fromkeys(
+        ("workspace", "compact", "include_frontmatter", "min_similarity", "search_all_projects")
+    ),
 }
 
 
-_WIDE = ("search_notes", "recent_activity", "list_directory", "list_memory_projects", "build_context")
+_WIDE = (
+    "search_notes",
+    "recent_activity",
+    "list_directory",
+    "list_memory_projects",
+    "build_context",
+)
 """Tools whose answer may lack what a project in trouble has."""
 
 
 def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) -> Toolset:
-    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1. `vault`: in the manner
-    of Basic Memory, with what its configuration says."""
+    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1.
+    `vault`: in the manner of Basic Memory, with what its configuration says."""
     runs: dict[str, Run] = {
-        each.__name__: each for each in (
-            write_tools.write_note, write_tools.edit_note, write_tools.move_note, write_tools.delete_note,
-            write_tools.list_memory_projects, write_tools.delete_project, read_tools.read_note,
-            read_tools.list_directory, read_tools.search_notes, read_tools.build_context, read_tools.recent_activity,
+        each.__name__: each
+        for each in (
+            write_tools.write_note,
+            write_tools.edit_note,
+            write_tools.move_note,
+            write_tools.delete_note,
+            write_tools.list_memory_projects,
+            write_tools.delete_project,
+            read_tools.read_note,
+            read_tools.list_directory,
+            read_tools.search_notes,
+            read_tools.build_context,
+            read_tools.recent_activity,
         )
-    }  # fmt: skip
-    runs["create_memory_project"] = partial(write_tools.create_memory_project, allowed=agents_may_add_projects)
-    tools = declared("notes-tools.json", lambda name: replies.answering(runs[name], name in _WIDE), _COMMON)
-    rewrites = {"move_note": write_tools.with_destination, "search_notes": read_tools.as_text_search}
+    }
+    runs["create_memory_project"] = partial(
+        write_tools.create_memory_project, allowed=agents_may_add_projects
+    )
+    tools = declared(
+        "notes-tools.json", lambda name: replies.answering(runs[name], name in _WIDE), _COMMON
+    )
+    rewrites = {
+        "move_note": write_tools.with_destination,
+        "search_notes": read_tools.as_text_search,
+    }
     tools = [replace(each, rewrite=rewrites.get(each.name)) for each in tools]
-    shown, templates = replies.PROMPTS, [replies.TEMPLATE]
+    shown = replies.PROMPTS
+    templates = [replies.TEMPLATE]
     if vault is not None:
         from memoranda.faces.notes import drop_in, drop_in_views
 
-        shown, templates = drop_in_views.prompts_of(vault), drop_in_views.templates_of(vault)
+        shown = drop_in_views.prompts_of(vault)
+        templates = drop_in_views.templates_of(vault)
         tools = drop_in.tools(tools, vault)
-    return Toolset("notes", tools, text_file("notes-instructions.md").strip(), prompts=shown, templates=templates)
+    return Toolset(
+        "notes",
+        tools,
+        text_file("notes-instructions.md").strip(),
+        prompts=shown,
+        templates=templates,
+    )

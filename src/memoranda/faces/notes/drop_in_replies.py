@@ -1,5 +1,5 @@
-"""What a configuration of Basic Memory says, and the replies of the note tools that write in that program's words and
-JSON keys (contract 000b, 10)."""
+"""What a configuration of Basic Memory says, and the replies of the note tools that write in that
+program's words and JSON keys (contract 000b, 10)."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ _UNNAMED: dict[str, Any] = {"title": None, "permalink": None, "file_path": None}
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """What a Basic Memory configuration says. `names`: its project names -> ours; `only`: the one project every call
-    is about; `cloud`: projects that are not on this disk; the rest are its options of these names."""
+    """What a Basic Memory configuration says. `names`: its project names -> ours; `only`: the one
+    project every call is about; `cloud`: projects that are not on this disk; the rest are its
+    options of these names."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     only: str | None = None
@@ -57,7 +58,9 @@ class Vault:
         return [
             (theirs.get(each.name, each.name), each)
             for each in memory.projects
-            if each.name in theirs or not each.built_in or (not theirs and each.name == memory.default_project)
+            if each.name in theirs
+            or not each.built_in
+            or (not theirs and each.name == memory.default_project)
         ]
 
     def known(self, memory: Memory, name: str) -> tuple[str, Project] | None:
@@ -68,16 +71,23 @@ class Vault:
         """Our name of the project a call is about. Raises ProjectNotFound, InvalidInput."""
         projects = self.projects(memory)
         if args.get("workspace"):
-            raise InvalidInput("Cloud workspaces are not used here; every project is a folder. Leave `workspace` out.")
+            raise InvalidInput(
+                "Cloud workspaces are not used here; every project is a folder. Leave `workspace` out."
+            )
         given = self.only or args.get("project")
         if not self.only and (identity := args.get("project_id")):
-            found = [each.name for name, each in projects if project_id(name) == str(identity).lower()]
+            found = [
+                each.name for name, each in projects if project_id(name) == str(identity).lower()
+            ]
             if not found:
-                raise InvalidInput(f"No project has the id {identity}. list_memory_projects shows them.")
+                raise InvalidInput(
+                    f"No project has the id {identity}. list_memory_projects shows them."
+                )
             return found[0]
         if not given:
             return memory.default_project
-        if known := self.known(memory, str(given).strip()):
+        known = self.known(memory, str(given).strip())
+        if known:
             return known[1].name
         if given in self.cloud:
             raise InvalidInput(
@@ -111,8 +121,14 @@ def text_reply(text: str, is_error: bool = False) -> Reply:
 
 
 def json_reply(data: Any, is_error: bool = False) -> Reply:
-    """Data, compact in the text. Clients of that program take it from `result`, others from the keys themselves."""
-    return Reply(compact(data), {**data, "result": data} if isinstance(data, dict) else {"result": data}, is_error)
+    """Data, compact in the text. Clients of that program take it from `result`, others from the
+    keys themselves.
+    """
+    return Reply(
+        compact(data),
+        {**data, "result": data} if isinstance(data, dict) else {"result": data},
+        is_error,
+    )
 
 
 def data_reply(data: dict[str, Any]) -> Reply:
@@ -142,7 +158,9 @@ def is_json(args: Arguments) -> bool:
 
 def either(args: Arguments, data: Any, text: str, is_error: bool = False) -> Reply:
     """`data` where the caller asked for JSON, else `text`."""
-    return json_reply(data, is_error) if is_json(args) else text_reply(text, is_error)
+    if is_json(args):
+        return json_reply(data, is_error)
+    return text_reply(text, is_error)
 
 
 @cache
@@ -150,9 +168,17 @@ def _refusals() -> dict[str, Any]:
     return tomllib.loads(text_file("basic-memory-refusals.toml"))
 
 
-def refused(args: Arguments, key: str, data: dict[str, Any], more: dict[str, Any] | None = None,
-            is_error: bool = True, **values: Any) -> Reply:  # fmt: skip
-    """The refusal `key` of the file: its text, or its other keys as JSON behind `data` and before `more`."""
+def refused(
+    args: Arguments,
+    key: str,
+    data: dict[str, Any],
+    more: dict[str, Any] | None = None,
+    is_error: bool = True,
+    **values: Any,
+) -> Reply:
+    """The refusal `key` of the file: its text, or its other keys as JSON behind `data` and before
+    `more`.
+    """
     kind, _, case = key.partition(".")
     row = {name: text.format(**values) for name, text in _refusals()[kind][case].items()}
     text = row.pop("text")
@@ -166,24 +192,39 @@ def identity(note: Note | NoteInfo) -> dict[str, Any]:
 
 def written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Reply:
     """The reply to write_note, or with an `operation` to edit_note, from our own."""
-    operation, shown, data = args.get("operation"), vault.shown(args["project"]), reply.data or {}
+    operation = args.get("operation")
+    shown = vault.shown(args["project"])
+    data = reply.data or {}
     if reply.is_error:
         return (_not_edited if operation else _not_written)(args, memory, shown, reply)
-    is_new, found = data["action"] == "created", {key: data[key] for key in (*_UNNAMED, "checksum")}
+    is_new = data["action"] == "created"
+    found = {key: data[key] for key in (*_UNNAMED, "checksum")}
     if is_json(args):
         edit = {"operation": operation, "fileCreated": is_new}
-        return json_reply(found | (edit if operation else {"action": data["action"], "similar_notes": []}))
-    rows = [f"# {data['action'].capitalize()} note{f' ({operation})' if operation else ''}", f"project: {shown}"]
+        return json_reply(
+            found | (edit if operation else {"action": data["action"], "similar_notes": []})
+        )
+    rows = [
+        f"# {data['action'].capitalize()} note{f' ({operation})' if operation else ''}",
+        f"project: {shown}",
+    ]
     rows += [f"{key}: {found[key]}" for key in ("file_path", "permalink", "checksum")]
     count = len(args["content"].split("\n"))
     if operation and is_new:
         rows += ["fileCreated: true", f"operation: Created note with {count} lines"]
     elif operation:
-        done = _ADDED if data.get("section_added") else _EDITED[operation]
+        if data.get("section_added"):
+            done = _ADDED
+        else:
+            done = _EDITED[operation]
         rows.append("operation: " + done.format(count=count, section=args.get("section")))
     note = memory.find_ref((data["project"], data["file_path"]))
     counts = Counter(each.category or "note" for each in memory.observations(note))
-    rows += ["\n## Observations", *(f"- {name}: {count}" for name, count in sorted(counts.items()))] if counts else []
+    rows += (
+        ["\n## Observations", *(f"- {name}: {count}" for name, count in sorted(counts.items()))]
+        if counts
+        else []
+    )
     edges = memory.outgoing(note)
     unresolved = sum(edge.state != "resolved" for edge in edges)
     rows += ["\n## Relations", f"- Resolved: {len(edges) - unresolved}"] if edges else []
@@ -193,12 +234,17 @@ def written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Repl
         rows.append("They are resolved as soon as notes of these names are written.")
     tags = [each.strip().lstrip("#") for each in args.get("tags") or () if each.strip()]
     rows += [f"\n## Tags\n- {', '.join(tags)}"] if tags and not operation else []
-    why = " (no project was given, so this used the default project; pass project to target another)"
-    return text_reply("\n".join(rows) + f"\n\n[Project: '{shown}'{why if args.get('by_default') else ''}]")
+    why = (
+        " (no project was given, so this used the default project; pass project to target another)"
+    )
+    return text_reply(
+        "\n".join(rows) + f"\n\n[Project: '{shown}'{why if args.get('by_default') else ''}]"
+    )
 
 
 def _not_written(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Reply:
-    code, title = (reply.data or {}).get("code"), args["title"]
+    code = (reply.data or {}).get("code")
+    title = args["title"]
     blank = {**_UNNAMED, "title": title, "checksum": None}
     if code == "exists":
         name = _between(reply.text, "exists: ", ". ")
@@ -211,7 +257,15 @@ def _not_written(args: Arguments, memory: Memory, shown: str, reply: Reply) -> R
     if code == "conflict":
         now = _between(reply.text, "checksum ", ",")
         blank |= _known(memory, reply.text.partition(" changed since")[0], args["project"])
-        return refused(args, "write.conflict", blank, {"currentChecksum": now}, title=title, now=now, shown=shown)
+        return refused(
+            args,
+            "write.conflict",
+            blank,
+            {"currentChecksum": now},
+            title=title,
+            now=now,
+            shown=shown,
+        )
     return text_reply(reply.text, True)
 
 
@@ -227,15 +281,19 @@ def _between(text: str, start: str, end: str) -> str:
 
 
 def _not_edited(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Reply:
-    case, name, ours = str((reply.data or {}).get("code")), args["identifier"], reply.text
-    route, checksum = name.removeprefix("memory://").partition("/")[0], _between(ours, "checksum ", ",")
+    case = str((reply.data or {}).get("code"))
+    name = args["identifier"]
+    ours = reply.text
+    route = name.removeprefix("memory://").partition("/")[0]
+    checksum = _between(ours, "checksum ", ",")
     count = _between(ours, "found ", ".")
     more: dict[str, Any] = {}
     if case == "not_found" and args.get("expected_checksum"):
         case = "gone"
     if case == "count" and count == "0":
         case = "missing_text"
-    elif case == "project_not_found":  # our sentence names projects that program has not
+    # Our sentence names projects that program has not
+    elif case == "project_not_found":
         more = {"project": shown, "projectRoute": route}
     elif case in ("gone", "conflict"):
         more = _known(memory, name, args["project"]) | {"currentChecksum": checksum or None}
@@ -243,36 +301,67 @@ def _not_edited(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Re
         case = "other"
     blank = {**_UNNAMED, "checksum": None, "operation": args["operation"], "fileCreated": False}
     return refused(
-        args, f"edit.{case}", blank, more, name=name, ours=ours, shown=shown, route=route, count=count, now=checksum,
-        find=args.get("find_text"), expected=args.get("expected_replacements"),
+        args,
+        f"edit.{case}",
+        blank,
+        more,
+        name=name,
+        ours=ours,
+        shown=shown,
+        route=route,
+        count=count,
+        now=checksum,
+        find=args.get("find_text"),
+        expected=args.get("expected_replacements"),
         hint=f'Use `read_note(identifier="{name}", project="{shown}")` to see the current content.',
-    )  # fmt: skip
+    )
 
 
 def not_moved(args: Arguments, case: str, is_error: bool = False, **values: Any) -> Reply:
     """A move that was refused."""
     blank = {"moved": False, **_UNNAMED, "source": args["identifier"]}
     blank["destination"] = args.get("destination_path") or args.get("destination_folder")
-    return refused(args, f"move.{case}", blank, is_error=is_error, name=args["identifier"], **values)
+    return refused(
+        args, f"move.{case}", blank, is_error=is_error, name=args["identifier"], **values
+    )
 
 
-def moved(args: Arguments, memory: Memory, shown: str, reply: Reply, info: NoteInfo | None) -> Reply:
+def moved(
+    args: Arguments, memory: Memory, shown: str, reply: Reply, info: NoteInfo | None
+) -> Reply:
     """The reply to move_note, from our own; of a folder without `info`."""
-    data, name, target = reply.data or {}, args["identifier"], args["destination_path"]
+    data = reply.data or {}
+    name = args["identifier"]
+    target = args["destination_path"]
     if reply.is_error:
-        what, is_missing = "Move Failed" if info else "Directory Move Failed", data.get("code") == "not_found"
-        why = " - Destination Already Exists" if data.get("code") == "exists" else ""
+        what = "Move Failed" if info else "Directory Move Failed"
+        is_missing = data.get("code") == "not_found"
+        if data.get("code") == "exists":
+            why = " - Destination Already Exists"
+        else:
+            why = ""
         none = ""
         if is_missing and not info:
-            why, none = " - No Files Found", "\nNo files found. Total files: 0."
-        return not_moved(args, "failed", True, what=what, why=why, path=target, ours=reply.text, none=none)
+            why = " - No Files Found"
+            none = "\nNo files found. Total files: 0."
+        return not_moved(
+            args, "failed", True, what=what, why=why, path=target, ours=reply.text, none=none
+        )
     if info is None:
         count = data["notes"]
         sums = {"total_files": count, "successful_moves": count, "failed_moves": 0}
-        blank = {"moved": True, **_UNNAMED, "source": name, "destination": target, "is_directory": True}
+        blank = {
+            "moved": True,
+            **_UNNAMED,
+            "source": name,
+            "destination": target,
+            "is_directory": True,
+        }
         below = memory.list(Query(projects=(data["project"],)), limit=0, order="path")[0]
         paths = [each.path for each in below if each.path.startswith(f"{data['new_path']}/")]
-        head = f"# Directory Moved Successfully\n\n**Source:** `{name}`\n**Destination:** `{target}`"
+        head = (
+            f"# Directory Moved Successfully\n\n**Source:** `{name}`\n**Destination:** `{target}`"
+        )
         return either(args, blank | sums, _of_folder(head, "moved", "Moved", count, paths, shown))
     now = memory.find_ref((data["project"], data["new_path"]))
     return either(
@@ -288,25 +377,55 @@ def _of_folder(head: str, verb: str, heading: str, count: int, paths: list[str],
     rows = [f"- `{path}`" for path in paths[:10]]
     rows += [f"- ... and {len(paths) - 10} more"] if len(paths) > 10 else []
     sums = f"- Total files: {count}\n- Successfully {verb}: {count}\n- Failed: 0"
-    return "\n".join([f"{head}\n\n## Summary\n{sums}\n\n## {heading} Files", *rows, "", f"<!-- Project: {shown} -->"])
+    return "\n".join(
+        [
+            f"{head}\n\n## Summary\n{sums}\n\n## {heading} Files",
+            *rows,
+            "",
+            f"<!-- Project: {shown} -->",
+        ]
+    )
 
 
 def deleted(args: Arguments, shown: str, reply: Reply, info: NoteInfo | None) -> Reply:
     """The reply to delete_note, from our own; of a folder without `info`."""
-    data, name = reply.data or {}, args["identifier"]
+    data = reply.data or {}
+    name = args["identifier"]
     if reply.is_error:
-        head, rest = "# Directory Delete Failed" if info is None else "# Delete Failed", ""
+        if info is None:
+            head = "# Directory Delete Failed"
+        else:
+            head = "# Delete Failed"
+        rest = ""
         if data.get("code") == "not_found":
-            head, rest = f"{head} - No Files Found", f"No files found for directory `{name}`.\nTotal files: 0.\n\n"
-        blank = {"deleted": False, "is_directory": info is None, "identifier": name, "total_files": 0}
+            head = f"{head} - No Files Found"
+            rest = f"No files found for directory `{name}`.\nTotal files: 0.\n\n"
+        blank = {
+            "deleted": False,
+            "is_directory": info is None,
+            "identifier": name,
+            "total_files": 0,
+        }
         return either(args, blank | {"error": reply.text}, f"{head}\n\n{rest}{reply.text}", True)
     if info is not None:
-        return json_reply({"deleted": True, **identity(info)}) if is_json(args) else Reply("true", {"result": True})
-    count, paths = data["notes"], data["paths"]
-    sums = {"total_files": count, "successful_deletes": count, "failed_deletes": 0, "deleted_files": paths}
+        if is_json(args):
+            return json_reply({"deleted": True, **identity(info)})
+        return Reply("true", {"result": True})
+    count = data["notes"]
+    paths = data["paths"]
+    sums = {
+        "total_files": count,
+        "successful_deletes": count,
+        "failed_deletes": 0,
+        "deleted_files": paths,
+    }
     head = f"# Directory Deleted Successfully\n\n**Directory:** `{name}`"
     text = _of_folder(head, "deleted", "Deleted", count, paths, shown)
-    return either(args, {"deleted": True, "is_directory": True, "identifier": name, **sums, "errors": []}, text)
+    return either(
+        args,
+        {"deleted": True, "is_directory": True, "identifier": name, **sums, "errors": []},
+        text,
+    )
 
 
 def failed(tool: str, args: Arguments, error: MemorandaError) -> Reply:
@@ -315,12 +434,19 @@ def failed(tool: str, args: Arguments, error: MemorandaError) -> Reply:
     if isinstance(error, errors.OutsideError) and tool == "read_note":
         blank = _UNNAMED | dict.fromkeys(("content", "frontmatter"))
         return refused(args, "read.outside", blank, is_error=False, name=error.path)
-    if isinstance(error, NotFound) and not isinstance(error, ProjectNotFound) and tool == "move_note":
+    if (
+        isinstance(error, NotFound)
+        and not isinstance(error, ProjectNotFound)
+        and tool == "move_note"
+    ):
         return not_moved(args, "not_found", True)
     if isinstance(error, ProjectNotFound):
         text = f"Project '{args.get('project')}' not found. {text}"
     elif tool == "edit_note":
         text = f"# Edit Failed\n\n{text}"
-    elif isinstance(error, NotFound | errors.Exists | errors.Conflict | errors.CountMismatch | errors.SectionError):
+    elif isinstance(
+        error,
+        NotFound | errors.Exists | errors.Conflict | errors.CountMismatch | errors.SectionError,
+    ):
         text = f"# Error\n\n{text}"
     return text_reply(text, True)

@@ -1,7 +1,9 @@
-"""`cat`, `grep`, `ls`, `find` and `tail` of Basic Memory: reading notes as a shell would (contract 000b, 10).
+"""`cat`, `grep`, `ls`, `find` and `tail` of Basic Memory: reading notes as a shell would (contract
+000b, 10).
 
-They route by themselves: projects are the folders at the root. A path that begins with a project's name leads there,
-and the paths in the reply begin with it too; where there are several projects, one has to be named.
+They route by themselves: projects are the folders at the root. A path that begins with a project's
+name leads there, and the paths in the reply begin with it too; where there are several projects,
+one has to be named.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from memoranda.engine import Memory
     from memoranda.faces.notes.drop_in_replies import Vault
 
-_DEEPEST, _MOST_ROWS, _MOST_LINES = 10, 200, 100
+_DEEPEST = 10
+_MOST_ROWS = 200
+_MOST_LINES = 100
 _WORD = re.compile(r"([\w.-]+)\s+(in|has|between)\s+(.+)", re.ASCII)
 _SIGN = re.compile(r"([\w.-]+)\s*(>=|<=|=|>|<)\s*(.*)", re.ASCII)
 _KEY = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
@@ -38,8 +42,8 @@ _OPERATORS = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
 
 
 def _route(vault: Vault, memory: Memory, args: Arguments, path: str = "") -> tuple[str, str, str]:
-    """(our project, the path in it, what goes before paths in the reply) that a call means. Raises InvalidInput when
-    the path and `project` disagree, or nothing says which of several projects."""
+    """(our project, the path in it, what goes before paths in the reply) that a call means. Raises
+    InvalidInput when the path and `project` disagree, or nothing says which of several projects."""
     projects = vault.projects(memory)
     named = vault.only or args.get("project") or args.get("project_id")
     path = path.removeprefix("memory://").strip().strip("/")
@@ -48,11 +52,16 @@ def _route(vault: Vault, memory: Memory, args: Arguments, path: str = "") -> tup
     if args.get("project_id") or mounted is None:
         if not named and len(projects) > 1:
             known = ", ".join(sorted(f"{slug(name)}/" for name, _ in projects))
-            what = f"no project '{first}'" if first else "no project specified"
+            if first:
+                what = f"no project '{first}'"
+            else:
+                what = "no project specified"
             raise InvalidInput(f"{what} — active projects: {known}")
         return vault.named(memory, args), path, ""
     if named and vault.named(memory, args) != mounted[1].name:
-        raise InvalidInput(f"path names project '{mounted[0]}' but project '{named}' was passed. Name one of them.")
+        raise InvalidInput(
+            f"path names project '{mounted[0]}' but project '{named}' was passed. Name one of them."
+        )
     return mounted[1].name, rest, slug(mounted[0])
 
 
@@ -65,8 +74,11 @@ def _placed(row: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def _cat(vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    first, last, section = args.get("start_line"), args.get("end_line"), args.get("section")
-    ranged, most = first is not None or last is not None, args.get("max_tokens")
+    first = args.get("start_line")
+    last = args.get("end_line")
+    section = args.get("section")
+    ranged = first is not None or last is not None
+    most = args.get("max_tokens")
     whole_text = args.get("include_frontmatter") is not False
     if section is not None and ranged:
         raise InvalidInput("cat: 'section' cannot be combined with start_line/end_line.")
@@ -75,13 +87,21 @@ def _cat(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     if last is not None and last < (first or 1):
         raise InvalidInput(f"end_line must be >= start_line, got {last}")
     if most is not None and ranged and not whole_text:
-        raise InvalidInput("cat: max_tokens with a line range requires include_frontmatter=True; leave one out.")
+        raise InvalidInput(
+            "cat: max_tokens with a line range requires include_frontmatter=True; leave one out."
+        )
     project, path, prefix = _route(vault, memory, args, args["identifier"])
     if prefix and not path:
-        raise InvalidInput(f"cat: '{args['identifier']}' names a project, not a note. ls shows what is in it.")
+        raise InvalidInput(
+            f"cat: '{args['identifier']}' names a project, not a note. ls shows what is in it."
+        )
     note = memory.read(path, project=project)
-    data = _placed(replies.identity(note), prefix) | {"content": note.text, "frontmatter": note.header}
-    lines, begin = note.text.splitlines(), first or 1
+    data = _placed(replies.identity(note), prefix) | {
+        "content": note.text,
+        "frontmatter": note.header,
+    }
+    lines = note.text.splitlines()
+    begin = first or 1
     if section is not None:
         found, begin, last = _section(note, len(lines), section)
         data |= {"section": found, "frontmatter": None}
@@ -95,7 +115,9 @@ def _cat(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     if section is None and most is None and not ranged:
         return data_reply(data)
     if begin > len(lines):
-        raise InvalidInput(f"cat: start_line {begin} is past the end of the document ({len(lines)} lines)")
+        raise InvalidInput(
+            f"cat: start_line {begin} is past the end of the document ({len(lines)} lines)"
+        )
     last = min(last or len(lines), len(lines))
     shown = lines[begin - 1 : last]
     if most is not None and len("\n".join(shown)) > most * 4:
@@ -109,7 +131,8 @@ def _cat(vault: Vault, memory: Memory, args: Arguments) -> Reply:
 
 def _fitting(lines: list[str], room: int) -> list[str]:
     """As many lines as fit, at least one, up to a heading or an empty line where there is one."""
-    used, count = 0, 0
+    used = 0
+    count = 0
     while count < len(lines) and (used := used + len(lines[count]) + 1) <= room:
         count += 1
     ends = [n for n in range(1, count + 1) if not lines[n - 1].strip() or lines[n].startswith("#")]
@@ -117,8 +140,8 @@ def _fitting(lines: list[str], room: int) -> list[str]:
 
 
 def _section(note: Note, total: int, wanted: str) -> tuple[str, int, int]:
-    """(path of headings, first line, last line) of a section named `Heading`, `Above/Heading` or `Heading[1]`. Raises
-    InvalidInput that lists the sections."""
+    """(path of headings, first line, last line) of a section named `Heading`, `Above/Heading` or
+    `Heading[1]`. Raises InvalidInput that lists the sections."""
     headings = scan(note.text, note.body_at)[2]
     above: list[Any] = []
     known: dict[str, tuple[int, int]] = {}
@@ -131,9 +154,13 @@ def _section(note: Note, total: int, wanted: str) -> tuple[str, int, int]:
     name = wanted.strip().lstrip("#").strip()
     found = [path for path in known if path == name or path.endswith(f"/{name}")]
     if not found:
-        raise InvalidInput(f"cat: no section '{wanted}'. Available sections: {', '.join(known) or 'none'}")
+        raise InvalidInput(
+            f"cat: no section '{wanted}'. Available sections: {', '.join(known) or 'none'}"
+        )
     if len(found) > 1:
-        raise InvalidInput(f"cat: section '{wanted}' names several: {', '.join(found)}. Name one of them.")
+        raise InvalidInput(
+            f"cat: section '{wanted}' names several: {', '.join(found)}. Name one of them."
+        )
     begin, end = known[found[0]]
     lines = note.text.splitlines()
     while end > begin and not lines[end - 1].strip():
@@ -142,7 +169,9 @@ def _section(note: Note, total: int, wanted: str) -> tuple[str, int, int]:
 
 
 def _grep(vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    pattern, around, most = args["pattern"], args.get("context_lines"), args.get("max_matches")
+    pattern = args["pattern"]
+    around = args.get("context_lines")
+    most = args.get("max_matches")
     if not pattern.strip():
         raise InvalidInput("pattern must not be empty")
     page, size = paged(args, 10, _MOST_ROWS)
@@ -155,16 +184,27 @@ def _grep(vault: Vault, memory: Memory, args: Arguments) -> Reply:
             "semantic=True"
         )
     project, _, _ = _route(vault, memory, args)
-    hits = memory.search(Query(text=pattern, projects=(project,)), limit=size, offset=(page - 1) * size)
+    hits = memory.search(
+        Query(text=pattern, projects=(project,)), limit=size, offset=(page - 1) * size
+    )
     if around is None:
-        return _results([reading.entity_row(memory, hit) for hit in hits], hits.total, page, size, hits.is_lower_bound)
+        return _results(
+            [reading.entity_row(memory, hit) for hit in hits],
+            hits.total,
+            page,
+            size,
+            hits.is_lower_bound,
+        )
     rows = []
     for hit in hits:
         lines = memory.read(hit.note, count=False).text.splitlines()
-        at = [number for number, line in enumerate(lines, 1) if pattern.casefold() in line.casefold()]
+        at = [
+            number for number, line in enumerate(lines, 1) if pattern.casefold() in line.casefold()
+        ]
         windows: list[dict[str, Any]] = []
         for number in at[:most]:
-            first, last = max(number - around, 1), min(number + around, len(lines))
+            first = max(number - around, 1)
+            last = min(number + around, len(lines))
             if windows and first <= windows[-1]["end_line"] + 1:
                 windows[-1]["match_lines"].append(number)
                 windows[-1]["end_line"] = last
@@ -175,14 +215,28 @@ def _grep(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         row = replies.identity(hit.note) | {"external_id": hit.note.id, "total_lines": len(lines)}
         row |= {"match_count": len(at), "windows": windows}
         rows.append(row | {"next_match_line": at[most] if len(at) > most else None})
-    return _results(rows, hits.total, page, size, hits.is_lower_bound, pagination_scope="search_candidates")
+    return _results(
+        rows, hits.total, page, size, hits.is_lower_bound, pagination_scope="search_candidates"
+    )
 
 
 def _results(
-    rows: list[dict[str, Any]], total: int, page: int, size: int, is_lower_bound: bool = False, **more: str
+    rows: list[dict[str, Any]],
+    total: int,
+    page: int,
+    size: int,
+    is_lower_bound: bool = False,
+    **more: str,
 ) -> Reply:
-    sums = {"current_page": page, "page_size": size, "total": total, "total_is_exact": not is_lower_bound}
-    return data_reply({"results": rows, **sums, "has_more": is_lower_bound or page * size < total, **more})
+    sums = {
+        "current_page": page,
+        "page_size": size,
+        "total": total,
+        "total_is_exact": not is_lower_bound,
+    }
+    return data_reply(
+        {"results": rows, **sums, "has_more": is_lower_bound or page * size < total, **more}
+    )
 
 
 def _ls(vault: Vault, memory: Memory, args: Arguments) -> Reply:
@@ -195,27 +249,50 @@ def _ls(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         {"name": name, "directory_path": f"/{link}", "permalink": link, "type": "directory"}
         for link, name in shown[(page - 1) * size : page * size]
     ]
-    sums = {"page": page, "page_size": size, "total": len(shown), "has_more": page * size < len(shown)}
+    sums = {
+        "page": page,
+        "page_size": size,
+        "total": len(shown),
+        "has_more": page * size < len(shown),
+    }
     return data_reply({"nodes": nodes, **sums})
 
 
-def _listed(vault: Vault, memory: Memory, args: Arguments, path: str, depth: int, glob: str | None) -> Reply:
+def _listed(
+    vault: Vault, memory: Memory, args: Arguments, path: str, depth: int, glob: str | None
+) -> Reply:
     page, size = paged(args, 50, _MOST_ROWS)
     project, folder, prefix = _route(vault, memory, args, path)
     try:
-        found = memory.directory(project, folder, depth=depth, glob=glob, limit=size, offset=(page - 1) * size)
-        entries, total = found.entries, found.total
+        found = memory.directory(
+            project, folder, depth=depth, glob=glob, limit=size, offset=(page - 1) * size
+        )
+        entries = found.entries
+        total = found.total
     except NotFound:
-        entries, total = [], 0
-    nodes = [_placed(reading.node(each.kind, each.path, each.title, each.permalink, each.changed), prefix)
-             for each in entries]  # fmt: skip
+        entries = []
+        total = 0
+    nodes = [
+        _placed(
+            reading.node(each.kind, each.path, each.title, each.permalink, each.changed), prefix
+        )
+        for each in entries
+    ]
     return data_reply(
-        {"nodes": nodes, "page": page, "page_size": size, "total": total, "has_more": page * size < total}
+        {
+            "nodes": nodes,
+            "page": page,
+            "page_size": size,
+            "total": total,
+            "has_more": page * size < total,
+        }
     )
 
 
 def _find(vault: Vault, memory: Memory, args: Arguments) -> Reply:
-    meta, fields, depth = args.get("meta"), args.get("fields"), args.get("depth")
+    meta = args.get("meta")
+    fields = args.get("fields")
+    depth = args.get("depth")
     path = (args.get("path") or "/").removeprefix("./").strip("/")
     if depth is not None and not 1 <= depth <= _DEEPEST:
         raise InvalidInput(f"depth must be between 1 and {_DEEPEST}, got {depth}")
@@ -224,27 +301,48 @@ def _find(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     if meta is None:
         return _listed(vault, memory, args, path, depth or _DEEPEST, args.get("name"))
     if not meta:
-        raise InvalidInput("find: 'meta' must carry at least one predicate; leave it out to list files.")
+        raise InvalidInput(
+            "find: 'meta' must carry at least one predicate; leave it out to list files."
+        )
     for name, given in (("name", args.get("name")), ("depth", depth not in (None, _DEEPEST))):
         if given:
-            raise InvalidInput(f"find: '{name}' cannot combine with 'meta'; 'path' narrows the search to a folder.")
-    fields = None if fields is None else [str(each).strip() for each in fields]
+            raise InvalidInput(
+                f"find: '{name}' cannot combine with 'meta'; 'path' narrows the search to a folder."
+            )
+    if fields is None:
+        fields = None
+    else:
+        fields = [str(each).strip() for each in fields]
     if fields is not None and not all(fields or [""]):
         raise InvalidInput("find: 'fields' entries must be non-empty names of frontmatter keys.")
-    if bad := next((each for each in fields or () if not _KEY.fullmatch(each)), None):
-        raise InvalidInput(f"find: malformed field path '{bad}'; a path is names with dots, as in review.approved")
+    bad = next((each for each in fields or () if not _KEY.fullmatch(each)), None)
+    if bad:
+        raise InvalidInput(
+            f"find: malformed field path '{bad}'; a path is names with dots, as in review.approved"
+        )
     wanted = _predicates([str(each) for each in meta])
     page, size = paged(args, 50, _MOST_ROWS)
     project, folder, prefix = _route(vault, memory, args, path)
-    absent = [key for key, value in wanted.items() if value is None]  # they are missing or null
+    # They are missing or null
+    absent = [key for key, value in wanted.items() if value is None]
     types = wanted.pop("type", None)
-    types = types.get("$in", ()) if isinstance(types, dict) else [types] if types else ()
+    if isinstance(types, dict):
+        types = types.get("$in", ())
+    elif types:
+        types = [types]
+    else:
+        types = ()
     metadata = {key: value for key, value in wanted.items() if value is not None}
     query = Query(projects=(project,), metadata=metadata, types=tuple(map(str, types)))
     infos = []
     for info in memory.list(query, limit=0, order="path")[0]:
-        header = memory.read(info, count=False).header if absent else {}
-        if info.path.startswith(f"{folder}/" if folder else "") and all(_value(header, key) is None for key in absent):
+        if absent:
+            header = memory.read(info, count=False).header
+        else:
+            header = {}
+        if info.path.startswith(f"{folder}/" if folder else "") and all(
+            _value(header, key) is None for key in absent
+        ):
             infos.append(info)
     rows = []
     for info in infos[(page - 1) * size : page * size]:
@@ -252,7 +350,9 @@ def _find(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         if fields is not None:
             header = memory.read(info, count=False).header
             kept = ("title", "permalink", "file_path", "external_id", "updated_at")
-            row = {key: row[key] for key in kept} | {"fields": {each: _value(header, each) for each in fields}}
+            row = {key: row[key] for key in kept} | {
+                "fields": {each: _value(header, each) for each in fields}
+            }
         rows.append(row)
     return _results(rows, len(infos), page, size)
 
@@ -262,7 +362,9 @@ def _value(header: dict[str, Any], path: str) -> Any:
     value: Any = header
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
-    return _scalar(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return _scalar(value)
+    return value
 
 
 def _scalar(text: str) -> Any:
@@ -270,27 +372,41 @@ def _scalar(text: str) -> Any:
         value = json.loads(text)
     except ValueError:
         return text
-    return text if isinstance(value, dict | list) else value
+    if isinstance(value, dict | list):
+        return text
+    return value
 
 
 def _predicates(texts: list[str]) -> dict[str, Any]:
-    """metadata_filters from texts such as `status=active`. Raises InvalidInput that names what is wrong."""
+    """metadata_filters from texts such as `status=active`. Raises InvalidInput that names what is
+    wrong.
+    """
     filters: dict[str, Any] = {}
     for text in texts:
         match = _WORD.fullmatch(text.strip()) or _SIGN.fullmatch(text.strip())
         if match is None:
-            raise InvalidInput(f"find: unsupported predicate operator in '{text}'; use = > >= < <= in has between")
+            raise InvalidInput(
+                f"find: unsupported predicate operator in '{text}'; use = > >= < <= in has between"
+            )
         key, operator, given = match.groups()
         key = "type" if key == "note_type" else key
         if not _KEY.fullmatch(key):
-            raise InvalidInput(f"find: malformed predicate key '{key}' in '{text}'; a key is names with dots")
+            raise InvalidInput(
+                f"find: malformed predicate key '{key}' in '{text}'; a key is names with dots"
+            )
         if key in filters:
-            raise InvalidInput(f"find: duplicate predicate key '{key}'; a range is 'between': {key} between 1,2")
+            raise InvalidInput(
+                f"find: duplicate predicate key '{key}'; a range is 'between': {key} between 1,2"
+            )
         if not given.strip():
             raise InvalidInput(f"find: predicate '{text}' has no value")
         is_list = operator in ("in", "has", "between")
-        whole = _QUOTED.sub(lambda found: found[0].replace(",", "\0"), given)  # a comma in quotes is the value's
-        parts = [each.strip().replace("\0", ",") for each in whole.split(",")] if is_list else [given.strip()]
+        # A comma in quotes is the value's
+        whole = _QUOTED.sub(lambda found: found[0].replace(",", "\0"), given)
+        if is_list:
+            parts = [each.strip().replace("\0", ",") for each in whole.split(",")]
+        else:
+            parts = [given.strip()]
         if not all(parts):
             raise InvalidInput(f"find: predicate '{text}' has an empty list element")
         values = []
@@ -304,19 +420,25 @@ def _predicates(texts: list[str]) -> dict[str, Any]:
             value = _scalar(part)
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if is_number and not abs(value) <= sys.float_info.max:
-                why = (
-                    "a non-finite number"
-                    if isinstance(value, float)
-                    else "an integer that is not a finite number here:"
-                )
+                if isinstance(value, float):
+                    why = "a non-finite number"
+                else:
+                    why = "an integer that is not a finite number here:"
                 named = f"predicate '{short(text)}' has {why} '{short(part)}'"
                 raise InvalidInput(f"find: {named}; quote it to mean the text")
             values.append(value)
         if None in values and operator != "=":
-            raise InvalidInput(f"find: predicate '{text}' uses null with '{operator}'; null goes with = only")
+            raise InvalidInput(
+                f"find: predicate '{text}' uses null with '{operator}'; null goes with = only"
+            )
         if operator == "between" and len(values) != 2:
             raise InvalidInput(f"find: 'between' needs exactly min,max in '{text}'")
-        forms = {"in": {"$in": values}, "has": values, "between": {"$between": values}, "=": values[0]}
+        forms = {
+            "in": {"$in": values},
+            "has": values,
+            "between": {"$between": values},
+            "=": values[0],
+        }
         filters[key] = forms[operator] if operator in forms else {_OPERATORS[operator]: values[0]}
     return filters
 
@@ -327,7 +449,12 @@ def _tail(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     infos, _, _ = memory.recent(args.get("timeframe") or "7d", projects=(project,), limit=most)
     return json_reply(
         [
-            {"type": "entity", **replies.identity(each), "created_at": each.created, "updated_at": each.changed}
+            {
+                "type": "entity",
+                **replies.identity(each),
+                "created_at": each.created,
+                "updated_at": each.changed,
+            }
             for each in infos
         ]
     )

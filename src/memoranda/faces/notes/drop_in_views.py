@@ -1,9 +1,10 @@
-"""What Basic Memory shows of its notes beside its note tools: files, connectors, prompts, a project's numbers, schemas
-(contract 000b, 10). The words of the prompts are ours.
+"""What Basic Memory shows of its notes beside its note tools: files, connectors, prompts, a
+project's numbers, schemas (contract 000b, 10). The words of the prompts are ours.
 
-A schema is a note of type `schema`: its `entity` names a note type, its `schema` maps fields to `type, description`;
-a field that ends in `?` may be missing, `(array)` stands behind one that may occur more than once. A field is there
-when the note has an observation of that category or a relation of that type.
+A schema is a note of type `schema`: its `entity` names a note type, its `schema` maps fields to
+`type, description`; a field that ends in `?` may be missing, `(array)` stands behind one that may
+occur more than once. A field is there when the note has an observation of that category or a
+relation of that type.
 """
 
 from __future__ import annotations
@@ -30,21 +31,36 @@ if TYPE_CHECKING:
     from memoranda.engine import Memory
     from memoranda.faces.notes.drop_in_replies import Vault
 
-_MIME = {"md": "text/markdown", "markdown": "text/markdown", "json": "application/json", "csv": "text/csv"}
-_IMAGES = {"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "webp": "image/webp", "gif": "image/gif"}
+_MIME = {
+    "md": "text/markdown",
+    "markdown": "text/markdown",
+    "json": "application/json",
+    "csv": "text/csv",
+}
+_IMAGES = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "gif": "image/gif",
+}
 _MOST_BYTES = 350_000
-_USUAL, _ALWAYS = 0.25, 0.95  # share of notes that have a field: to suggest it, to require it
+# Share of notes that have a field: to suggest it, to require it
+_USUAL = 0.25
+_ALWAYS = 0.95
 
 
 def read_content(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """A file as it is: text, or base64 of a picture or a document."""
     from memoranda.engine.plain_files import Files
 
-    path, project = args["path"], args["project"]
+    path = args["path"]
+    project = args["project"]
     try:
         check_inside(path)
         info = memory.find(path, project)
-        data, name = memory.file(info).data, info.path
+        data = memory.file(info).data
+        name = info.path
     except OutsideError:
         text = f"Path '{path}' is not allowed - paths must stay within project boundaries"
         return data_reply({"type": "error", "error": text})
@@ -57,14 +73,22 @@ def read_content(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     ending = name.rpartition(".")[2].lower()
     if ending not in _IMAGES:
         try:
-            text, kind = data.decode("utf-8"), _MIME.get(ending, "text/plain")
+            text = data.decode("utf-8")
+            kind = _MIME.get(ending, "text/plain")
         except UnicodeError:
             pass
         else:
             kind += "; charset=utf-8" if kind.startswith("text/") else ""
-            return data_reply({"type": "text", "text": text, "content_type": kind, "encoding": "utf-8"})
+            return data_reply(
+                {"type": "text", "text": text, "content_type": kind, "encoding": "utf-8"}
+            )
     if len(data) > _MOST_BYTES:
-        return data_reply({"type": "error", "error": f"Document size {len(data)} bytes exceeds maximum allowed size"})
+        return data_reply(
+            {
+                "type": "error",
+                "error": f"Document size {len(data)} bytes exceeds maximum allowed size",
+            }
+        )
     kind = _IMAGES.get(ending, "application/octet-stream")
     source = {"type": "base64", "media_type": kind, "data": base64.b64encode(data).decode()}
     return data_reply({"type": "image" if ending in _IMAGES else "document", "source": source})
@@ -73,7 +97,10 @@ def read_content(vault: Vault, memory: Memory, args: Arguments) -> Reply:
 def search(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """`search` for connectors that know only `search` and `fetch`."""
     hits = memory.search(Query(text=args["query"], projects=(args["project"],)), limit=10)
-    rows = [{"id": hit.note.permalink, "title": hit.note.title, "url": hit.note.permalink} for hit in hits]
+    rows = [
+        {"id": hit.note.permalink, "title": hit.note.title, "url": hit.note.permalink}
+        for hit in hits
+    ]
     return _wrapped({"results": rows, "total_count": len(rows), "query": args["query"]})
 
 
@@ -85,7 +112,12 @@ def fetch(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     except NotFound:
         asked = {**args, "identifier": name, "output_format": "text"}
         missing = missing_note(asked, memory, vault.shown(args["project"])).text
-        data = {"id": name, "title": name.rpartition("/")[2].replace("-", " ").title(), "text": missing, "url": name}
+        data = {
+            "id": name,
+            "title": name.rpartition("/")[2].replace("-", " ").title(),
+            "text": missing,
+            "url": name,
+        }
         return _wrapped(data | {"metadata": {"error": "Document not found"}})
     data = {"id": name, "title": note.title, "text": note.text, "url": name}
     return _wrapped(data | {"metadata": {"format": "markdown"}})
@@ -100,24 +132,34 @@ def prompts_of(vault: Vault) -> list[Prompt]:
     """Our prompts, and those that program has besides."""
     about = ("project", "Only this project; without it the default one", False)
     frame = ("timeframe", "How far back, e.g. 1d or 1 week", False)
-    latest, start = (partial(_activity, vault, f"basic-memory-{name}.md") for name in ("recent", "start"))
+    latest, start = (
+        partial(_activity, vault, f"basic-memory-{name}.md") for name in ("recent", "start")
+    )
     return [
         *PROMPTS,
         Prompt("recent_activity", "What changed lately in a project.", latest, [frame, about]),
-        Prompt("getting_started", "Show what the notes are for, and offer to write the first.", start, [about]),
+        Prompt(
+            "getting_started",
+            "Show what the notes are for, and offer to write the first.",
+            start,
+            [about],
+        ),
     ]
 
 
 def _activity(vault: Vault, file: str, memory: Memory, args: dict[str, str]) -> str:
     """The text of `file` around what changed in a project."""
     project = vault.named(memory, {"project": args.get("project") or None})
-    activity = recent(vault, memory, {"project": project, "timeframe": args.get("timeframe") or "7d"}).text
+    activity = recent(
+        vault, memory, {"project": project, "timeframe": args.get("timeframe") or "7d"}
+    ).text
     return text_file(file).format(project=vault.shown(project), activity=activity)
 
 
 def templates_of(vault: Vault) -> list[Template]:
     """The numbers of a project, then our template of a note, which matches the same addresses."""
-    uri, about = "memory://{workspace}/{project}/info", "A project in numbers: notes, observations, relations."
+    uri = "memory://{workspace}/{project}/info"
+    about = "A project in numbers: notes, observations, relations."
     return [
         Template(uri, "project_info", about, "application/json", partial(_info, vault)),
         replace(TEMPLATE, read=partial(_note, vault)),
@@ -125,7 +167,9 @@ def templates_of(vault: Vault) -> list[Template]:
 
 
 def _note(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
-    """A note's text; what its address begins with is a project, or a folder of the default one. Raises NotFound."""
+    """A note's text; what its address begins with is a project, or a folder of the default one.
+    Raises NotFound.
+    """
     args = {"identifier": f"{variables['project']}/{variables['path']}"}
     project = vault.detected(memory, args) or vault.named(memory, args)
     return memory.read(args["identifier"], project=project).text
@@ -133,8 +177,13 @@ def _note(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
 
 def _info(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
     """The numbers as JSON; a note whose address has this form is shown instead. Raises NotFound."""
-    if (found := vault.known(memory, variables["project"])) is None:
-        return _note(vault, memory, {"project": variables["workspace"], "path": f"{variables['project']}/info"})
+    found = vault.known(memory, variables["project"])
+    if found is None:
+        return _note(
+            vault,
+            memory,
+            {"project": variables["workspace"], "path": f"{variables['project']}/info"},
+        )
     name, project = found
     infos = memory.list(Query(projects=(project.name,)), limit=0, order="path")[0]
     edges = [edge for info in infos for edge in memory.outgoing(info)]
@@ -144,8 +193,15 @@ def _info(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
     numbers |= {"total_unresolved_relations": sum(edge.state != "resolved" for edge in edges)}
     numbers |= {"observation_categories": Counter(each.category or "note" for each in facts)}
     numbers |= {"relation_types": Counter(edge.type for edge in edges)}
-    data = {"project_name": name, "project_path": str(project.root), "external_id": project_id(name)}
-    return json.dumps(data | {"default_project": vault.shown(memory.default_project), "statistics": numbers}, indent=2)
+    data = {
+        "project_name": name,
+        "project_path": str(project.root),
+        "external_id": project_id(name),
+    }
+    return json.dumps(
+        data | {"default_project": vault.shown(memory.default_project), "statistics": numbers},
+        indent=2,
+    )
 
 
 def _of_type(memory: Memory, project: str, kind: str) -> list[NoteInfo]:
@@ -154,12 +210,16 @@ def _of_type(memory: Memory, project: str, kind: str) -> list[NoteInfo]:
 
 def _fields(memory: Memory, info: NoteInfo) -> Counter[str]:
     names = [each.category or "note" for each in memory.observations(info)]
-    return Counter([*names, *(edge.type for edge in memory.outgoing(info) if edge.type != "links_to")])
+    return Counter(
+        [*names, *(edge.type for edge in memory.outgoing(info) if edge.type != "links_to")]
+    )
 
 
 def _schemas(memory: Memory, project: str) -> dict[str, dict[str, Any]]:
     """Note type -> the frontmatter of its schema note."""
-    headers = [memory.read(each, count=False).header for each in _of_type(memory, project, "schema")]
+    headers = [
+        memory.read(each, count=False).header for each in _of_type(memory, project, "schema")
+    ]
     return {str(each["entity"]).lower(): each for each in headers if each.get("entity")}
 
 
@@ -167,7 +227,9 @@ def _declared(header: dict[str, Any]) -> dict[str, bool]:
     """Field -> whether it is required."""
     fields = header.get("schema")
     if not isinstance(fields, dict):
-        raise InvalidInput(f"The schema note for {header.get('entity')} has no mapping `schema` in its frontmatter.")
+        raise InvalidInput(
+            f"The schema note for {header.get('entity')} has no mapping `schema` in its frontmatter."
+        )
     return {
         str(name).partition("(")[0].rstrip("?").strip(): "?" not in str(name)
         for name in fields
@@ -181,7 +243,9 @@ def _error(args: Arguments, text: str) -> Reply:
 
 def schema_validate(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """Whether a note, the notes of a type or all with a schema have what it requires."""
-    project, kind, schemas = args["project"], args.get("note_type"), _schemas(memory, args["project"])
+    project = args["project"]
+    kind = args.get("note_type")
+    schemas = _schemas(memory, args["project"])
     if args.get("identifier"):
         infos = [memory.find(args["identifier"], project)]
         kind = kind or infos[0].type
@@ -197,26 +261,46 @@ def schema_validate(vault: Vault, memory: Memory, args: Arguments) -> Reply:
         return _error(args, f"No schema found for type '{kind}'")
     results = []
     for info in infos:
-        header = schemas[info.type.lower()] if info.type.lower() in schemas else schemas[str(kind).lower()]
+        if info.type.lower() in schemas:
+            header = schemas[info.type.lower()]
+        else:
+            header = schemas[str(kind).lower()]
         have = _fields(memory, info)
-        missing = [name for name, required in _declared(header).items() if required and not have[name]]
+        missing = [
+            name for name, required in _declared(header).items() if required and not have[name]
+        ]
         said = [f"Missing required field: {name}" for name in missing]
         settings = header.get("settings")
         strict = isinstance(settings, dict) and settings.get("validation") == "strict"
-        row = {"note_identifier": info.permalink, "schema_entity": header["entity"], "passed": not (said and strict)}
+        row = {
+            "note_identifier": info.permalink,
+            "schema_entity": header["entity"],
+            "passed": not (said and strict),
+        }
         results.append(row | {"warnings": [] if strict else said, "errors": said if strict else []})
     counts = {"total_notes": len(results), "total_entities": len(infos)}
     counts |= {"valid_count": sum(each["passed"] for each in results)}
-    counts |= {f"{name}_count": sum(bool(each[f"{name}s"]) for each in results) for name in ("warning", "error")}
-    rows = [f"# Schema Validation: {kind or 'all types'}\n\n{counts['valid_count']} of {len(results)} notes valid\n"]
+    counts |= {
+        f"{name}_count": sum(bool(each[f"{name}s"]) for each in results)
+        for name in ("warning", "error")
+    }
+    rows = [
+        f"# Schema Validation: {kind or 'all types'}\n\n{counts['valid_count']} of {len(results)} notes valid\n"
+    ]
     for each in results:
-        rows.append(f"- {each['note_identifier']}: {'; '.join(each['warnings'] + each['errors']) or 'valid'}")
+        rows.append(
+            f"- {each['note_identifier']}: {'; '.join(each['warnings'] + each['errors']) or 'valid'}"
+        )
     return either(args, {"note_type": kind, **counts, "results": results}, "\n".join(rows))
 
 
 def schema_infer(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     """A schema from what the notes of a type have."""
-    kind, least = args["note_type"], _USUAL if args.get("threshold") is None else args["threshold"]
+    kind = args["note_type"]
+    if args.get("threshold") is None:
+        least = _USUAL
+    else:
+        least = args["threshold"]
     infos = _of_type(memory, args["project"], kind)
     shares = _shares(memory, infos)
     usual = {name: share for name, share in shares.items() if share >= least}
@@ -227,12 +311,20 @@ def schema_infer(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     required = [name for name, share in usual.items() if share >= _ALWAYS]
     optional = [name for name in usual if name not in required]
     suggested = {**dict.fromkeys(required, "string"), **{f"{name}?": "string" for name in optional}}
-    data: dict[str, Any] = {"note_type": kind, "notes_analyzed": len(infos), "suggested_schema": suggested}
+    data: dict[str, Any] = {
+        "note_type": kind,
+        "notes_analyzed": len(infos),
+        "suggested_schema": suggested,
+    }
     data |= {"suggested_required": required, "suggested_optional": optional}
-    data["field_frequencies"] = [{"name": name, "percentage": round(share, 3)} for name, share in shares.items()]
+    data["field_frequencies"] = [
+        {"name": name, "percentage": round(share, 3)} for name, share in shares.items()
+    ]
     data["excluded"] = [each for each in shares if each not in usual]
     head = [f"# Schema for {kind}, from {len(infos)} notes", "", f"entity: {kind}", "schema:"]
-    return either(args, data, "\n".join([*head, *(f"  {name}: {type}" for name, type in suggested.items())]))
+    return either(
+        args, data, "\n".join([*head, *(f"  {name}: {type}" for name, type in suggested.items())])
+    )
 
 
 def _shares(memory: Memory, infos: list[NoteInfo]) -> dict[str, float]:
@@ -246,7 +338,8 @@ def schema_diff(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     header = _schemas(memory, args["project"]).get(kind.lower())
     if header is None:
         return _error(args, f"No schema found for type '{kind}'")
-    infos, declared = _of_type(memory, args["project"], kind), _declared(header)
+    infos = _of_type(memory, args["project"], kind)
+    declared = _declared(header)
     shares = _shares(memory, infos)
     new = [name for name, share in shares.items() if name not in declared and share >= _USUAL]
     rare = [name for name in declared if shares.get(name, 0.0) < _USUAL]
@@ -257,4 +350,7 @@ def schema_diff(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     return either(args, data, "\n".join([f"# Schema drift: {kind}", "", *(listed or ["None."])]))
 
 
-TOOLS = {run.__name__: run for run in (read_content, search, fetch, schema_validate, schema_infer, schema_diff)}
+TOOLS = {
+    run.__name__: run
+    for run in (read_content, search, fetch, schema_validate, schema_infer, schema_diff)
+}

@@ -13,7 +13,18 @@ from memoranda.clock import stamp
 from memoranda.errors import FolderNotFound, InvalidInput, NotFound, OutsideError
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes import replies
-from memoranda.faces.notes.replies import Page, address, compact, day, lines, mark, note_data, plural, short, whole
+from memoranda.faces.notes.replies import (
+    Page,
+    address,
+    compact,
+    day,
+    lines,
+    mark,
+    note_data,
+    plural,
+    short,
+    whole,
+)
 from memoranda.faces.reply import Reply
 from memoranda.index.rows import Edge, NoteInfo, Reached
 from memoranda.note.frontmatter import split
@@ -26,13 +37,19 @@ if TYPE_CHECKING:
     from memoranda.engine import Memory
 
 _HEADER_ROOM = 6000
-_REST, _WARNING, _LEAST = 160, 400, 1000
-"""Characters read_note leaves for its last line and for a warning, and gives the content at least."""
-_SNIPPETS = (200, 100, 50)  # characters of a snippet in the text; data holds it whole
+_REST = 160
+_WARNING = 400
+_LEAST = 1000
+"""Characters read_note leaves for its last line and for a warning, and gives the content at least.
+"""
+# Characters of a snippet in the text; data holds it whole
+_SNIPPETS = (200, 100, 50)
 _FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
 _MINUTE = "%Y-%m-%d %H:%M"
-_LINE, _CONTENT = 240, 2000
-_CONTEXT_CHARACTERS = 8000  # of a note's text in build_context
+_LINE = 240
+_CONTENT = 2000
+# Of a note's text in build_context
+_CONTEXT_CHARACTERS = 8000
 _SECTIONS = {
     "observations": ("Observations", "read_note shows them"),
     "relations": ("Relations", 'find them with search_notes "{title}"'),
@@ -43,7 +60,9 @@ _STATES = {"unwritten": " (not written yet)", "ambiguous": " (ambiguous)"}
 
 
 def relative(path: str, project: str) -> str:
-    """`path` without a final `/`; `/` alone is the root. Raises OutsideError for other absolute paths."""
+    """`path` without a final `/`; `/` alone is the root. Raises OutsideError for other absolute
+    paths.
+    """
     if path.startswith(("/", "\\")) and path.strip("/\\"):
         raise OutsideError(path, project)
     return path.strip("/\\")
@@ -59,12 +78,16 @@ def has_folder(memory: Memory, project: str, folder: str) -> bool:
 
 
 def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, str]:
-    """(project, folder) for a folder's name, "" = the project's root. Without `project`: the default project, else the
-    project its first segment names. A leading `/` stands for the project's root. Raises ProjectNotFound, OutsideError,
-    FolderNotFound."""
-    name = memory.project(project).name if project is not None else memory.default_project
+    """(project, folder) for a folder's name, "" = the project's root. Without `project`: the
+    default project, else the project its first segment names. A leading `/` stands for the
+    project's root. Raises ProjectNotFound, OutsideError, FolderNotFound."""
+    if project is not None:
+        name = memory.project(project).name
+    else:
+        name = memory.default_project
     path = (unquote(text.removeprefix(SCHEME)) if text.startswith(SCHEME) else text).strip()
-    path = relative(path.lstrip("/"), name)  # `/` stands for the project's root
+    # `/` stands for the project's root
+    path = relative(path.lstrip("/"), name)
     if path in ("", "."):
         return name, ""
     if has_folder(memory, name, path):
@@ -74,31 +97,43 @@ def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, s
         if each.name.lower() == first.lower() and (not rest or has_folder(memory, each.name, rest)):
             return each.name, rest
     entries = memory.directory(name, limit=20).entries
-    raise FolderNotFound(short(text), name, [each.path for each in entries if each.kind == "folder"])
+    raise FolderNotFound(
+        short(text), name, [each.path for each in entries if each.kind == "folder"]
+    )
 
 
 def read_note(memory: Memory, args: Arguments) -> Reply:
     """The file's text, or some of its lines, cut at a line end when it is too long."""
-    first, last = args.get("start_line", 1), args.get("end_line", -1)
+    first = args.get("start_line", 1)
+    last = args.get("end_line", -1)
     if first < 1:
         raise InvalidInput(f"Parameter `start_line` must be 1 or more; got {first}.")
     if last != -1 and last < first:
-        raise InvalidInput(f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}.")
+        raise InvalidInput(
+            f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}."
+        )
     info = memory.find_ref(args["identifier"], args.get("project"))
     if args.get("as_of") is not None:
         info = memory.version_at(info, memory.as_of(args["as_of"]))
     if args.get("include_content") is False:
         text = "".join(memory.text_of(info))
         mark = memory.read(info, count=False).checksum
-        data = note_data(info) | {"checksum": mark, "total_lines": text.count("\n") + (not text.endswith("\n"))}
+        data = note_data(info) | {
+            "checksum": mark,
+            "total_lines": text.count("\n") + (not text.endswith("\n")),
+        }
         return Reply(lines(*(f"{key}: {value}" for key, value in data.items())), data)
     note = memory.read(info)
     header = note.header
-    if len(compact(header)) > _HEADER_ROOM:  # frontmatter of unusual size is shown with its long values cut
+    # Frontmatter of unusual size is shown with its long values cut
+    if len(compact(header)) > _HEADER_ROOM:
         header = {}
         for key, value in note.header.items():
             text = compact(value)
-            value = value if len(text) <= 200 else short(value if isinstance(value, str) else text, 200)
+            if len(text) <= 200:
+                value = value
+            else:
+                value = short(value if isinstance(value, str) else text, 200)
             if len(compact(header)) + len(key) + 200 > _HEADER_ROOM:
                 break
             header[key] = value
@@ -115,18 +150,25 @@ def read_note(memory: Memory, args: Arguments) -> Reply:
     excerpt, rest = _excerpt(note.text, first, last, room, args["as_json"])
     data |= excerpt
     if has_bad_bytes:
-        data["warnings"] = [f"{note.path} holds bytes that are not UTF-8; they are shown as U+FFFD."]
+        data["warnings"] = [
+            f"{note.path} holds bytes that are not UTF-8; they are shown as U+FFFD."
+        ]
     return Reply(excerpt["content"] + rest, data, hint=f"checksum: {note.checksum}")
 
 
-def _excerpt(text: str, first: int, last: int, room: int, as_json: bool) -> tuple[dict[str, Any], str]:
-    """As many of the lines `first` to `last` (-1 = the last) as fit into `room` characters, at least one. Returns the
-    reply's data on them, and the line of ours that follows when not all is shown; else ""."""
+def _excerpt(
+    text: str, first: int, last: int, room: int, as_json: bool
+) -> tuple[dict[str, Any], str]:
+    """As many of the lines `first` to `last` (-1 = the last) as fit into `room` characters, at
+    least one. Returns the reply's data on them, and the line of ours that follows when not all is
+    shown; else ""."""
     *rows, end = text.split("\n")
     rows = [f"{row}\n" for row in rows] + ([end] if end else [])
     total = len(rows)
     asked = total if last == -1 else min(last, total)
-    used, shown, safe = 0, first - 1, first - 1
+    used = 0
+    shown = first - 1
+    safe = first - 1
     for row in rows[first - 1 : asked]:
         used += len(compact(row)) - (2 if row.endswith("\n") else 1) if as_json else len(row)
         if used > room:
@@ -135,28 +177,43 @@ def _excerpt(text: str, first: int, last: int, room: int, as_json: bool) -> tupl
         shown += 1
         if used <= room - _REST:
             safe = shown
-    content, row = "".join(rows[first - 1 : shown]), ""
-    if shown < first <= asked:  # a part of one line
-        shown, row = first, rows[first - 1].removesuffix("\n")
-        content = row[: (room - _REST) // (6 if as_json else 1)]  # one character takes up to six in JSON
+    content = "".join(rows[first - 1 : shown])
+    row = ""
+    # A part of one line
+    if shown < first <= asked:
+        shown = first
+        row = rows[first - 1].removesuffix("\n")
+        # One character takes up to six in JSON
+        content = row[: (room - _REST) // (6 if as_json else 1)]
     rest = more = f"; continue with start_line={shown + 1}" if shown < asked else ""
     if first > max(total, 1):
         rest = f"[no line {first}: the note has {plural(total, 'line')}]"
     elif row:
         rest = f"\n[line {first} of {total}: {len(content)} of its {len(row)} characters{more}]"
     elif more:
-        rest = ("" if content.endswith("\n") else "\n") + f"[lines {first}-{shown} of {total}{more}]"
+        rest = (
+            "" if content.endswith("\n") else "\n"
+        ) + f"[lines {first}-{shown} of {total}{more}]"
     is_cut = shown < asked or bool(row)
-    data = {"content": content, "start_line": first, "end_line": shown, "total_lines": total, "truncated": is_cut}
+    data = {
+        "content": content,
+        "start_line": first,
+        "end_line": shown,
+        "total_lines": total,
+        "truncated": is_cut,
+    }
     return data, rest
 
 
 def list_directory(memory: Memory, args: Arguments) -> Reply:
     """Folders and notes of a folder, one line each."""
     page = Page.of(args, 200)
-    depth, glob = whole(args, "depth", 1, 10), args.get("file_name_glob")
+    depth = whole(args, "depth", 1, 10)
+    glob = args.get("file_name_glob")
     project, folder = folder_named(memory, args["dir_name"], args.get("project"))
-    found: Any = memory.directory(project, folder, depth=depth, glob=glob, limit=page.size, offset=page.offset)
+    found: Any = memory.directory(
+        project, folder, depth=depth, glob=glob, limit=page.size, offset=page.offset
+    )
     entries: list[dict[str, Any]] = []
     rows = []
     for each in found.entries:
@@ -164,42 +221,73 @@ def list_directory(memory: Memory, args: Arguments) -> Reply:
             entries.append({"kind": "folder", "path": each.path, "notes": each.notes})
             rows.append(f"{flat(each.path)}/  ({plural(each.notes, 'note')})")
             continue
-        names = {"path": each.path, "title": each.title[: replies.DATA_TITLE], "permalink": each.permalink}
+        names = {
+            "path": each.path,
+            "title": each.title[: replies.DATA_TITLE],
+            "permalink": each.permalink,
+        }
         entries.append({"kind": "note", **names, "changed": each.changed})
         rows.append(f"{flat(each.path)}  {short(each.title)}  {day(memory, each.changed)}")
     page, entries, rows = page.fit(entries, rows, args["as_json"])
     name = f"{project}: /{folder}" + (f" ({glob})" if glob else "")
     head = f"# {short(name)}, {found.total:,} {'entry' if found.total == 1 else 'entries'}"
-    data = {"project": project, "directory": folder, "entries": entries, **page.data(found.total, len(entries))}
+    data = {
+        "project": project,
+        "directory": folder,
+        "entries": entries,
+        **page.data(found.total, len(entries)),
+    }
     return Reply(lines(head, *rows, page.foot(found.total, len(entries))), data)
 
 
 def recent_activity(memory: Memory, args: Arguments) -> Reply:
     """Notes by changed time, newest first."""
-    page, named, frame = Page.of(args, 100), args.get("project"), args["timeframe"]
+    page = Page.of(args, 100)
+    named = args.get("project")
+    frame = args["timeframe"]
     if args.get("type", ["entity"]) not in (["entity"], []):
         raise InvalidInput(
             f"Parameter `type` takes entity alone here; got {', '.join(args['type'])}. "
             "search_notes with `categories` finds observations."
         )
-    projects = (memory.project(named).name,) if named is not None else None
-    infos, total, since = memory.recent(frame, projects=projects, limit=page.size, offset=page.offset)
+    if named is not None:
+        projects = (memory.project(named).name,)
+    else:
+        projects = None
+    infos, total, since = memory.recent(
+        frame, projects=projects, limit=page.size, offset=page.offset
+    )
     marks = memory.validity_marks(infos)
     entries = [note_data(each) | _validity(marks, each) for each in infos]
     rows = [
-        ", ".join([f"{day(memory, info.changed, _MINUTE)}  {short(info.title)}  ({address(info)})",
-                   *_validity(marks, info).values()]) for info in infos
-    ]  # fmt: skip
+        ", ".join(
+            [
+                f"{day(memory, info.changed, _MINUTE)}  {short(info.title)}  ({address(info)})",
+                *_validity(marks, info).values(),
+            ]
+        )
+        for info in infos
+    ]
     page, entries, rows = page.fit(entries, rows, args["as_json"])
     where = f" in {projects[0]}" if projects else ""
     head = f"# Changed since {day(memory, since, _MINUTE)}{where}: {plural(total, 'note')}"
-    hint = "" if total else "Try a longer timeframe, e.g. 30d, or search_notes."
-    data = {"results": entries, "timeframe": frame, "since": stamp(since), **page.data(total, len(entries))}
+    if total:
+        hint = ""
+    else:
+        hint = "Try a longer timeframe, e.g. 30d, or search_notes."
+    data = {
+        "results": entries,
+        "timeframe": frame,
+        "since": stamp(since),
+        **page.data(total, len(entries)),
+    }
     return Reply(lines(head, *rows, page.foot(total, len(entries)), hint), data)
 
 
 def _validity(marks: Mapping[int, str], info: NoteInfo) -> dict[str, str]:
-    return {"validity": marks[info.row]} if info.row in marks else {}
+    if info.row in marks:
+        return {"validity": marks[info.row]}
+    return {}
 
 
 def as_text_search(args: Arguments) -> Arguments:
@@ -211,7 +299,8 @@ def as_text_search(args: Arguments) -> Arguments:
 
 def search_notes(memory: Memory, args: Arguments) -> Reply:
     """The notes that match, best first; without query the newest that pass the filters."""
-    page, words = Page.of(args, 100), args.get("query", "").strip()
+    page = Page.of(args, 100)
+    words = args.get("query", "").strip()
     if "max_tokens" in args:
         whole(args, "max_tokens", 1)
     if not words and not any(args.get(name) for name in _FILTERS):
@@ -219,38 +308,62 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
             f"Parameter `query` must be a text unless one of {', '.join(_FILTERS)} is given; got nothing. "
             "recent_activity and list_directory list notes without a query."
         )
-    if only := set(args.get("entity_types", ("entity",))) - {"entity", "observation"}:
+    only = set(args.get("entity_types", ("entity",))) - {"entity", "observation"}
+    if only:
         raise InvalidInput(
             f"Parameter `entity_types` takes entity and observation; got {', '.join(sorted(only))}. "
             "Relations stand in build_context."
         )
     query = search_query(memory, args, words)
-    hits = memory.search(query, limit=page.size, offset=page.offset, max_tokens=args.get("max_tokens"))
-    found, total = hits.hits, hits.total
-    if 0 < len(found) < min(page.size, total - page.offset):  # max_tokens took some away
+    hits = memory.search(
+        query, limit=page.size, offset=page.offset, max_tokens=args.get("max_tokens")
+    )
+    found = hits.hits
+    total = hits.total
+    # max_tokens took some away
+    if 0 < len(found) < min(page.size, total - page.offset):
         page = page.shorter(len(found))
         found = found[: page.size]
-    entries, heads = [], []
+    entries = []
+    heads = []
     for number, hit in enumerate(found, page.offset + 1):
         note = hit.note
-        entry = note_data(note) | {"score": round(hit.score, 4), "snippet": hit.passage, "tags": list(note.tags)}
+        entry = note_data(note) | {
+            "score": round(hit.score, 4),
+            "snippet": hit.passage,
+            "tags": list(note.tags),
+        }
         entry |= {"date": note.date or note.created, "source": note.source, "why": hit.why}
         entries.append(entry | {"by": note.provenance.who, "trust": note.provenance.trust})
-        kind = f"{short(note.type)}, archived" if note.phase == ARCHIVED else short(note.type)
-        when, who = (note.date or note.created)[:10], note.provenance.who
+        if note.phase == ARCHIVED:
+            kind = f"{short(note.type)}, archived"
+        else:
+            kind = short(note.type)
+        when = (note.date or note.created)[:10]
+        who = note.provenance.who
         head = f"{number}. {short(note.title)} ({address(note)}), {kind}, {when}{mark(note)}"
         heads.append(head if who in ("owner", "file") else f"{head}, by {who}")
-    for width in _SNIPPETS:  # a long page shows shorter snippets before it shows fewer hits
+    # A long page shows shorter snippets before it shows fewer hits
+    for width in _SNIPPETS:
         snippets = [short(hit.passage, width) for hit in found]
-        blocks = [f"{head}\n   {snippet}" if snippet else head for head, snippet in zip(heads, snippets, strict=True)]
+        blocks = [
+            f"{head}\n   {snippet}" if snippet else head
+            for head, snippet in zip(heads, snippets, strict=True)
+        ]
         if sum(map(len, blocks)) <= replies.ROOM:
             break
     page, entries, blocks = page.fit(entries, blocks, args["as_json"])
     about = f' for "{short(words, 200)}"' if words else ""
     spelled = next((why for hit in found for why in hit.why if why.startswith("spelled: ")), "")
-    loose = f"not as written; {flat(spelled)}" if spelled else "relaxed: not all words"
+    if spelled:
+        loose = f"not as written; {flat(spelled)}"
+    else:
+        loose = "relaxed: not all words"
     head = f"# {replies.counted(hits)}{about}" + (f" ({loose})" if hits.relaxed else "")
-    hint = "" if total else "Try fewer or other words, search_type=title, or list_directory."
+    if total:
+        hint = ""
+    else:
+        hint = "Try fewer or other words, search_type=title, or list_directory."
     place = page.data(total, len(entries), is_lower_bound=hits.is_lower_bound)
     foot = page.foot(total, len(entries), is_lower_bound=hits.is_lower_bound)
     data = {"query": words, "results": entries, **place, "relaxed": hits.relaxed, **hits.bound}
@@ -258,15 +371,26 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
 
 
 def search_query(memory: Memory, args: Arguments, words: str) -> Query:
-    """What search_notes looks for; `words` are those of `query`. Raises ProjectNotFound, TimeframeError."""
+    """What search_notes looks for; `words` are those of `query`. Raises ProjectNotFound,
+    TimeframeError.
+    """
     kind = args["search_type"]
-    query = parse(words, now=memory.clock(), zone=memory.settings.zone) if kind != "permalink" else Query(text=words)
+    if kind != "permalink":
+        query = parse(words, now=memory.clock(), zone=memory.settings.zone)
+    else:
+        query = Query(text=words)
     named = [args["project"]] if args.get("project") is not None else args.get("projects")
-    projects = _both(tuple(memory.project(each).name for each in named) if named else None, query.projects)
+    projects = _both(
+        tuple(memory.project(each).name for each in named) if named else None, query.projects
+    )
     types: tuple[str, ...] | None = tuple(args.get("note_types", ())) or None
     if types and query.types:
-        types = _both(types, query.types) or ("",)  # "" is no note's type
-    since = memory.since(args["after_date"]) if args.get("after_date") is not None else None
+        # "" is no note's type
+        types = _both(types, query.types) or ("",)
+    if args.get("after_date") is not None:
+        since = memory.since(args["after_date"])
+    else:
+        since = None
     return query.replace(
         search_type=kind,
         projects=projects,
@@ -283,29 +407,43 @@ def search_query(memory: Memory, args: Arguments, words: str) -> Query:
 def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The names that are in both lists, in any case; None stands for all names."""
     if names is None or others is None:
-        return others if names is None else names
+        if names is None:
+            return others
+        return names
     folded = {each.casefold() for each in others}
     return tuple(each for each in names if each.casefold() in folded)
 
 
 def build_context(memory: Memory, args: Arguments) -> Reply:
     """The notes at an address, each with its observations, relations and related notes."""
-    url, project, page = args["url"].strip(), args.get("project"), Page.of(args, 100)
-    depth, most = whole(args, "depth", 1, 5), whole(args, "max_related", 0, 100)
-    room = whole(args, "max_tokens", 1) * 4 if "max_tokens" in args else _CONTEXT_CHARACTERS
-    since = memory.since(args["timeframe"]) if args.get("timeframe") is not None else None
+    url = args["url"].strip()
+    project = args.get("project")
+    page = Page.of(args, 100)
+    depth = whole(args, "depth", 1, 5)
+    most = whole(args, "max_related", 0, 100)
+    if "max_tokens" in args:
+        room = whole(args, "max_tokens", 1) * 4
+    else:
+        room = _CONTEXT_CHARACTERS
+    if args.get("timeframe") is not None:
+        since = memory.since(args["timeframe"])
+    else:
+        since = None
     if not url:
         raise InvalidInput('Parameter `url` must be an address, permalink or title; got "".')
     if "*" in url:
         infos, total = memory.matching(url, project=project, limit=page.size, offset=page.offset)
     else:
-        infos, total = [memory.find(url, project)][page.offset : page.offset + page.size], 1
+        infos = [memory.find(url, project)][page.offset : page.offset + page.size]
+        total = 1
     entries: list[dict[str, Any]] = []
     blocks: list[str] = []
     for info in infos:
         if sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM:
-            break  # the rest goes to the next pages
-        is_listed, as_json = "*" in url, args["as_json"]
+            # The rest goes to the next pages
+            break
+        is_listed = "*" in url
+        as_json = args["as_json"]
         shown = partial(_with_context, memory, info, is_listed, depth, since, most, as_json, room)
         entry, block = memory.at_once(shown)
         entries.append(entry)
@@ -319,11 +457,18 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
 
 
 def _with_context(
-    memory: Memory, info: NoteInfo, is_listed: bool, depth: int, since: datetime | None, most: int, as_json: bool,
+    memory: Memory,
+    info: NoteInfo,
+    is_listed: bool,
+    depth: int,
+    since: datetime | None,
+    most: int,
+    as_json: bool,
     room: int,
-) -> tuple[dict[str, Any], str]:  # fmt: skip
-    """A note's entry in the data and its block of text; long lists are cut in both alike. Of the note's text stands
-    what fits into `room` characters, of each related note the first line of its text, no heading if there is more."""
+) -> tuple[dict[str, Any], str]:
+    """A note's entry in the data and its block of text; long lists are cut in both alike. Of the
+    note's text stands what fits into `room` characters, of each related note the first line of its
+    text, no heading if there is more."""
     body, checksum = replies.body_of(memory, info, is_listed=is_listed)
     found = memory.context(info, depth=depth, since=since, limit=most)
     parts = {
@@ -333,19 +478,30 @@ def _with_context(
     }
     valid = _validity(memory.validity_marks([info]), info)
     most = min(room, replies.ROOM // 2)
-    content = body if len(body) <= most else body[:most].rstrip() + " …"
-    taken = len(json.dumps(content, ensure_ascii=False)) if as_json else len(content) + 3 * content.count("\n")
+    if len(body) <= most:
+        content = body
+    else:
+        content = body[:most].rstrip() + " …"
+    if as_json:
+        taken = len(json.dumps(content, ensure_ascii=False))
+    else:
+        taken = len(content) + 3 * content.count("\n")
     counts = _shares(
-        [replies.lengths([data for data, _ in part], [row for _, row in part], as_json) for part in parts.values()],
+        [
+            replies.lengths([data for data, _ in part], [row for _, row in part], as_json)
+            for part in parts.values()
+        ],
         taken,
     )
-    entry: dict[str, Any] = {"primary_result": note_data(found.note) | valid | {"checksum": checksum}}
+    entry: dict[str, Any] = {
+        "primary_result": note_data(found.note) | valid | {"checksum": checksum}
+    }
     entry["content"], entry["truncated"] = content, len(body) > most
-    head = (
-        f"# {short(info.title)} ({address(info)}), {short(info.type)}, changed {day(memory, info.changed)}{mark(info)}"
-    )
+    changed = f"changed {day(memory, info.changed)}{mark(info)}"
+    head = f"# {short(info.title)} ({address(info)}), {short(info.type)}, {changed}"
     block = [", ".join([head, *valid.values(), f"checksum {checksum}"])]
-    block += [f"  {line}" for line in content.splitlines()]  # no line of it can pass for one of the reply
+    # No line of it can pass for one of the reply
+    block += [f"  {line}" for line in content.splitlines()]
     block += ["[the text is longer: read_note shows it]"] if len(body) > most else []
     more: dict[str, int] = {}
     for (key, part), count in zip(parts.items(), counts, strict=True):
@@ -361,9 +517,10 @@ def _with_context(
 
 
 def _shares(lists: list[list[int]], taken: int) -> list[int]:
-    """How many entries of each list are shown, where so many characters are taken: what a short list leaves of its
-    share goes to longer ones."""
-    counts, room = [0] * len(lists), replies.ROOM - 1000 - taken
+    """How many entries of each list are shown, where so many characters are taken: what a short
+    list leaves of its share goes to longer ones."""
+    counts = [0] * len(lists)
+    room = replies.ROOM - 1000 - taken
     order = sorted(range(len(lists)), key=lambda n: sum(lists[n]))
     for left, n in zip(range(len(lists), 0, -1), order, strict=True):
         counts[n] = replies.fitting(lists[n], room // left)
@@ -372,29 +529,47 @@ def _shares(lists: list[list[int]], taken: int) -> list[int]:
 
 
 def _observation(each: Observation) -> tuple[dict[str, Any], str]:
-    content, context = each.content[:_CONTENT], f" ({each.context})" if each.context else ""
-    data = {"category": each.category, "content": content, "tags": list(each.tags), "context": each.context}
+    content = each.content[:_CONTENT]
+    context = f" ({each.context})" if each.context else ""
+    data = {
+        "category": each.category,
+        "content": content,
+        "tags": list(each.tags),
+        "context": each.context,
+    }
     category = f"[{each.category}] " if each.category else ""
     return data, "- " + short(f"{category}{each.content}{context}", _LINE)
 
 
 def _relation(each: Edge) -> tuple[dict[str, Any], str]:
     permalink = each.note.permalink if each.note else None
-    ends = {"type": each.type, "direction": each.direction, "target": each.target, "permalink": permalink}
+    ends = {
+        "type": each.type,
+        "direction": each.direction,
+        "target": each.target,
+        "permalink": permalink,
+    }
     context = f" ({each.context})" if each.context else ""
     place = f" ({address(each.note)})" if each.note else ""
     if each.direction == "in":
         row = f"from {each.target}{place}: {each.type}{context}"
     else:
-        kind = f'"{each.type}"' if " " in each.type else each.type  # as the line in the note would have it
+        # As the line in the note would have it
+        kind = f'"{each.type}"' if " " in each.type else each.type
         row = f"{kind} [[{each.target}]]{context}{place or _STATES.get(each.state, '')}"
     return {**ends, "state": each.state, "context": each.context}, "- " + short(row, _LINE)
 
 
 def _related(memory: Memory, each: Reached) -> tuple[dict[str, Any], str]:
     row = f"- {short(each.note.title)} ({address(each.note)}), depth {each.depth}, via {short(each.via)}"
-    text = memory.text_of(each.note)  # not from its file: the folder of its project may be missing
+    # Not from its file: the folder of its project may be missing
+    text = memory.text_of(each.note)
     told = [line.strip() for line in text[split(text)[1] :].splitlines() if line.strip(" #-")]
     passage = next((line for line in told if not line.startswith("#")), told[0] if told else "")
-    data = {**note_data(each.note), "depth": each.depth, "via": each.via, "passage": short(passage, _LINE)}
+    data = {
+        **note_data(each.note),
+        "depth": each.depth,
+        "via": each.via,
+        "passage": short(passage, _LINE),
+    }
     return data, f"{row}: {short(passage, _LINE)}" if passage else row

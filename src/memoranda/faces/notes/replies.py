@@ -1,5 +1,5 @@
-"""Wording and bounds of the note tools' replies: pages of lists, notes as data and as lines (contract 000b, 7); the two
-prompts and the resource template (contract 000b, 9)."""
+"""Wording and bounds of the note tools' replies: pages of lists, notes as data and as lines
+(contract 000b, 7); the two prompts and the resource template (contract 000b, 9)."""
 
 from __future__ import annotations
 
@@ -32,14 +32,19 @@ ROOM = 17_000
 TITLE = 120
 DATA_TITLE = 1000
 """Characters of a title in a line, and in data."""
-_WARNINGS, _WARNING = 5, 300
+_WARNINGS = 5
+_WARNING = 300
 _ERROR = 2500
-_SHORTER, _KEYS = (2000, 500, 200, 80), 50
+_SHORTER = (2000, 500, 200, 80)
+_KEYS = 50
 _PROMPT_LIMIT = 8000
-_PROMPT_NOTES, _PROMPT_OBSERVATIONS = 8, 3
+_PROMPT_NOTES = 8
+_PROMPT_OBSERVATIONS = 3
 _FRAME = "7d"
-_COMPLETIONS = 100  # values a completion has at most
-_LAST_ROW = 2**62  # an offset the index still counts to
+# Values a completion has at most
+_COMPLETIONS = 100
+# An offset the index still counts to
+_LAST_ROW = 2**62
 
 
 def whole(args: Arguments, name: str, least: int, most: int | None = None) -> int:
@@ -47,7 +52,9 @@ def whole(args: Arguments, name: str, least: int, most: int | None = None) -> in
     value = args[name]
     if value < least:
         raise InvalidInput(f"Parameter `{name}` must be {least} or more; got {value}.")
-    return value if most is None else min(value, most)
+    if most is None:
+        return value
+    return min(value, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +75,24 @@ class Page:
         return min((self.number - 1) * self.size, _LAST_ROW)
 
     def fit(
-        self, entries: list[dict[str, Any]], rows: list[str], as_json: bool, asked: int | None = None
+        self,
+        entries: list[dict[str, Any]],
+        rows: list[str],
+        as_json: bool,
+        asked: int | None = None,
     ) -> tuple[Page, list[dict[str, Any]], list[str]]:
-        """This page with `entries` and their `rows`, or a shorter one when they exceed ROOM. `asked` is how many
-        entries the page should have, when not all of them are given."""
+        """This page with `entries` and their `rows`, or a shorter one when they exceed ROOM.
+        `asked` is how many entries the page should have, when not all of them are given."""
         count = max(fitting(lengths(entries, rows, as_json)), 1)
-        page = self if count >= (asked or len(rows)) else self.shorter(count)
+        if count >= (asked or len(rows)):
+            page = self
+        else:
+            page = self.shorter(count)
         return page, entries[: page.size], rows[: page.size]
 
     def shorter(self, count: int) -> Page:
-        """A page of at most `count` entries with the same first one. Its size divides the offset, so that the following
-        pages miss nothing."""
+        """A page of at most `count` entries with the same first one. Its size divides the offset,
+        so that the following pages miss nothing."""
         size = next(n for n in range(count, 0, -1) if self.offset % n == 0)
         return Page(self.offset // size + 1, size)
 
@@ -90,16 +104,25 @@ class Page:
     def foot(self, total: int, shown: int, *, is_lower_bound: bool = False) -> str:
         """The line that says what is shown and how to get the next page; "" when everything is."""
         if not shown:
-            return f"Nothing on page {self.number}. Last page: {-(-total // self.size)}." if total else ""
+            if total:
+                return f"Nothing on page {self.number}. Last page: {-(-total // self.size)}."
+            return ""
         last = self.offset + shown
-        more = f" Next: page={self.number + 1}, page_size={self.size}." if is_lower_bound or last < total else ""
+        if is_lower_bound or last < total:
+            more = f" Next: page={self.number + 1}, page_size={self.size}."
+        else:
+            more = ""
         or_more = " or more" if is_lower_bound else ""
-        return "" if shown == total else f"Shown: {self.offset + 1}-{last} of {total}{or_more}.{more}"
+        if shown == total:
+            return ""
+        return f"Shown: {self.offset + 1}-{last} of {total}{or_more}.{more}"
 
 
 def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:
     """What each entry takes in the reply's text: its line, or its JSON when that is the text."""
-    return [len(compact(each)) + 1 for each in entries] if as_json else [len(row) + 1 for row in rows]
+    if as_json:
+        return [len(compact(each)) + 1 for each in entries]
+    return [len(row) + 1 for row in rows]
 
 
 def fitting(lengths: Sequence[int], room: int = ROOM) -> int:
@@ -109,7 +132,10 @@ def fitting(lengths: Sequence[int], room: int = ROOM) -> int:
 
 def note_data(note: Note | NoteInfo) -> dict[str, Any]:
     """A note as every reply's data holds it."""
-    marks = {"suspicious": list(note.suspicious)} if note.suspicious else {}
+    if note.suspicious:
+        marks = {"suspicious": list(note.suspicious)}
+    else:
+        marks = {}
     return marks | {
         "title": note.title[:DATA_TITLE],
         "permalink": note.permalink,
@@ -129,18 +155,23 @@ def short(text: str, most: int = TITLE) -> str:
     """`text` on one line, at most `most` characters, nothing in it invisible."""
     head = text[: 4 * most]
     line = " ".join(head.split())
-    line = line if len(line) <= most and len(head) == len(text) else line[: most - 1].rstrip() + "…"
+    if len(line) <= most and len(head) == len(text):
+        line = line
+    else:
+        line = line[: most - 1].rstrip() + "…"
     return flat(line)
 
 
 def mark(note: Note | NoteInfo) -> str:
     """What follows the head of a note whose text seems to hold injected instructions."""
-    return f", suspicious: {', '.join(note.suspicious)}" if note.suspicious else ""
+    if note.suspicious:
+        return f", suspicious: {', '.join(note.suspicious)}"
+    return ""
 
 
 def body_of(memory: Memory, info: NoteInfo, *, is_listed: bool = True) -> tuple[str, str]:
-    """The note's text below its frontmatter, as it is on disk now, and its checksum. In a list no access is counted,
-    and what cannot be read is as it was last seen."""
+    """The note's text below its frontmatter, as it is on disk now, and its checksum. In a list no
+    access is counted, and what cannot be read is as it was last seen."""
     try:
         note = memory.read(info, count=not is_listed)
     except CannotRead:
@@ -158,7 +189,10 @@ def address(note: Note | NoteInfo) -> str:
 
 def day(memory: Memory, moment: str | datetime, form: str = "%Y-%m-%d") -> str:
     """A stored time in the memory's time zone."""
-    moment = parse_stamp(moment) if isinstance(moment, str) else moment
+    if isinstance(moment, str):
+        moment = parse_stamp(moment)
+    else:
+        moment = moment
     return moment.astimezone(memory.settings.zone).strftime(form)
 
 
@@ -169,7 +203,9 @@ def plural(count: int, word: str) -> str:
 
 def counted(hits: Hits, word: str = "note") -> str:
     """`1 note`, `10,000 or more notes`."""
-    return f"{hits.total:,} or more {word}s" if hits.is_lower_bound else plural(hits.total, word)
+    if hits.is_lower_bound:
+        return f"{hits.total:,} or more {word}s"
+    return plural(hits.total, word)
 
 
 def lines(*parts: str) -> str:
@@ -178,39 +214,47 @@ def lines(*parts: str) -> str:
 
 
 def answering(run: Run, shows_warnings: bool = True) -> Run:
-    """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text. Without `shows_warnings`
-    they stand in the data only: the text is about one note. `run` sees `as_json` in its arguments."""
+    """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text.
+    Without `shows_warnings` they stand in the data only: the text is about one note. `run` sees
+    `as_json` in its arguments."""
 
     def answer(memory: Memory, args: Arguments) -> Reply:
         args["as_json"] = args.pop("output_format", "text") == "json"
         try:
-            if identity := args.pop("project_id", ""):
+            identity = args.pop("project_id", "")
+            if identity:
                 names = {project_id(each.name): each.name for each in memory.projects}
                 if identity.strip().lower() not in names:
                     raise ProjectNotFound(identity, list(names.values()))
                 args["project"] = names[identity.strip().lower()]
             reply = run(memory, args)
-        except OutsideError as error:  # an address alone does not know whose it is
+        # An address alone does not know whose it is
+        except OutsideError as error:
             project = error.project or short(args.get("project") or memory.default_project)
             reply = error_reply(OutsideError(error.path, project))
         except MemorandaError as error:
             reply = error_reply(error)
         warnings = memory.warnings
-        if named := args.get("project"):  # the trouble of other projects is not this call's
+        # The trouble of other projects is not this call's
+        named = args.get("project")
+        if named:
             mine = f"project {named.lower()} "
             warnings = [each for each in warnings if "project " not in each or mine in each.lower()]
 
         data = dict(reply.data or {})
         own = data.get("warnings", [])
-        if listed := [*own, *shown_warnings(warnings)]:
+        listed = [*own, *shown_warnings(warnings)]
+        if listed:
             data["warnings"] = listed
         if args["as_json"] and not reply.is_error:
             return Reply(_bounded_json(data), data)
-        end, text = warning_lines(listed if shows_warnings else own), reply.text
+        end = warning_lines(listed if shows_warnings else own)
+        text = reply.text
         if len(text) + len(end) > TEXT_LIMIT:
             text = text[: TEXT_LIMIT - len(end) - 2].rstrip() + " …"
         if reply.is_error:
-            if len(text) > _ERROR:  # the remedy stands at its end
+            # The remedy stands at its end
+            if len(text) > _ERROR:
                 text = f"{text[: _ERROR - 500]} … {text[-500:]}"
             data["error"] = text + end
         return Reply(text + end, data, reply.is_error, hint=reply.hint)
@@ -228,13 +272,18 @@ def project_id(name: str) -> str:
 def shown_warnings(warnings: list[str]) -> list[str]:
     """The warnings a reply carries: the first few, each on one line."""
     more = len(warnings) - _WARNINGS
-    rest = [f"{more} more warnings; `memory doctor` lists them."] if more > 0 else []
+    if more > 0:
+        rest = [f"{more} more warnings; `memory doctor` lists them."]
+    else:
+        rest = []
     return [short(each, _WARNING) for each in warnings[:_WARNINGS]] + rest
 
 
 def warning_lines(warnings: list[str]) -> str:
     """The lines below a reply's text that carry these warnings; "" for none."""
-    return "\n" + "".join(f"\nWarning: {each}" for each in warnings) if warnings else ""
+    if warnings:
+        return "\n" + "".join(f"\nWarning: {each}" for each in warnings)
+    return ""
 
 
 def _bounded_json(data: dict[str, Any]) -> str:
@@ -252,7 +301,9 @@ def _bounded_json(data: dict[str, Any]) -> str:
 
 def _cut(value: Any, most: int, entries: int | None = None) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= most else value[: most - 1] + "…"
+        if len(value) <= most:
+            return value
+        return value[: most - 1] + "…"
     if isinstance(value, list):
         return [_cut(each, most, entries) for each in value[:entries]]
     if isinstance(value, dict):
@@ -264,13 +315,25 @@ def _continue_conversation(memory: Memory, args: dict[str, str]) -> str:
     """One message with the best notes for `topic`, or the latest ones. Raises TimeframeError."""
     topic, given = ((args.get(name) or "").strip() for name in ("topic", "timeframe"))
     frame = given or _FRAME
-    hits, which = _search(memory, topic, frame), "best" if topic else "latest"
+    hits = _search(memory, topic, frame)
+    which = "best" if topic else "latest"
     found = f"{counted(hits)} changed in the time frame {frame}, the {which} first:"
-    if topic and not hits and not given:  # an older note on the topic is better than none
+    # An older note on the topic is better than none
+    if topic and not hits and not given:
         hits = _search(memory, topic, "")
-        found = f"Nothing changed in the last {_FRAME}; {counted(hits, 'older note')}, the best first:"
-    about, searched = f' with "{short(topic, 200)}"' if topic else "", f" in the time frame {frame}"
-    return _message(memory, "notes-continue.md", hits, found, about=about, frame=searched if given or not topic else "")
+        found = (
+            f"Nothing changed in the last {_FRAME}; {counted(hits, 'older note')}, the best first:"
+        )
+    about = f' with "{short(topic, 200)}"' if topic else ""
+    searched = f" in the time frame {frame}"
+    return _message(
+        memory,
+        "notes-continue.md",
+        hits,
+        found,
+        about=about,
+        frame=searched if given or not topic else "",
+    )
 
 
 def _search_knowledge_base(memory: Memory, args: dict[str, str]) -> str:
@@ -279,13 +342,18 @@ def _search_knowledge_base(memory: Memory, args: dict[str, str]) -> str:
     if not query:
         raise InvalidInput('Parameter `query` must be a text; got "".')
     hits = _search(memory, query, frame)
-    shown, searched = short(query, 200), f" in the time frame {frame}" if frame else ""
+    shown = short(query, 200)
+    searched = f" in the time frame {frame}" if frame else ""
     found = f"{counted(hits)} found{searched}, the best first:"
-    return _message(memory, "notes-search.md", hits, found, query=shown, about=f' for "{shown}"', frame=searched)
+    return _message(
+        memory, "notes-search.md", hits, found, query=shown, about=f' for "{shown}"', frame=searched
+    )
 
 
 def _search(memory: Memory, text: str, frame: str) -> Hits:
-    """The best notes for `text`, the latest without; only those changed in the time frame, if one is given."""
+    """The best notes for `text`, the latest without; only those changed in the time frame, if one
+    is given.
+    """
     query = parse(text, now=memory.clock(), zone=memory.settings.zone)
     since = memory.since(frame) if frame else None
     after = max(filter(None, (since, query.after)), default=None)
@@ -301,7 +369,8 @@ def _message(memory: Memory, name: str, hits: Hits, found: str, **words: str) ->
     for hit in hits:
         note = hit.note
         observations = [
-            "- " + short(f"[{each.category}] {each.content}" if each.category else each.content, 200)
+            "- "
+            + short(f"[{each.category}] {each.content}" if each.category else each.content, 200)
             for each in memory.observations(note)[:_PROMPT_OBSERVATIONS]
         ]
         head = f"## {short(note.title)}\n{(note.date or note.created)[:10]}, {short(address(note), 300)}"
@@ -314,16 +383,21 @@ def _complete(memory: Memory, variable: str, beginning: str, others: dict[str, s
     """Projects by the beginning of their names; permalinks, without the project given, by theirs."""
     if variable == "project":
         names = [each.name for each in memory.projects]
-        return [name for name in names if name.casefold().startswith(beginning.casefold())][:_COMPLETIONS]
+        return [name for name in names if name.casefold().startswith(beginning.casefold())][
+            :_COMPLETIONS
+        ]
     if variable != "path":
         return []
     project = others.get("project") or ""
     if not any(each.name.casefold() == project.casefold() for each in memory.projects):
-        return [] if project else memory.complete(beginning, _COMPLETIONS)
+        if project:
+            return []
+        return memory.complete(beginning, _COMPLETIONS)
     name = memory.project(project).name
     try:
         found, _ = memory.matching(f"{beginning}*", project=name, limit=_COMPLETIONS)
-    except (InvalidInput, OutsideError):  # what cannot be an address has no completion
+    # What cannot be an address has no completion
+    except (InvalidInput, OutsideError):
         return []
     return [each.permalink.removeprefix(f"{name}/") for each in found]
 
@@ -332,17 +406,26 @@ _TIMEFRAME = ("timeframe", "Only notes changed since, e.g. 2h, 7d, 2026-11-01", 
 PROMPTS = [
     Prompt(name, about, render, [argument, _TIMEFRAME])
     for name, about, render, argument in (
-        ("continue_conversation", "Take up earlier work again, with the notes that bear on it.", _continue_conversation,
-         ("topic", "What to continue; without it the latest notes", False)),
-        ("search_knowledge_base", "Answer a question from the notes.", _search_knowledge_base,
-         ("query", "Words to look for", True)),
+        (
+            "continue_conversation",
+            "Take up earlier work again, with the notes that bear on it.",
+            _continue_conversation,
+            ("topic", "What to continue; without it the latest notes", False),
+        ),
+        (
+            "search_knowledge_base",
+            "Answer a question from the notes.",
+            _search_knowledge_base,
+            ("query", "Words to look for", True),
+        ),
     )
-]  # fmt: skip
+]
 
 
 def _note_text(memory: Memory, variables: dict[str, str]) -> str:
     return memory.read(variables["path"], project=variables["project"]).text
 
 
-_NOTE_URI, _NOTE = "memory://{project}/{+path}", "A note by project and path or permalink, percent-encoded."
+_NOTE_URI = "memory://{project}/{+path}"
+_NOTE = "A note by project and path or permalink, percent-encoded."
 TEMPLATE = Template(_NOTE_URI, "note", _NOTE, "text/markdown", _note_text, _complete)

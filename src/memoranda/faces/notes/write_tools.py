@@ -33,46 +33,75 @@ def write_note(memory: Memory, args: Arguments) -> Reply:
     """Create a note, or replace one with `overwrite`."""
     draft = _draft(memory, args)
     try:
-        stored = memory.store(draft, overwrite=args["overwrite"], checksum=args.get("expected_checksum"))
+        stored = memory.store(
+            draft, overwrite=args["overwrite"], checksum=args.get("expected_checksum")
+        )
     except NotFound as error:
         if "expected_checksum" not in args or draft.supersedes:
             raise
         text = f'Note not found in {error.project}: "{error.identifier}", so it has no checksum to compare. '
         return refused(f"{text}Leave expected_checksum out to create it.", error.code)
     except Exists as error:
-        text, is_hidden = str(error), args["overwrite"]
+        text = str(error)
+        is_hidden = args["overwrite"]
         try:
             memory.find_ref((draft.project, error.path))
         except NotFound:
             is_hidden = True
-        if is_hidden:  # what is no note, or not the caller's, cannot be changed by them
+        # What is no note, or not the caller's, cannot be changed by them
+        if is_hidden:
             text = f"Note already exists: {error.permalink or error.path}. Choose another title or directory."
         return refused(text, error.code)
-    note, action = stored.note, "created" if stored.created else "updated"
+    note = stored.note
+    action = "created" if stored.created else "updated"
     edges = memory.outgoing(note) if note.relations or note.links else ()
     states = Counter(edge.state for edge in edges)
-    spelled: dict[str, str] = {}  # categories as first written, "" for none
+    # Categories as first written, "" for none
+    spelled: dict[str, str] = {}
     written = (each.category or "" for each in note.observations)
-    observations = dict(Counter(spelled.setdefault(name.casefold(), name) for name in written).most_common())
+    observations = dict(
+        Counter(spelled.setdefault(name.casefold(), name) for name in written).most_common()
+    )
     resolved = {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]}
-    data = {"action": action, **note_data(note), "checksum": note.checksum, "observations": observations}
+    data = {
+        "action": action,
+        **note_data(note),
+        "checksum": note.checksum,
+        "observations": observations,
+    }
     data |= {"relations": resolved, "tags": list(note.tags)}
     data |= _warned(memory, note.project, note.path) if action == "created" else {}
-    counts = ", ".join(f"{name or 'without category'} {count}" for name, count in observations.items())
-    relations = ", ".join(f"{states[state]} {words}" for state, words in _STATES.items() if states[state])
-    shown = {"observations": short(counts, 1000), "relations": relations, "tags": short(", ".join(note.tags), 1000)}
+    counts = ", ".join(
+        f"{name or 'without category'} {count}" for name, count in observations.items()
+    )
+    relations = ", ".join(
+        f"{states[state]} {words}" for state, words in _STATES.items() if states[state]
+    )
+    shown = {
+        "observations": short(counts, 1000),
+        "relations": relations,
+        "tags": short(", ".join(note.tags), 1000),
+    }
     rows = [f"{name}: {text}" for name, text in shown.items() if text]
     return Reply(lines(*_changed(action, note), *rows), data)
 
 
 def _changed(action: str, note: Note, detail: str = "") -> list[str]:
-    where = {"project": note.project, "file_path": note.path, "permalink": note.permalink, "checksum": note.checksum}
-    return [f"# {action.capitalize()} note{detail}", *(f"{name}: {flat(value)}" for name, value in where.items())]
+    where = {
+        "project": note.project,
+        "file_path": note.path,
+        "permalink": note.permalink,
+        "checksum": note.checksum,
+    }
+    return [
+        f"# {action.capitalize()} note{detail}",
+        *(f"{name}: {flat(value)}" for name, value in where.items()),
+    ]
 
 
 def _warned(memory: Memory, project: str, path: str, notes: int = 1) -> dict[str, Any]:
-    """What the data of a call that put so many `notes` at `path` says besides, where they are all that is in a folder
-    with the project's name: addresses begin with that, paths do not."""
+    """What the data of a call that put so many `notes` at `path` says besides, where they are all
+    that is in a folder with the project's name: addresses begin with that, paths do not."""
     folder, _, rest = path.partition("/")
     if folder.casefold() != project.casefold() or not rest:
         return {}
@@ -84,7 +113,9 @@ def _warned(memory: Memory, project: str, path: str, notes: int = 1) -> dict[str
 
 
 def _path(args: Arguments, name: str) -> str:
-    """A parameter that takes a path. Raises InvalidInput for an address, which would become a folder `memory:`."""
+    """A parameter that takes a path. Raises InvalidInput for an address, which would become a
+    folder `memory:`.
+    """
     path: str = args.get(name, "")
     if path.startswith("memory://"):
         raise InvalidInput(
@@ -96,10 +127,15 @@ def _path(args: Arguments, name: str) -> str:
 
 def _draft(memory: Memory, args: Arguments) -> Draft:
     project = memory.project(args.get("project") or memory.default_project).name
-    folder, kind, title = relative(_path(args, "directory"), project), args["note_type"], args["title"].strip()
+    folder = relative(_path(args, "directory"), project)
+    kind = args["note_type"]
+    title = args["title"].strip()
     if not kind.isprintable():
-        raise InvalidInput(f'Parameter `note_type` must be one line without control characters; got "{short(kind)}".')
-    kind = None if kind == "note" else kind  # the default leaves the content's own type
+        raise InvalidInput(
+            f'Parameter `note_type` must be one line without control characters; got "{short(kind)}".'
+        )
+    # The default leaves the content's own type
+    kind = None if kind == "note" else kind
     if not title:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
     given = {name: args[name] for name in _GIVEN if name in args}
@@ -108,32 +144,53 @@ def _draft(memory: Memory, args: Arguments) -> Draft:
         draft.category = folder or (kind if kind in CATEGORIES else None)
         if folder and folder not in CATEGORIES:
             names = ", ".join(CATEGORIES)
-            raise InvalidInput(f'Parameter `directory` must be one of {names} in project categories; got "{folder}".')
+            raise InvalidInput(
+                f'Parameter `directory` must be one of {names} in project categories; got "{folder}".'
+            )
     return draft
 
 
 def edit_note(memory: Memory, args: Arguments) -> Reply:
     """Apply one operation; `append` and `prepend` make a missing note."""
-    operation, checksum, project = args["operation"], args.get("expected_checksum"), args.get("project")
-    content, section, find = args["content"], args.get("section", ""), args.get("find_text", "")
+    operation = args["operation"]
+    checksum = args.get("expected_checksum")
+    project = args.get("project")
+    content = args["content"]
+    section = args.get("section", "")
+    find = args.get("find_text", "")
     adds = operation in ("append", "prepend")
     edit: Any
     if adds and (place := section.strip(" \t")):
-        edit = (edits.AppendToSection if operation == "append" else edits.InsertAfterSection)(place, content)
+        edit = (edits.AppendToSection if operation == "append" else edits.InsertAfterSection)(
+            place, content
+        )
     elif adds:
-        edit = edits.Append(content) if operation == "append" else edits.Prepend(content)
+        if operation == "append":
+            edit = edits.Append(content)
+        else:
+            edit = edits.Prepend(content)
     elif operation == "find_replace" and not find:
-        raise InvalidInput("Parameter `find_text` must be the exact text to replace for find_replace; got nothing.")
+        raise InvalidInput(
+            "Parameter `find_text` must be the exact text to replace for find_replace; got nothing."
+        )
     elif operation == "find_replace":
         edit = edits.FindReplace(find, content, whole(args, "expected_replacements", 1))
     elif not section.strip(" \t#"):
-        raise InvalidInput(f'Parameter `section` must name a heading for {operation}; got "{section}".')
+        raise InvalidInput(
+            f'Parameter `section` must name a heading for {operation}; got "{section}".'
+        )
     else:
         edit = _SECTION_EDITS[operation](section, content)
     changed = memory.edit(args["identifier"], edit, checksum=checksum, create=adds, project=project)
-    note, edited = changed.note, changed.edited
+    note = changed.note
+    edited = changed.edited
     action = "created" if changed.created else "edited"
-    data: dict[str, Any] = {"action": action, "operation": operation, **note_data(note), "checksum": note.checksum}
+    data: dict[str, Any] = {
+        "action": action,
+        "operation": operation,
+        **note_data(note),
+        "checksum": note.checksum,
+    }
     if operation == "find_replace":
         data["replacements"] = edited.count
     if edited.section_added:
@@ -163,7 +220,9 @@ def with_destination(args: Arguments) -> Arguments:
 
 def move_note(memory: Memory, args: Arguments) -> Reply:
     """Move or rename a note, or a folder with `is_directory`."""
-    destination, is_folder, follow = _path(args, "destination_path"), args["is_directory"], bool(args.get("follow"))
+    destination = _path(args, "destination_path")
+    is_folder = args["is_directory"]
+    follow = bool(args.get("follow"))
     if not destination.strip():
         raise InvalidInput('Parameter `destination_path` must be a path in the project; got "".')
     try:
@@ -174,18 +233,30 @@ def move_note(memory: Memory, args: Arguments) -> Reply:
         else:
             moved = memory.move(_note(memory, args, "move"), destination, follow=follow)
     except Exists as error:
-        raise Exists(error.path) from None  # here it is the destination, whatever lies there
+        # Here it is the destination, whatever lies there
+        raise Exists(error.path) from None
     paths = {"old_path": moved.old_path, "new_path": moved.new_path}
-    data = {"action": "moved", "project": moved.project, **paths, "notes": moved.notes, "broken_links": moved.broken}
+    data = {
+        "action": "moved",
+        "project": moved.project,
+        **paths,
+        "notes": moved.notes,
+        "broken_links": moved.broken,
+    }
     data |= _warned(memory, moved.project, moved.new_path, moved.notes)
-    permalink = "" if is_folder else memory.find_ref((moved.project, moved.new_path)).permalink
+    if is_folder:
+        permalink = ""
+    else:
+        permalink = memory.find_ref((moved.project, moved.new_path)).permalink
     text = lines(
         f"# Moved {'folder' if is_folder else 'note'}",
         f"project: {moved.project}",
         f"from: {flat(moved.old_path)}",
         f"to: {flat(moved.new_path)}",
         f"notes: {moved.notes}" if is_folder else f"permalink: {flat(permalink)}",
-        f"Links by path that no longer lead there, in: {_listed(moved.broken)}" if moved.broken else "",
+        f"Links by path that no longer lead there, in: {_listed(moved.broken)}"
+        if moved.broken
+        else "",
     )
     return Reply(text, data)
 
@@ -202,16 +273,27 @@ def delete_note(memory: Memory, args: Arguments) -> Reply:
         what = f"{flat(deleted.paths[0])} from {deleted.project}"
     back = f"The owner can bring it back with `memory undo {deleted.change}`."
     if deleted.lost:
-        few = f"{back} All but {deleted.lost:,} of them: " if deleted.lost < deleted.notes else "It cannot be undone: "
+        if deleted.lost < deleted.notes:
+            few = f"{back} All but {deleted.lost:,} of them: "
+        else:
+            few = "It cannot be undone: "
         back = f"{few}the text of an entry with a time to live is not kept."
     text = f"Deleted {what}\n{back}"
-    data = {"action": "deleted", "project": deleted.project, "paths": deleted.paths, "notes": deleted.notes}
+    data = {
+        "action": "deleted",
+        "project": deleted.project,
+        "paths": deleted.paths,
+        "notes": deleted.notes,
+    }
     return Reply(text, data)
 
 
 def _note(memory: Memory, args: Arguments, verb: str) -> Any:
-    """The note; a folder named without `is_directory` gets its own answer. Raises NotFound, InvalidInput."""
-    identifier, project = args["identifier"], args.get("project")
+    """The note; a folder named without `is_directory` gets its own answer. Raises NotFound,
+    InvalidInput.
+    """
+    identifier = args["identifier"]
+    project = args.get("project")
     try:
         return memory.find(identifier, project)
     except NotFound as missing:
@@ -221,14 +303,18 @@ def _note(memory: Memory, args: Arguments, verb: str) -> Any:
             folder = ""
         if not folder:
             raise missing from None
-    raise InvalidInput(f"Parameter `is_directory` must be true to {verb} the folder {folder}; got false.")
+    raise InvalidInput(
+        f"Parameter `is_directory` must be true to {verb} the folder {folder}; got false."
+    )
 
 
 def _folder(memory: Memory, args: Arguments) -> tuple[str, str]:
     name = args["identifier"]
     project, folder = folder_named(memory, name, args.get("project"))
     if not folder:
-        raise InvalidInput(f'Parameter `identifier` must name a folder below the project\'s root; got "{name}".')
+        raise InvalidInput(
+            f'Parameter `identifier` must name a folder below the project\'s root; got "{name}".'
+        )
     return project, folder
 
 
@@ -239,29 +325,47 @@ def _listed(paths: list[str]) -> str:
 
 def list_memory_projects(memory: Memory, args: Arguments) -> Reply:
     """Every project with its folder and how many notes the caller sees in it."""
-    entries, rows = [], []
+    entries = []
+    rows = []
     for each in memory.projects:
-        path, count = str(each.root), memory.list(Query(projects=(each.name,)), limit=1)[1]
-        entry = {"name": each.name, "path": path, "notes": count, "default": each.default, "built_in": each.built_in}
+        path = str(each.root)
+        count = memory.list(Query(projects=(each.name,)), limit=1)[1]
+        entry = {
+            "name": each.name,
+            "path": path,
+            "notes": count,
+            "default": each.default,
+            "built_in": each.built_in,
+        }
         entries.append(entry)
-        rows.append(f"{each.name}: {plural(count, 'note')}, {flat(path)}" + (" (default)" if each.default else ""))
+        rows.append(
+            f"{each.name}: {plural(count, 'note')}, {flat(path)}"
+            + (" (default)" if each.default else "")
+        )
     return Reply(lines("# Projects", *rows), {"projects": entries})
 
 
 def create_memory_project(memory: Memory, args: Arguments, *, allowed: bool = True) -> Reply:
     """Add a folder as a project; refused when the owner keeps that to themselves."""
-    name, folder = args["project_name"], args["project_path"]
+    name = args["project_name"]
+    folder = args["project_path"]
     if not allowed:
         raise ProjectRefused(short(folder), _OWNERS)
     try:
         project, action = memory.add_project(name, folder, args["set_default"])
     except Exists:
         text = f'A project "{short(name)}" exists already, with another folder. '
-        return refused(f"{text}Choose another project_name; list_memory_projects shows those in use.", Exists.code)
+        return refused(
+            f"{text}Choose another project_name; list_memory_projects shows those in use.",
+            Exists.code,
+        )
     except InvalidInput:
         must = "Parameter `project_name` must be 1 to 64 letters, digits, blanks, `.`, `_` or `-`"
         raise InvalidInput(f'{must}; got "{short(name, 80)}".') from None
-    count = 0 if action == "asked" else memory.list(Query(projects=(project.name,)), limit=1)[1]
+    if action == "asked":
+        count = 0
+    else:
+        count = memory.list(Query(projects=(project.name,)), limit=1)[1]
     data = {"action": action, "name": project.name, "path": str(project.root), "notes": count}
     rows = [f"name: {project.name}", f"path: {flat(str(project.root))}"]
     if action == "asked":
@@ -270,8 +374,13 @@ def create_memory_project(memory: Memory, args: Arguments, *, allowed: bool = Tr
             "until then use another project."
         )
         return Reply(lines("# Asked the owner", *rows, rest), data)
-    head = "# Created project" if action == "created" else "# Project unchanged"
-    return Reply(lines(head, *rows, f"notes: {count}", "default: yes" if project.default else ""), data)
+    if action == "created":
+        head = "# Created project"
+    else:
+        head = "# Project unchanged"
+    return Reply(
+        lines(head, *rows, f"notes: {count}", "default: yes" if project.default else ""), data
+    )
 
 
 def delete_project(memory: Memory, args: Arguments) -> Reply:
@@ -283,5 +392,7 @@ def delete_project(memory: Memory, args: Arguments) -> Reply:
         )
     memory.remove_project(project.name)
     rest = "Its files stay. Add it again with create_memory_project."
-    text = lines("# Removed project", f"name: {project.name}", f"path: {flat(str(project.root))}", rest)
+    text = lines(
+        "# Removed project", f"name: {project.name}", f"path: {flat(str(project.root))}", rest
+    )
     return Reply(text, {"action": "removed", "name": project.name, "path": str(project.root)})

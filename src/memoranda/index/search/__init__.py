@@ -1,8 +1,9 @@
-"""Full-text search (contract 000b, 6), smart search (contract 001, 14), and the best evidence for a question: chunks,
-not whole notes, until the space is used up.
+"""Full-text search (contract 000b, 6), smart search (contract 001, 14), and the best evidence for a
+question: chunks, not whole notes, until the space is used up.
 
-`parse` reads the query, `ranking` scores notes by features, `chunks` reads the best of them, `words` knows the forms
-of words and cuts what is shown, `queries` has the SQL, `weights` the weights.
+`parse` reads the query, `ranking` scores notes by features, `chunks` reads the best of them,
+`words` knows the forms of words and cuts what is shown, `queries` has the SQL, `weights` the
+weights.
 """
 
 from __future__ import annotations
@@ -44,8 +45,11 @@ from memoranda.text.tokens import flatten, is_cjk, stop_words, tokens
 from memoranda.text.tokens import words as informative_words
 from memoranda.text.unicode import flat, sqlite_text, visible
 
-_BEST, _NAMED = 20, 10
-"""Of the notes that contain all words this many of the best by BM25 are read, and this many that match by name."""
+_BEST = 20
+_NAMED = 10
+"""Of the notes that contain all words this many of the best by BM25 are read, and this many that
+match by name.
+"""
 _MAX_SORTED = 300
 """One word's more matches stay newest first."""
 _MAX_SPELLINGS = 3
@@ -60,27 +64,39 @@ _TAG_SCORE = 1.0
 _PROSE = 8
 """So many terms are rather a text pasted whole, whatever quotes and capitals stand between them."""
 _MAX_NOTES = 60
-_TITLE, _ID = 60, 8
+_TITLE = 60
+_ID = 8
 _BELOW = "\n  "
 
 
 def search(
-    db: sqlite3.Connection, query: Query, *, viewer: str | None, limit: int = 10, offset: int = 0,
-    explain: bool = False, today: date | None = None, near: Nearness | None = None,
-) -> Hits:  # fmt: skip
+    db: sqlite3.Connection,
+    query: Query,
+    *,
+    viewer: str | None,
+    limit: int = 10,
+    offset: int = 0,
+    explain: bool = False,
+    today: date | None = None,
+    near: Nearness | None = None,
+) -> Hits:
     """One page of the notes that match the text and the filters of `query`, best first.
 
-    `viewer` is the agent that asks (None = the owner). Without text: the newest notes that pass the filters. `explain`
-    adds numbers to each hit's `why`; `today` is what "last week" in a question counts from, `near` compares meanings.
-    Raises InvalidInput for a broken metadata filter; no text raises.
+    `viewer` is the agent that asks (None = the owner). Without text: the newest notes that pass the
+    filters. `explain` adds numbers to each hit's `why`; `today` is what "last week" in a question
+    counts from, `near` compares meanings. Raises InvalidInput for a broken metadata filter; no text
+    raises.
     """
     predicate(query.metadata)
     query = query.replace(text=sqlite_text(query.text))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
         return _marked(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
-    if query.search_type == "permalink":  # by permalink, and what has ended too
-        notes, _ = matching(db, query.text.strip(), viewer=viewer, projects=query.projects, limit=None)
+    # By permalink, and what has ended too
+    if query.search_type == "permalink":
+        notes, _ = matching(
+            db, query.text.strip(), viewer=viewer, projects=query.projects, limit=None
+        )
         filters = query.replace(text="", search_type="text", projects=None, valid_at=None)
         if filters != Query():
             passed, _ = listing(db, filters, viewer=viewer, limit=None)
@@ -91,19 +107,31 @@ def search(
     with search_context(db, query, viewer) as context:
         found = _Search(context, limit, offset, explain).run(today, near)
         if found.total > (most := counted_to(offset + limit)):
-            found.total, found.is_lower_bound = most, True
+            found.total = most
+            found.is_lower_bound = True
         if found.total or not context.invalid or query.as_of is not None:
-            return _marked(db, found, query, viewer) if context.spans else found
-    return search(db, query.replace(valid_at=None), viewer=viewer, limit=limit, offset=offset, explain=explain,
-                  today=today, near=near)  # fmt: skip
+            if context.spans:
+                return _marked(db, found, query, viewer)
+            return found
+    return search(
+        db,
+        query.replace(valid_at=None),
+        viewer=viewer,
+        limit=limit,
+        offset=offset,
+        explain=explain,
+        today=today,
+        near=near,
+    )
 
 
 def _marked(db: sqlite3.Connection, found: Hits, query: Query, viewer: str | None) -> Hits:
-    """The hits, with those that are over or superseded saying so, unless another time was asked about in the `why`
-    alone: it was right then."""
+    """The hits, with those that are over or superseded saying so, unless another time was asked
+    about in the `why` alone: it was right then."""
     marks = validity_marks(db, [hit.note.row for hit in found], viewer)
     for hit in found if marks else ():
-        if mark := marks.get(hit.note.row):
+        mark = marks.get(hit.note.row)
+        if mark:
             hit.why.append(mark)
             if query.as_of is None:
                 hit.passage = f"[{mark}] {hit.passage}"
@@ -120,10 +148,15 @@ class _Search:
     explain: bool
 
     def run(self, today: date | None, near: Nearness | None) -> Hits:
-        """The query as a question where it is one, else with all words, else relaxed or with mended spelling."""
+        """The query as a question where it is one, else with all words, else relaxed or with mended
+        spelling.
+        """
         text = self.context.query.text
         is_question = parse.is_question(text)
-        relaxed = self._relaxed(today, near) if is_question and parse.is_plain(text) else None
+        if is_question and parse.is_plain(text):
+            relaxed = self._relaxed(today, near)
+        else:
+            relaxed = None
         if relaxed is not None and relaxed.total:
             return relaxed
         parsed = parse.parse(text)
@@ -131,27 +164,37 @@ class _Search:
             return Hits([], 0)
         is_long = parse.relaxable(parsed, quotes=is_question)
         is_short = parse.is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
-        is_certain = is_question if is_long else is_short and parse.is_certain_question(text)
+        if is_long:
+            is_certain = is_question
+        else:
+            is_certain = is_short and parse.is_certain_question(text)
         if relaxed is None and parsed.bare and is_certain:
             relaxed = self._relaxed(today, near)
             if relaxed.total:
                 return relaxed
         found = self._strict(parsed, today)
         if is_long and 0 < found.total < self.limit and parse.says_much(parsed):
-            # Notes that hold all words, fewer than a page, and after them those that hold some: on all pages.
+            # Notes that hold all words, fewer than a page, and after them those that hold some: on
+            # all pages.
             from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
-            first = from_start._strict(parsed, today) if self.offset else found
+            if self.offset:
+                first = from_start._strict(parsed, today)
+            else:
+                first = found
             return from_start._relaxed(today, near, first.hits, self.offset)
         if found.total:
             return found
         if is_long or is_short or len(parsed.terms) >= _PROSE:
-            return self._relaxed(today, near) if relaxed is None else relaxed
+            if relaxed is None:
+                return self._relaxed(today, near)
+            return relaxed
         return self._respelled(parsed, today)
 
     def _strict(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
         """All words must match; notes that contain them as whole words come first."""
         context = self.context
-        whole, loose = context.match(parsed, whole=True), context.match(parsed)
+        whole = context.match(parsed, whole=True)
+        loose = context.match(parsed)
         rows, total = context.matches(loose)
         if not total:
             return Hits([], 0)
@@ -159,32 +202,48 @@ class _Search:
         order, best = self._candidates(parsed, whole, whole_rows, whole_total, whole=True)
         count = len(best)
         if whole_total <= MAX_RANKED and self.offset + self.limit > whole_total < total:
-            others, more = self._candidates(parsed, loose, _without(rows, whole_rows), total - whole_total)
-            order, best = order + _without(others, order), best + _without(more, best)
-        reading = ChunkReading(Ranking(context, context.query.text, today, query=parsed, given=best))
+            others, more = self._candidates(
+                parsed, loose, _without(rows, whole_rows), total - whole_total
+            )
+            order = order + _without(others, order)
+            best = best + _without(more, best)
+        reading = ChunkReading(
+            Ranking(context, context.query.text, today, query=parsed, given=best)
+        )
         for part in (best[:count], best[count:]):
             inside = set(part)
             ranked = iter([row for row in reading.order if row in inside])
             order = [next(ranked) if row in inside else row for row in order]
         found = order[self.offset : self.offset + self.limit]
         if len(found) < self.limit:
-            skip, room = max(0, self.offset - len(order)), self.limit - len(found)
-            every, total = (rows, total) if len(rows) == total else context.matches(loose, len(order) + skip + room)
+            skip = max(0, self.offset - len(order))
+            room = self.limit - len(found)
+            every, total = (
+                (rows, total)
+                if len(rows) == total
+                else context.matches(loose, len(order) + skip + room)
+            )
             found += _without(every, order)[skip : skip + room]
         return Hits(self._hits(reading, found), total)
 
     def _candidates(
         self, query: parse.ParsedQuery, match: str, rows: list[int], total: int, whole: bool = False
     ) -> tuple[list[int], list[int]]:
-        """`rows`, the newest of `total` matches of `match`, the FTS5 expression of a query, the best ones first, at
-        least as far as the page goes; and those of them that are to be read.
+        """`rows`, the newest of `total` matches of `match`, the FTS5 expression of a query, the
+        best ones first, at least as far as the page goes; and those of them that are to be read.
 
         Of very many, those with the words in title, headings or tags take part whatever their age.
         """
-        context, ranked = self.context, rows
+        context = self.context
+        ranked = rows
         if _BEST < len(rows) <= _MAX_SORTED or (len(rows) > _MAX_SORTED and len(query.terms) > 1):
-            ranked = context.by_bm25(query, match, rows, max(self.offset + self.limit, _BEST), whole)
-        named = context.named(match)[:_NAMED] if total > min(len(rows), _MAX_SORTED) else []
+            ranked = context.by_bm25(
+                query, match, rows, max(self.offset + self.limit, _BEST), whole
+            )
+        if total > min(len(rows), _MAX_SORTED):
+            named = context.named(match)[:_NAMED]
+        else:
+            named = []
         same = context.same_title(match) if total > _BEST else []
         extra = [row for row in dict.fromkeys([*same, *named]) if row not in ranked[:_BEST]]
         if extra and context.is_filtered:
@@ -193,7 +252,9 @@ class _Search:
         return best + _without(ranked, best), best
 
     def _respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
-        """One or two bare words that match nothing, with those that no note contains mended within one edit."""
+        """One or two bare words that match nothing, with those that no note contains mended within
+        one edit.
+        """
         if not parsed.bare or len(parsed.clauses) != 1:
             return Hits([], 0)
         spelled: list[str] = []
@@ -202,42 +263,58 @@ class _Search:
             if self.context.is_held(one):
                 choices.append([one])
             else:
-                mended = self.context.spellings(one.words[0])[:_MAX_SPELLINGS] if len(one.words) == 1 else []
+                if len(one.words) == 1:
+                    mended = self.context.spellings(one.words[0])[:_MAX_SPELLINGS]
+                else:
+                    mended = []
                 spelled += mended
                 choices.append([each for word in mended if (each := parse.term(word))])
         if not spelled or not all(choices):
             return Hits([], 0)
-        found = self._strict(parse.ParsedQuery(tuple(map(parse.Clause, product(*choices))), bare=True), today)
+        found = self._strict(
+            parse.ParsedQuery(tuple(map(parse.Clause, product(*choices))), bare=True), today
+        )
         for hit in found:
             held = [word for word in spelled if any(word in reason for reason in hit.why)]
             hit.why.append(f"spelled: {', '.join(held or spelled)}")
         found.relaxed = bool(found.hits)
         return found
 
-    def _relaxed(self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0) -> Hits:
-        """Any of the informative words may match; `first` come before all others. The first `skip` are left out."""
-        limit, offset = self.limit, self.offset
+    def _relaxed(
+        self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0
+    ) -> Hits:
+        """Any of the informative words may match; `first` come before all others. The first `skip`
+        are left out.
+        """
+        limit = self.limit
+        offset = self.offset
         ranking = Ranking(self.context, self.context.query.text, today, near)
         reading = ChunkReading(ranking, READ)
         rows = reading.order[offset : offset + limit]
         if len(rows) < limit:
-            begin, stop = max(0, offset - len(reading.rows)), offset + limit - len(reading.rows)
+            begin = max(0, offset - len(reading.rows))
+            stop = offset + limit - len(reading.rows)
             rows += _without(ranking.page(READ, stop + READ_LONG), reading.rows)[begin:stop]
         known = {hit.note.row for hit in first}
         hits = self._hits(reading, _without(rows, known)[: max(0, limit - len(first))], first)
         return Hits(hits[skip:], ranking.total(counted_to(offset + limit) + 1, known), relaxed=True)
 
-    def _hits(self, reading: ChunkReading, rows: Sequence[int], first: Sequence[Hit] = ()) -> list[Hit]:
+    def _hits(
+        self, reading: ChunkReading, rows: Sequence[int], first: Sequence[Hit] = ()
+    ) -> list[Hit]:
         """Notes as hits, after those that come `first`."""
         context = self.context
         others = context.texts(_without(rows, reading.texts), reading.terms)
         texts = reading.texts | {one.row: one for one in others}
-        notes, hits = infos(context.db, rows), list(first)
+        notes = infos(context.db, rows)
+        hits = list(first)
         for row in rows:
             passage, line = reading.shown(texts[row])
             shares = reading.shares(row) if self.explain else {}
             score = min([round(reading.score(row), 6), *(hit.score for hit in hits[-1:])])
-            why = reading.why(texts[row]) + [f"{name} {value:.3f}" for name, value in shares.items()]
+            why = reading.why(texts[row]) + [
+                f"{name} {value:.3f}" for name, value in shares.items()
+            ]
             if not reading.is_strict:
                 why.append("relaxed")
             hits.append(Hit(notes[row], passage, score, why, line, shares))
@@ -251,32 +328,43 @@ def _without(rows: Sequence[int], others: Iterable[int]) -> list[int]:
 
 
 def smart_tokens(text: str) -> list[str]:
-    """Each Han character and each run of other letters and digits of `text`, lower case, in order, each once."""
+    """Each Han character and each run of other letters and digits of `text`, lower case, in order,
+    each once.
+    """
     found: dict[str, None] = {}
-    for kind, run in groupby(text, lambda char: "han" if _HAN.match(char) else char.isalpha() or char.isdecimal()):
+    for kind, run in groupby(
+        text, lambda char: "han" if _HAN.match(char) else char.isalpha() or char.isdecimal()
+    ):
         if kind:
             characters = "".join(run)
             found.update(dict.fromkeys(characters if kind == "han" else [characters.lower()]))
     return list(found)
 
 
-def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
-    """The `top` best notes (0 = all) among those that pass the filters of `query`, which must name projects.
+def smart_search(
+    db: sqlite3.Connection, text: str, query: Query, *, viewer: str | None, top: int = 10
+) -> SmartResult:
+    """The `top` best notes (0 = all) among those that pass the filters of `query`, which must name
+    projects.
 
-    Every such note is read: a token counts inside longer words too, which no full-text table could answer, and ten
-    thousand texts are read in some tens of milliseconds. Best first, then newest, then by id. Stop words count only in
-    a text that holds nothing else. Raises InvalidInput when `text` contains no letter or digit.
+    Every such note is read: a token counts inside longer words too, which no full-text table could
+    answer, and ten thousand texts are read in some tens of milliseconds. Best first, then newest,
+    then by id. Stop words count only in a text that holds nothing else. Raises InvalidInput when
+    `text` contains no letter or digit.
     """
     asked = smart_tokens(sqlite_text(text))
     if not asked:
         raise InvalidInput("no valid tokens in query")
     telling = set(smart_tokens(" ".join(informative_words(sqlite_text(text)))))
     little = stop_words() | set(ascii_lowercase)
-    counted = [each for each in asked if (each in telling if is_cjk(each) else each not in little)] or asked
+    counted = [
+        each for each in asked if (each in telling if is_cjk(each) else each not in little)
+    ] or asked
     found: list[tuple[float, int, str, int, list[str]]] = []
     with search_context(db, query, viewer) as context:
         for row, created, identity, tags, body in context.contents():
-            low = body.lower()  # counted up to five times: the rest of a long text need not be read
+            # Counted up to five times: the rest of a long text need not be read
+            low = body.lower()
             counts = {token: count for token in counted if (count := len(low.split(token, 5)) - 1)}
             if counts:
                 score = sum(_COUNT_SCORES[count] for count in counts.values())
@@ -285,14 +373,19 @@ def smart_search(db: sqlite3.Connection, text: str, query: Query, *, viewer: str
                 found.append((-score, -created, identity, row, list(counts)))
         archived = context.archived([row for *_, row, _ in found])
         if archived:
-            found = [(one[0] * WEIGHTS.archived if one[3] in archived else one[0], *one[1:]) for one in found]
+            found = [
+                (one[0] * WEIGHTS.archived if one[3] in archived else one[0], *one[1:])
+                for one in found
+            ]
         found.sort()
         best = found[: top or None]
         notes = in_order(db, [row for *_, row, _ in best])
         is_left_out = not found and bool(context.invalid)
     if is_left_out and query.as_of is None:
         return smart_search(db, text, query.replace(valid_at=None), viewer=viewer, top=top)
-    scored = [ScoredMemory(note, round(-one[0], 2), one[4]) for note, one in zip(notes, best, strict=True)]
+    scored = [
+        ScoredMemory(note, round(-one[0], 2), one[4]) for note, one in zip(notes, best, strict=True)
+    ]
     return SmartResult(asked, scored, len(found))
 
 
@@ -306,51 +399,86 @@ def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query)
     return hits
 
 
-def _show_observations(db: sqlite3.Connection, hits: list[Hit], query: Query, terms: Sequence[parse.Term]) -> None:
+def _show_observations(
+    db: sqlite3.Connection, hits: list[Hit], query: Query, terms: Sequence[parse.Term]
+) -> None:
     """With a filter for observation categories the snippet is such an observation."""
     asked = {name.strip().casefold() for name in (*query.categories, *query.any_category)}
     if not asked:
         return
     words = [word for one in terms for word in one.words]
     for hit in hits:
-        seen = [one for one in observations(db, hit.note) if (one.category or "").strip().casefold() in asked]
+        seen = [
+            one
+            for one in observations(db, hit.note)
+            if (one.category or "").strip().casefold() in asked
+        ]
         if seen:
             best = max(seen, key=lambda one: sum(word in one.content.lower() for word in words))
-            hit.passage, hit.line = best.content[:200], best.line
+            hit.passage = best.content[:200]
+            hit.line = best.line
 
 
 def find_evidence(
-    db: sqlite3.Connection, question: str, *, viewer: str | None, max_chars: int = 8_000,
-    projects: Sequence[str] | None = None, today: date | None = None, near: Nearness | None = None,
-    filters: Query = Query(), skip: Callable[[NoteInfo], bool] | None = None, least: float = 0.0,
-) -> list[Hit]:  # fmt: skip
-    """The chunks that best answer `question`, best first, at most `max_chars` characters as `format_evidence` writes
-    them.
+    db: sqlite3.Connection,
+    question: str,
+    *,
+    viewer: str | None,
+    max_chars: int = 8_000,
+    projects: Sequence[str] | None = None,
+    today: date | None = None,
+    near: Nearness | None = None,
+    filters: Query = Query(),
+    skip: Callable[[NoteInfo], bool] | None = None,
+    least: float = 0.0,
+) -> list[Hit]:
+    """The chunks that best answer `question`, best first, at most `max_chars` characters as
+    `format_evidence` writes them.
 
-    A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a note may give
-    several, and what repeats an earlier one is left out. `today` is what "last week" in the question counts from;
-    `near` as for `Ranking`; notes for which `skip` is true are left out, and chunks less relevant
-    than `least` (`Ranking.relevance`). What is not valid at `filters.valid_at` is left
-    out unless nothing else answers; it is marked.
+    A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a
+    note may give several, and what repeats an earlier one is left out. `today` is what "last week"
+    in the question counts from; `near` as for `Ranking`; notes for which `skip` is true are left
+    out, and chunks less relevant than `least` (`Ranking.relevance`). What is not valid at
+    `filters.valid_at` is left out unless nothing else answers; it is marked.
     """
-    query = filters.replace(text=sqlite_text(question), projects=None if projects is None else tuple(projects))
+    query = filters.replace(
+        text=sqlite_text(question), projects=None if projects is None else tuple(projects)
+    )
     with search_context(db, query, viewer) as context:
         ranking = Ranking(context, query.text, today, near)
-        marks = validity_marks(db, ranking.features, viewer) if context.spans and query.as_of is None else {}
-        found = list(_fitting(db, ChunkReading(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least))
+        if context.spans and query.as_of is None:
+            marks = validity_marks(db, ranking.features, viewer)
+        else:
+            marks = {}
+        found = list(
+            _fitting(
+                db, ChunkReading(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least
+            )
+        )
         if found or not context.invalid or query.as_of is not None:
             return found
-    return find_evidence(db, question, viewer=viewer, max_chars=max_chars, projects=projects, today=today, near=near,
-                         filters=filters.replace(valid_at=None), skip=skip, least=least)  # fmt: skip
+    return find_evidence(
+        db,
+        question,
+        viewer=viewer,
+        max_chars=max_chars,
+        projects=projects,
+        today=today,
+        near=near,
+        filters=filters.replace(valid_at=None),
+        skip=skip,
+        least=least,
+    )
 
 
 def format_evidence(hits: Sequence[Hit]) -> str:
-    """Evidence as text: under one line with title, day and address the passages of a note, in its order.
+    """Evidence as text: under one line with title, day and address the passages of a note, in its
+    order.
 
     The lines of passages are indented by two blanks, so that none can pass for a line about a note.
 
-    Notes of one folder and day whose address says their title share the line, and each begins with its own name; a
-    memory begins with the first 8 characters of its id.
+    Notes of one folder and day whose address says their title share the line, and each begins with
+    its own name; a memory begins with the first 8 characters of its id.
     """
     lines = {hit.note.row: _note_line(hit.note) for hit in hits}
     groups: dict[tuple[bool, str], list[Hit]] = {}
@@ -366,14 +494,19 @@ def format_evidence(hits: Sequence[Hit]) -> str:
             continue
         parts = [flat(f"({place})")]
         for row in rows:
-            parts.append(f"{lines[row].name}: " + _BELOW.join(hit.passage for hit in some if hit.note.row == row))
+            parts.append(
+                f"{lines[row].name}: "
+                + _BELOW.join(hit.passage for hit in some if hit.note.row == row)
+            )
         found.append("\n".join(parts))
     return "\n\n".join(found)
 
 
 class _NoteLine(NamedTuple):
-    """How evidence speaks of a note. `is_memory`: it is named by its text and its id, as memories are (contract 001,
-    2). Notes of one `group` share a line: day and folder of a note whose name says its title, else day and address.
+    """How evidence speaks of a note. `is_memory`: it is named by its text and its id, as memories
+    are (contract 001,
+    2). Notes of one `group` share a line: day and folder of a note whose name says its title, else
+    day and address.
     `heading`: the line of a note by itself, where a title the address says is not repeated."""
 
     is_memory: bool
@@ -387,18 +520,33 @@ def _note_line(note: NoteInfo) -> _NoteLine:
     is_memory = bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID]}")
     is_title_said = is_memory or slug(note.title) == last
     is_project_said = note.permalink.startswith(f"{note.project.removeprefix('.')}/")
-    address = note.permalink if is_project_said else f"{note.project}: {note.permalink}"
+    if is_project_said:
+        address = note.permalink
+    else:
+        address = f"{note.project}: {note.permalink}"
     day = (note.date or note.created)[:10] + (f", {ARCHIVED}" if note.phase == ARCHIVED else "")
-    place = address.rpartition("/")[0] if is_title_said and "/" in address else address
-    title = "" if is_title_said else f"{' '.join(note.title[:_TITLE].split())} "
+    if is_title_said and "/" in address:
+        place = address.rpartition("/")[0]
+    else:
+        place = address
+    if is_title_said:
+        title = ""
+    else:
+        title = f"{' '.join(note.title[:_TITLE].split())} "
     name = note.id[:_ID] if is_memory else flat(last)
-    return _NoteLine(is_memory, (is_title_said, f"{day}, {place}"), name, flat(f"{title}({day}, {address})"))
+    return _NoteLine(
+        is_memory, (is_title_said, f"{day}, {place}"), name, flat(f"{title}({day}, {address})")
+    )
 
 
 def _fitting(
-    db: sqlite3.Connection, ranking: ChunkReading, space: int, marks: Mapping[int, str],
-    skip: Callable[[NoteInfo], bool] | None, least: float,
-) -> Iterator[Hit]:  # fmt: skip
+    db: sqlite3.Connection,
+    ranking: ChunkReading,
+    space: int,
+    marks: Mapping[int, str],
+    skip: Callable[[NoteInfo], bool] | None,
+    least: float,
+) -> Iterator[Hit]:
     """The best chunks that fit into `space` characters together with the lines about their notes."""
     notes = infos(db, ranking.rows)
     given: set[int] = set()
@@ -406,15 +554,22 @@ def _fitting(
     lines: dict[int, _NoteLine] = {}
     seen: list[frozenset[str]] = []
     for row, start, stop, score in ranking.relevant(least):
-        text, note = ranking.texts[row], notes[row]
+        text = ranking.texts[row]
+        note = notes[row]
         if skip is not None and skip(note):
             continue
         passage = (f"[{marks[row]}] " if row in marks else "") + text.text[start:stop].strip()
-        line = lines[row] if row in lines else lines.setdefault(row, _note_line(note))
+        if row in lines:
+            line = lines[row]
+        else:
+            line = lines.setdefault(row, _note_line(note))
         head = 1
         if row not in given:
             name = len(line.name) + 3
-            whole = len(line.group[1]) + 4 + name if line.is_memory else len(line.heading) + 3
+            if line.is_memory:
+                whole = len(line.group[1]) + 4 + name
+            else:
+                whole = len(line.heading) + 3
             head = name if line.group in groups else whole
         passage = visible(passage).replace("\n", _BELOW)
         head += len(_BELOW) - 1

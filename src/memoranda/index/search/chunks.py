@@ -1,9 +1,11 @@
-"""Reading the best notes: turns of a conversation, list items, passages of about 200 words, scored like notes.
+"""Reading the best notes: turns of a conversation, list items, passages of about 200 words, scored
+like notes.
 
-A long note contains many words of a query and says little about most of them. The best notes are therefore read,
-and each chunk is scored by the features of `weights`, as if it were a note in a conversation of its own: its
-neighbors, its note (the conversation), its title and headings, its speaker and the note's date count. The best chunk's
-score is the note's, and the best chunk is shown.
+A long note contains many words of a query and says little about most of them. The best notes are
+therefore read, and each chunk is scored by the features of `weights`, as if it were a note in a
+conversation of its own: its neighbors, its note (the conversation), its title and headings, its
+speaker and the note's date count. The best chunk's score is the note's, and the best chunk is
+shown.
 """
 
 from __future__ import annotations
@@ -20,23 +22,39 @@ from memoranda.index.features import SHORT, first_person, speaker_of, style_of, 
 from memoranda.index.resolve import key
 from memoranda.index.search.queries import NoteText
 from memoranda.index.search.ranking import Ranking, TermScorer
-from memoranda.index.search.words import SNIPPET, Place, Word, WordFinder, nearness, shortened, shown_terms, snippet
+from memoranda.index.search.words import (
+    SNIPPET,
+    Place,
+    Word,
+    WordFinder,
+    nearness,
+    shortened,
+    shown_terms,
+    snippet,
+)
 from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
 from memoranda.text.tokens import flatten, word_count
 
-READ, READ_LONG = 40, 20
+READ = 40
+READ_LONG = 20
 """This many of the best notes are read, and this many long ones that come after them."""
 
-_MAX_CHARACTERS, _MAX_PER_NOTE = 250_000, 40_000
-_READ_CLOSELY, _READ_NEAR = 60, 20
-"""Of the best chunks so many are looked at word by word, and of so many it is counted how near these are."""
-_MIN_LIST, _MIN_ITEMS = 200, 3
+_MAX_CHARACTERS = 250_000
+_MAX_PER_NOTE = 40_000
+_READ_CLOSELY = 60
+_READ_NEAR = 20
+"""Of the best chunks so many are looked at word by word, and of so many it is counted how near
+these are.
+"""
+_MIN_LIST = 200
+_MIN_ITEMS = 3
 _CACHED = 2_000
-"""The chunks of so many long texts are cached, and the styles of so many chunks: `bench/recall.py --notes session`
-takes half as long again without."""
+"""The chunks of so many long texts are cached, and the styles of so many chunks: `bench/recall.py
+--notes session` takes half as long again without."""
 _known_chunks: dict[int, list[tuple[int, int, int, str | None]]] = {}
 """By the hash of a text, so that the texts need not be kept."""
-_style_of, _first_person = lru_cache(_CACHED)(style_of), lru_cache(_CACHED)(first_person)
+_style_of = lru_cache(_CACHED)(style_of)
+_first_person = lru_cache(_CACHED)(first_person)
 _ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
 _SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
 
@@ -45,9 +63,12 @@ _SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
 class Chunk:
     """`text[start:stop]` of the note in `row`, with about so many `words`, and its speaker.
 
-    `bits`: which words of the query it contains, as in `Ranking`; `often`: how often, by the number of the word;
-    `places`: where; `own`: their score, 1 for the best chunk; `is_relevant`: it or a neighbor contains a word;
-    `parts`: what some features add to its score; `named`: about how many words title, headings and tags of the note
+    `bits`: which words of the query it contains, as in `Ranking`; `often`: how often, by the number
+    of the word;
+    `places`: where; `own`: their score, 1 for the best chunk; `is_relevant`: it or a neighbor
+    contains a word;
+    `parts`: what some features add to its score; `named`: about how many words title, headings and
+    tags of the note
     are, 0 where they were not read.
     """
 
@@ -67,16 +88,22 @@ class Chunk:
 
 
 def chunk(text: str) -> list[tuple[int, int]]:
-    """The turns of a conversation, else list items and passages of about 200 words, as (start, stop)."""
+    """The turns of a conversation, else list items and passages of about 200 words, as (start,
+    stop).
+    """
     if len(text) <= SHORT:
         return [(0, len(text))]
     found: list[tuple[int, int]] = []
     for start, stop in turns_or_passages(text):
-        starts = [match.start() for match in _ITEM.finditer(text, start, stop)] if stop - start >= _MIN_LIST else []
+        if stop - start >= _MIN_LIST:
+            starts = [match.start() for match in _ITEM.finditer(text, start, stop)]
+        else:
+            starts = []
         if len(starts) < _MIN_ITEMS:
             found.append((start, stop))
             continue
-        before = text[start : starts[0]].strip()  # each item includes what follows it, the first one a heading before
+        # Each item includes what follows it, the first one a heading before
+        before = text[start : starts[0]].strip()
         is_heading = before.startswith("#") and "\n" not in before
         starts = [start, *starts[0 if before and not is_heading else 1 :]]
         found += zip(starts, [*starts[1:], stop], strict=True)
@@ -86,26 +113,42 @@ def chunk(text: str) -> list[tuple[int, int]]:
 class ChunkReading:
     """The best notes for a query, read chunk by chunk.
 
-    `rows`: the notes read, the `first` best ones and the best long ones after those, which score low as whole notes
-    (of a search for all words all that are given); `order`: the same, best first; `chunks`: of long notes and those
-    that stand alone; `texts`: of these, with `every` of all. A turn of a conversation is not read: it says little by
+    `rows`: the notes read, the `first` best ones and the best long ones after those, which score
+    low as whole notes
+    (of a search for all words all that are given); `order`: the same, best first; `chunks`: of long
+    notes and those
+    that stand alone; `texts`: of these, with `every` of all. A turn of a conversation is not read:
+    it says little by
     itself, and what it holds is known.
     """
 
     def __init__(self, ranking: Ranking, first: int = 0, *, every: bool = False):
-        self._ranking, self._table, self._question = ranking, ranking._table, ranking.question
+        self._ranking = ranking
+        self._table = ranking._table
+        self._question = ranking.question
         self.is_strict = ranking.query is not None
-        rows = list(ranking.features) if self.is_strict else ranking.page(0, first)
-        inside, scores = set(rows), ranking.scores
+        if self.is_strict:
+            rows = list(ranking.features)
+        else:
+            rows = ranking.page(0, first)
+        inside = set(rows)
+        scores = ranking.scores
         rest = [row for row, note in ranking.features.items() if note.is_long and row not in inside]
         rows += nlargest(READ_LONG, rest, key=lambda row: (scores.get(row, 0.0), row))
         self.rows = rows
         self._features = {row: ranking.features[row] for row in rows if row in ranking.features}
         self._finder = WordFinder(ranking.words)
         self._asked = key(ranking.context.query.text)
-        self.terms = ranking.query.terms if ranking.query else shown_terms(ranking.words)
-        long = [row for row, note in self._features.items() if note.is_long or note.conversation is None]
-        self.texts = {one.row: one for one in ranking.context.texts(rows if every else long, self.terms)}
+        if ranking.query:
+            self.terms = ranking.query.terms
+        else:
+            self.terms = shown_terms(ranking.words)
+        long = [
+            row for row, note in self._features.items() if note.is_long or note.conversation is None
+        ]
+        self.texts = {
+            one.row: one for one in ranking.context.texts(rows if every else long, self.terms)
+        }
         self.chunks: dict[int, list[Chunk]] = {}
         self._bits: dict[int, int] = {}
         self._about: dict[int, dict[str, float]] = {}
@@ -133,7 +176,10 @@ class ChunkReading:
     def shown(self, text: NoteText) -> tuple[str, int]:
         """The snippet of a note, from its best chunk, and its line in the file."""
         some = self.chunks.get(text.row, ())
-        best = max(some, key=lambda one: one.score) if some else None
+        if some:
+            best = max(some, key=lambda one: one.score)
+        else:
+            best = None
         start, stop = (best.start, best.stop) if best else self._whole(text)
         if stop - start <= SNIPPET:
             passage, line = shortened(text.text, start, stop)
@@ -144,23 +190,37 @@ class ChunkReading:
                 found = self._finder.places(flatten(text.text[start:stop]))
                 places = [(start + at, word) for at, word, _ in found]
             passage, line = snippet(
-                text.text, start, stop, sorted(places), [word.weight for word in self._ranking.words]
+                text.text,
+                start,
+                stop,
+                sorted(places),
+                [word.weight for word in self._ranking.words],
             )
         return passage, line + text.front.count("\n")
 
     def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
-        """All relevant chunks of the notes read, best first: note, start, stop, score; none of less than `least` by
-        `Ranking.relevance`. Needs `every`."""
+        """All relevant chunks of the notes read, best first: note, start, stop, score; none of less
+        than `least` by `Ranking.relevance`. Needs `every`."""
         found = []
         for row in self.rows:
             if row in self._unfilled:
-                continue  # it says what it is for, and nothing else
+                # It says what it is for, and nothing else
+                continue
             if row in self.chunks:
                 found += [
-                    (row, one.start, one.stop, one.score, one.bits) for one in self.chunks[row] if one.is_relevant
+                    (row, one.start, one.stop, one.score, one.bits)
+                    for one in self.chunks[row]
+                    if one.is_relevant
                 ]
             elif row in self.texts:
-                found.append((row, *self._whole(self.texts[row]), self.score(row), self._ranking.bits.get(row, 0)))
+                found.append(
+                    (
+                        row,
+                        *self._whole(self.texts[row]),
+                        self.score(row),
+                        self._ranking.bits.get(row, 0),
+                    )
+                )
         if least:
             relevance = self._ranking.relevance
             found = [one for one in found if relevance(one[4], one[2] - one[1]) >= least]
@@ -171,13 +231,16 @@ class ChunkReading:
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
 
     def shares(self, row: int) -> dict[str, float]:
-        """What each feature adds to the score of a note, without those that add nothing; `passage` is what the best
-        chunk of a long note adds."""
+        """What each feature adds to the score of a note, without those that add nothing; `passage`
+        is what the best chunk of a long note adds."""
         if row not in self.scores:
             return {}
         if row not in self._about:
-            change = self.scores[row] - self._ranking.scores[row]  # the scale of words, or the archive
-            return self._ranking.shares(row) | ({"passage": round(change, 3)} if round(change, 3) else {})
+            # The scale of words, or the archive
+            change = self.scores[row] - self._ranking.scores[row]
+            return self._ranking.shares(row) | (
+                {"passage": round(change, 3)} if round(change, 3) else {}
+            )
         parts = self._about[row] | max(self.chunks[row], key=lambda one: one.score).parts
         if len(self.chunks[row]) == 1:
             parts["words"] += parts.pop("passage")
@@ -186,34 +249,51 @@ class ChunkReading:
 
     def why(self, text: NoteText) -> list[str]:
         """Why a note was found."""
-        row, words, ranking = text.row, self._ranking.words, self._ranking
+        row = text.row
+        words = self._ranking.words
+        ranking = self._ranking
         if not self.is_strict:
             bits = ranking.bits_of(row)
-        else:  # as its text says
+        # As its text says
+        else:
             if row not in self._bits:
                 self._bits[row] = self._named(text)
                 for start, stop in text.spans:
                     for _, _, found in self._finder.places(flatten(text.text[start:stop])):
                         self._bits[row] |= found
             bits = reduce(or_, (one.bits for one in self.chunks.get(row, ())), self._bits[row])
-        marks = [ARCHIVED] if row in self._archived or text.project == ARCHIVE_PROJECT else []
+        if row in self._archived or text.project == ARCHIVE_PROJECT:
+            marks = [ARCHIVED]
+        else:
+            marks = []
         if not bits:
-            return ["meaning", *marks] if ranking.cosines.get(row, 0.0) > 0 else marks
+            if ranking.cosines.get(row, 0.0) > 0:
+                return ["meaning", *marks]
+            return marks
 
         def held(which: int) -> list[Word]:
-            return [word for at, word in enumerate(words) if bits >> 3 * at & which and not word.is_weak]
+            return [
+                word for at, word in enumerate(words) if bits >> 3 * at & which and not word.is_weak
+            ]
 
-        titled, said = held(4), held(3)
-        why = [f"title: {', '.join(word.text for word in titled)}"] if titled else []
+        titled = held(4)
+        said = held(3)
+        if titled:
+            why = [f"title: {', '.join(word.text for word in titled)}"]
+        else:
+            why = []
         why += [f"words: {', '.join(word.text for word in said)}"] if said else []
-        if spelled := [one for word in said for one in word.spelled]:
+        spelled = [one for word in said for one in word.spelled]
+        if spelled:
             why.append(f"spelled: {', '.join(spelled)}")
         if any(bits >> 3 * at & 3 == 2 for at in range(len(words))):
             why.append("prefix")
         return why + marks
 
     def _named(self, text: NoteText) -> int:
-        """Which words title, headings and tags contain, and which only the address, which says least."""
+        """Which words title, headings and tags contain, and which only the address, which says
+        least.
+        """
         bits = 0
         for _, word, _ in self._finder.places(flatten(text.called)):
             bits |= 5 << 3 * word
@@ -222,7 +302,9 @@ class ChunkReading:
         return bits
 
     def _whole(self, text: NoteText) -> tuple[int, int]:
-        """All of a short text; of a long one there was no room to score, the first chunk with most of the words."""
+        """All of a short text; of a long one there was no room to score, the first chunk with most
+        of the words.
+        """
         if len(text.text) <= SHORT:
             return 0, len(text.text)
 
@@ -234,21 +316,29 @@ class ChunkReading:
         return best.start, best.stop
 
     def _chunks_of(self, text: NoteText) -> list[Chunk]:
-        """The chunks of a note; of a very long one those in passages that contain a word, as far as there is room."""
-        if (note := self._features.get(text.row)) is not None and not note.is_long:
+        """The chunks of a note; of a very long one those in passages that contain a word, as far as
+        there is room.
+        """
+        note = self._features.get(text.row)
+        if note is not None and not note.is_long:
             return [Chunk(text.row, 0, len(text.text), note.words, note.speaker)]
         found: list[Chunk] = []
         size = 0
         for first, last in text.spans:
             if size <= _MAX_PER_NOTE:
                 parts = _sized_chunks(text.text[first:last])
-                found += [Chunk(text.row, first + start, first + stop, words, who) for start, stop, words, who in parts]
+                found += [
+                    Chunk(text.row, first + start, first + stop, words, who)
+                    for start, stop, words, who in parts
+                ]
                 size += last - first
         return found
 
     def _score_chunks(self) -> None:
         """The scores of all chunks, and of the notes, on the same scale as short notes."""
-        ranking, table, scorer = self._ranking, self._table, self._ranking.scorer
+        ranking = self._ranking
+        table = self._table
+        scorer = self._ranking.scorer
         self._find_words()
         every = [one for some in self.chunks.values() for one in some]
         there = {one.speaker for one in every}
@@ -265,11 +355,20 @@ class ChunkReading:
         full = max([scorer[one.bits] for one in (*whole.values(), *single.values())]) or 1.0
         neighbors = self._neighbor_scores(matching)
         days = {note.day for note in self._features.values()} if self._question.periods else ()
-        dated = {day: table.date * sum([period.share(day) for period in self._question.periods]) for day in days}
+        dated = {
+            day: table.date * sum([period.share(day) for period in self._question.periods])
+            for day in days
+        }
         rest = 1 - table.passage
-        for row, some in self.chunks.items():  # all features but those that need the text of a chunk
-            by_words, together = table.words, whole[row]
-            if row in ranking.cosines:  # meaning makes up the rest
+        # All features but those that need the text of a chunk
+        for (
+            row,
+            some,
+        ) in self.chunks.items():
+            by_words = table.words
+            together = whole[row]
+            # Meaning makes up the rest
+            if row in ranking.cosines:
                 by_words *= 1.0 - table.meaning
             about = self._about[row] = {
                 "words": by_words * rest * together.own,
@@ -277,13 +376,18 @@ class ChunkReading:
                 "conversation_words": table.conversation_words * (scorer[together.bits] / full),
                 "date": dated.get(self._features[row].day, 0.0),
                 "meaning": table.words * ranking.own_score(row)[1],
-                "same_title": table.same_title * any(key(name) == self._asked for name in self.texts[row].names),
+                "same_title": table.same_title
+                * any(key(name) == self._asked for name in self.texts[row].names),
             }
-            usual, share = sum(about.values()), (by_words + table.conversation) * table.passage
+            usual = sum(about.values())
+            share = (by_words + table.conversation) * table.passage
             for one in some:
                 beside = neighbors.get(id(one), 0.0)
                 one.is_relevant = bool(one.bits or beside)
-                said = table.speaker if one.is_relevant and one.speaker in speakers else 0.0
+                if one.is_relevant and one.speaker in speakers:
+                    said = table.speaker
+                else:
+                    said = 0.0
                 one.parts = {"passage": share * one.own, "neighbors": beside, "speaker": said}
                 one.score = usual + share * one.own + beside + said
         self._read_closely(every)
@@ -294,7 +398,9 @@ class ChunkReading:
     def _find_words(self) -> None:
         for row, some in self.chunks.items():
             text = self.texts[row]
-            bits = self._bits[row] = self._named(text) if self.is_strict else self._ranking.bits.get(row, 0)
+            bits = self._bits[row] = (
+                self._named(text) if self.is_strict else self._ranking.bits.get(row, 0)
+            )
             titles = bits & self._ranking.scorer.in_titles
             starts = [one.start for one in some]
             named = word_count(text.called)
@@ -304,7 +410,8 @@ class ChunkReading:
                 some[0].bits = bits
             for start, stop in text.spans:
                 if start >= some[-1].stop:
-                    break  # of so long a text no more is read
+                    # Of so long a text no more is read
+                    break
                 for at, word, found in self._finder.places(flatten(text.text[start:stop])):
                     one = some[bisect_right(starts, start + at) - 1]
                     one.often[word] = one.often.get(word, 0) + 1
@@ -313,10 +420,20 @@ class ChunkReading:
 
     def _neighbor_scores(self, every: Sequence[Chunk]) -> dict[int, float]:
         """What the best chunks add to their neighbors, by the chunk's identity."""
-        table, found = self._table, dict[int, float]()
-        places = {id(one): (some, at) for some in self.chunks.values() for at, one in enumerate(some)}
+        table = self._table
+        found = dict[int, float]()
+        places = {
+            id(one): (some, at) for some in self.chunks.values() for at, one in enumerate(some)
+        }
         around = table.around
-        shares = ((1, table.before), (2, around), (3, around), (-1, table.after), (-2, around), (-3, around))
+        shares = (
+            (1, table.before),
+            (2, around),
+            (3, around),
+            (-1, table.after),
+            (-2, around),
+            (-3, around),
+        )
         for one in nlargest(table.sources, every, key=lambda one: one.own):
             some, at = places[id(one)]
             for step, share in shares:
@@ -327,11 +444,17 @@ class ChunkReading:
 
     def _read_closely(self, every: Sequence[Chunk]) -> None:
         """The features that need the text of a chunk, for the best ones."""
-        table, count = self._table, len(self._ranking.words)
+        table = self._table
+        count = len(self._ranking.words)
         for number, one in enumerate(nlargest(_READ_CLOSELY, every, key=lambda one: one.score)):
             note = self._features[one.row]
-            text = self.texts[one.row].text[one.start : one.stop] if note.is_long else ""
-            more = {"own": table.own * (_first_person(text) if note.is_long else note.first_person) / 4}
+            if note.is_long:
+                text = self.texts[one.row].text[one.start : one.stop]
+            else:
+                text = ""
+            more = {
+                "own": table.own * (_first_person(text) if note.is_long else note.first_person) / 4
+            }
             if len(one.often) > 1 and number < _READ_NEAR:
                 more["near"] = table.near * nearness(sorted(one.places), count)
             if one.speaker is not None:
@@ -342,11 +465,15 @@ class ChunkReading:
             one.score += sum(more.values())
 
     def _rescale(self, own: dict[int, float]) -> None:
-        """The scores of the notes of one chunk, whose words have these scores among all chunks: what their neighbors
-        and conversations add changes by the same factor."""
+        """The scores of the notes of one chunk, whose words have these scores among all chunks:
+        what their neighbors and conversations add changes by the same factor."""
         every = {row: self._ranking.shares(row) for row in own}
-        rest = 1.0 - self._table.meaning  # which the words make up where meaning is known
-        shares = {row: (rest if row in self._ranking.cosines else 1.0) * self._table.words or 1 for row in own}
+        # Which the words make up where meaning is known
+        rest = 1.0 - self._table.meaning
+        shares = {
+            row: (rest if row in self._ranking.cosines else 1.0) * self._table.words or 1
+            for row in own
+        }
         before = {row: one.get("words", 0.0) / shares[row] for row, one in every.items()}
         factor = max(own.values(), default=0.0) / (max(before.values(), default=0.0) or 1.0)
         for row, one in every.items():
@@ -361,11 +488,15 @@ def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) ->
     usual_named = sum(one.named for one in some) / (len(some) or 1) or 1
     for one in some:
         slow = 1.2 * (1 - brevity + brevity * one.words / usual)
-        titled = 2.2 / (2.2 + 1.2 * brevity * (one.named / usual_named - 1)) if one.named else 1.0
+        if one.named:
+            titled = 2.2 / (2.2 + 1.2 * brevity * (one.named / usual_named - 1))
+        else:
+            titled = 1.0
         in_titles = one.bits & scorer.in_titles
         one.own = (scorer[one.bits ^ in_titles] + titled * scorer[in_titles]) / (1 + slow)
         for at, often in one.often.items():
-            if often > 1 and not one.bits & 4 << 3 * at:  # what stands in the title counts as often as can be
+            # What stands in the title counts as often as can be
+            if often > 1 and not one.bits & 4 << 3 * at:
                 one.own += scorer.weights[at] * (often / (often + slow) - 1 / (1 + slow))
     most = max((one.own for one in some), default=0.0) or 1.0
     for one in some:
@@ -379,18 +510,30 @@ def _together(some: Sequence[Chunk], bits: int) -> Chunk:
         bits |= one.bits
         for word, count in one.often.items():
             often[word] = often.get(word, 0) + count
-    return Chunk(some[0].row, some[0].start, some[-1].stop, sum(one.words for one in some), None, bits, often,
-                 named=some[0].named)  # fmt: skip
+    return Chunk(
+        some[0].row,
+        some[0].start,
+        some[-1].stop,
+        sum(one.words for one in some),
+        None,
+        bits,
+        often,
+        named=some[0].named,
+    )
 
 
 def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
     """The chunks of a text as (start, stop, about how many words, speaker)."""
     known = hash(text)
-    if (found := _known_chunks.get(known)) is None:
+    found = _known_chunks.get(known)
+    if found is None:
         found = []
         for start, stop in chunk(text):
             match = _SPEAKER.match(text, start)
-            speaker = speaker_of(f"{match.group()} x".lstrip()) if match else None
+            if match:
+                speaker = speaker_of(f"{match.group()} x".lstrip())
+            else:
+                speaker = None
             found.append((start, stop, round(word_count(text[start:stop])) or 1, speaker))
         if len(_known_chunks) >= _CACHED:
             _known_chunks.clear()

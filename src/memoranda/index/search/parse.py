@@ -1,4 +1,5 @@
-"""Query texts: words, phrases and operators as terms (contract 000b, 6); questions as words and dates.
+"""Query texts: words, phrases and operators as terms (contract 000b, 6); questions as words and
+dates.
 
 Whatever a user writes ends up inside quoted FTS5 strings: no input can be syntax.
 """
@@ -76,7 +77,9 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
     if not every:
         return None
     written = " ".join(every) if len(text) > 400 else text
-    found, single = (written.replace("\0", " ").strip(), False) if written.isascii() else query_text(written)
+    found, single = (
+        (written.replace("\0", " ").strip(), False) if written.isascii() else query_text(written)
+    )
     flat = tuple(map(flatten, every))
     return Term(text.strip(), found, flat, open=not phrase and not is_cjk(flat[-1]), single=single)
 
@@ -91,21 +94,29 @@ def parse(text: str) -> ParsedQuery:
             continue
         is_phrase = match[1] is not None
         bare = bare and not is_phrase
-        if found := term(match[1] if is_phrase else match[2], phrase=is_phrase):
+        found = term(match[1] if is_phrase else match[2], phrase=is_phrase)
+        if found:
             pieces.append(found)
     clauses, has_operators = _clauses(pieces)
-    for at, clause in enumerate(clauses):  # without repeated terms, and of a long one the informative terms
+    # Without repeated terms, and of a long one the informative terms
+    for at, clause in enumerate(clauses):
         terms = list({one.phrase.casefold(): one for one in reversed(clause.terms)}.values())[::-1]
         if len(terms) > MAX_TERMS:
             informative = set(words(" ".join(one.text for one in terms)))
-            rare = [one for one in terms if not one.open or any(word in informative for word in one.words)]
+            rare = [
+                one
+                for one in terms
+                if not one.open or any(word in informative for word in one.words)
+            ]
             terms = (rare or terms)[:MAX_TERMS]
         clauses[at] = Clause(tuple(terms), clause.without[:MAX_TERMS])
     return ParsedQuery(tuple(clauses), bare and not has_operators)
 
 
 def is_plain(text: str) -> bool:
-    """Whether `text` is bare words with three informative ones near its end: told without parsing a long text."""
+    """Whether `text` is bare words with three informative ones near its end: told without parsing a
+    long text.
+    """
     if '"' in text or "\0" in text or not _OPERATORS.isdisjoint(text.split()):
         return False
     end = words(text[-_PLAIN_TAIL:].partition(" ")[2] if len(text) > _PLAIN_TAIL else text)
@@ -113,24 +124,32 @@ def is_plain(text: str) -> bool:
 
 
 def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
-    """Terms grouped by OR, and whether there is an operator. NOT excludes the next term, AND changes nothing."""
+    """Terms grouped by OR, and whether there is an operator. NOT excludes the next term, AND
+    changes nothing.
+    """
     clauses: list[Clause] = []
     terms: list[Term] = []
     without: list[Term] = []
-    operators, position = False, 0
+    operators = False
+    position = 0
     while position < len(pieces):
         piece = pieces[position]
         after, later = (*pieces[position + 1 : position + 3], None, None)[:2]
-        joins = bool(terms or without) and (isinstance(after, Term) or (after == "NOT" and isinstance(later, Term)))
+        joins = bool(terms or without) and (
+            isinstance(after, Term) or (after == "NOT" and isinstance(later, Term))
+        )
         position += 1
         if isinstance(piece, Term):
             terms.append(piece)
         elif piece == "NOT" and isinstance(after, Term):
             without.append(after)
-            operators, position = True, position + 1
+            operators = True
+            position = position + 1
         elif piece == "OR" and joins:
             clauses.append(Clause(tuple(terms), tuple(without)))
-            terms, without, operators = [], [], True
+            terms = []
+            without = []
+            operators = True
         elif piece == "AND" and joins:
             operators = True
         else:
@@ -143,8 +162,8 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
 
 
 def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bool:
-    """Whether a query without hits may be repeated with OR: it has `least` or more bare words, a long CJK run counting
-    for several. With `quotes` a phrase may be among them."""
+    """Whether a query without hits may be repeated with OR: it has `least` or more bare words, a
+    long CJK run counting for several. With `quotes` a phrase may be among them."""
     if len(query.clauses) != 1 or query.clauses[0].without or not (query.bare or quotes):
         return False
     size = sum(
@@ -157,22 +176,50 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
 
 
 def says_much(query: ParsedQuery) -> bool:
-    """Whether notes that hold some of the words are worth showing beside those that hold all: a long CJK run, or three
-    informative words. An address (`city/tram`) is one piece and names one thing."""
+    """Whether notes that hold some of the words are worth showing beside those that hold all: a
+    long CJK run, or three informative words. An address (`city/tram`) is one piece and names one
+    thing."""
     if any(is_cjk(one.words[-1]) for one in query.terms):
         return True
-    return len(query.terms) > 1 and sum(word not in stop_words() for one in query.terms for word in one.words) > 2
+    return (
+        len(query.terms) > 1
+        and sum(word not in stop_words() for one in query.terms for word in one.words) > 2
+    )
 
 
-_WHOLE, _LONG, _LONG_QUESTION = 400, 80, 30
+_WHOLE = 400
+_LONG = 80
+_LONG_QUESTION = 30
 _TOLD = 1_000
 _MARK = re.compile(r"[?？]\W*$")
 _PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 _ASKING = (
-    "what", "when", "where", "who", "whom", "whose", "which", "why", "how", "did", "does", "do", "is", "are", "was",
-    "were", "has", "have", "had", "can", "could", "will", "would", "should",
-)  # fmt: skip
+    "what",
+    "when",
+    "where",
+    "who",
+    "whom",
+    "whose",
+    "which",
+    "why",
+    "how",
+    "did",
+    "does",
+    "do",
+    "is",
+    "are",
+    "was",
+    "were",
+    "has",
+    "have",
+    "had",
+    "can",
+    "could",
+    "will",
+    "would",
+    "should",
+)
 _START = re.compile(rf"\b(?:{'|'.join(word.title() for word in _ASKING)})\b")
 _ASIAN = re.compile(
     "什么|怎么|怎样|如何|为什么|哪|多少|几[个点号月岁次时位]|多[大久长远]|谁|啥|咋|何时|何处|是否|有没有"
@@ -183,8 +230,20 @@ _WHEN = re.compile(
     "|什么时候|何时|哪天|哪年|哪一|几[点号月]|多久|いつ|何時|언제",
     re.I,
 )
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-           "november", "december")  # fmt: skip
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 _NAME = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS if name != "may"), "sept"])
 _YEAR = re.compile(r"(?<![\da-z-])((?:19|20)\d\d)(?![\da-z])")
 _BEFORE_MAY = re.compile(r"\b(?:in|of|since|during|until|last|this)\s+$")
@@ -194,22 +253,25 @@ _HELPS = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|m
 _ASKS = r"\b(?:what|which|who|whom|where)\b"
 _WORD = r"[\w+'’/-]+"
 SEVERAL = re.compile(
-    rf"{_ASKS}\s+(?:are|were|have|has)\b"  # what are, where has
-    rf"|{_ASKS}(?:\s+(?!(?:{_HELPS})\b){_WORD}){{1,4}}\s+(?:are|were|have|has)\b"  # which of her friends have
+    # What are, where has
+    rf"{_ASKS}\s+(?:are|were|have|has)\b"
+    # Which of her friends have
+    rf"|{_ASKS}(?:\s+(?!(?:{_HELPS})\b){_WORD}){{1,4}}\s+(?:are|were|have|has)\b"
     rf"|\b(?:what|which)\s+(?:(?!(?:{_HELPS})\b){_WORD}\s+){{0,4}}?(?!(?:{_HELPS}|this|always)\b)[\w+/-]{{2,}}(?<![sui])s"
-    rf"(?=\s+(?:{_HELPS}|in|of|to|for|from|on|with|at|that|and|or)\b|\s*[,?])"  # what kinds of, which books did
+    # What kinds of, which books did
+    rf"(?=\s+(?:{_HELPS}|in|of|to|for|from|on|with|at|that|and|or)\b|\s*[,?])"
     r"|\bhow many\b|\bboth\b"
     r"|哪些|哪几|几[个种次本位家]|都有|都.{0,8}过",
     re.I,
 )
-"""What tells that a question asks for several things: a plural, the perfect tense ("where has she worked"), or how many
-they are."""
+"""What tells that a question asks for several things: a plural, the perfect tense ("where has she
+worked"), or how many they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Days a question names: `first` to `last` (YYYY-MM-DD, inclusive), MM-DD where no year is named. `weight`: the
-    narrower, the higher."""
+    """Days a question names: `first` to `last` (YYYY-MM-DD, inclusive), MM-DD where no year is
+    named. `weight`: the narrower, the higher."""
 
     first: str
     last: str
@@ -217,13 +279,15 @@ class Period:
 
     def share(self, day: str) -> float:
         """The weight if `day` lies in the period, else 0."""
-        return self.weight if self.first <= day[-len(self.first) :] <= self.last else 0.0
+        if self.first <= day[-len(self.first) :] <= self.last:
+            return self.weight
+        return 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that lie across a stop word. `when`: it
-    asks for a time. `only_days`: it names nothing but days."""
+    """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that lie across a stop
+    word. `when`: it asks for a time. `only_days`: it names nothing but days."""
 
     words: tuple[str, ...]
     weak: frozenset[str]
@@ -233,45 +297,56 @@ class Question:
 
 
 def read_question(text: str, today: date | None = None) -> Question:
-    """The question in `text`; of a long text, as far as it asks (`focus_of`). `today` is what "last week" counts from;
-    without it only written dates are understood."""
+    """The question in `text`; of a long text, as far as it asks (`focus_of`). `today` is what "last
+    week" counts from; without it only written dates are understood."""
     asked = focus_of(text)
     named = periods(asked, today)
     found = dict.fromkeys(pair for word in words(asked) for pair in _pairs(word))
-    across = dict.fromkeys(pair for run in tokens(asked) if is_cjk(run) for pair in _pairs(run) if len(pair) > 1)
+    across = dict.fromkeys(
+        pair for run in tokens(asked) if is_cjk(run) for pair in _pairs(run) if len(pair) > 1
+    )
     weak = across.keys() - found.keys()
     found |= across
     only = bool(named) and stop_words().issuperset(words(_RELATIVE.sub(" ", asked.lower())))
-    return Question(tuple(found), frozenset(weak), tuple(named), _WHEN.search(asked) is not None, only)
+    return Question(
+        tuple(found), frozenset(weak), tuple(named), _WHEN.search(asked) is not None, only
+    )
 
 
 def _pairs(word: str) -> list[str]:
-    return [word[at : at + 2] for at in range(len(word) - 1)] if len(word) > 2 and is_cjk(word) else [word]
+    if len(word) > 2 and is_cjk(word):
+        return [word[at : at + 2] for at in range(len(word) - 1)]
+    return [word]
 
 
 def is_question(text: str) -> bool:
     """Whether `text` is a question in plain language, by its end or its first word."""
-    return is_short_question(text) or any(one.lower() in _ASKING for one in tokens(text.strip()[:40])[:1])
+    return is_short_question(text) or any(
+        one.lower() in _ASKING for one in tokens(text.strip()[:40])[:1]
+    )
 
 
 def is_short_question(text: str) -> bool:
-    """Whether `text` is a question however few words it has: by a question mark, or a question word in Chinese,
-    Japanese or Korean. An English one in front proves nothing: `will smith` are two words."""
+    """Whether `text` is a question however few words it has: by a question mark, or a question word
+    in Chinese, Japanese or Korean. An English one in front proves nothing: `will smith` are two
+    words."""
     end = text.strip()[-40:]
     return bool(_MARK.search(end[-8:]) or _PARTICLE.search(end[-8:]) or _ASIAN.search(end))
 
 
 def is_certain_question(text: str) -> bool:
-    """Whether `text` is certainly a question in Chinese, Japanese or Korean: it has a question word and the end of a
-    question. Without the end it may be a part of a sentence somebody looks for."""
+    """Whether `text` is certainly a question in Chinese, Japanese or Korean: it has a question word
+    and the end of a question. Without the end it may be a part of a sentence somebody looks for."""
     end = text.strip()
-    return _PARTICLE.search(end[-8:]) is not None or bool(_MARK.search(end[-8:]) and _ASIAN.search(end[-40:]))
+    return _PARTICLE.search(end[-8:]) is not None or bool(
+        _MARK.search(end[-8:]) and _ASIAN.search(end[-40:])
+    )
 
 
 def focus_of(text: str) -> str:
-    """Of a text of over 400 characters or 80 words all its questions; of one of 1,000 characters or more the one at its
-    end, with the sentence before when it says little. Else all of it: what was told first may be what is asked
-    about."""
+    """Of a text of over 400 characters or 80 words all its questions; of one of 1,000 characters or
+    more the one at its end, with the sentence before when it says little. Else all of it: what was
+    told first may be what is asked about."""
     if len(text) < _WHOLE and len(tokens(text)) <= _LONG:
         return text
     sentences = [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]
@@ -284,7 +359,10 @@ def focus_of(text: str) -> str:
     found = sentences[at]
     if len(tokens(found)) > _LONG_QUESTION:
         starts = [match.start() for match in _START.finditer(found)]
-        found = found[starts[-1] :] if starts and len(words(found[starts[-1] :])) > 1 else found
+        if starts and len(words(found[starts[-1] :])) > 1:
+            found = found[starts[-1] :]
+        else:
+            found = found
     while at and len(words(found)) < 2:
         at -= 1
         found = sentences[at] + found
@@ -297,7 +375,10 @@ def periods(text: str, today: date | None = None) -> list[Period]:
     found = [one for match in _dates().finditer(low) for one in _written(match)]
     found += [Period(f"{year}-01-01", f"{year}-12-31", 0.3) for year in _YEAR.findall(low)]
     if today is not None:
-        found += [Period(first.isoformat(), last.isoformat(), 1.3) for first, last in _relative(low, today)]
+        found += [
+            Period(first.isoformat(), last.isoformat(), 1.3)
+            for first, last in _relative(low, today)
+        ]
     return found
 
 
@@ -312,13 +393,19 @@ def _dates() -> re.Pattern[str]:
 
 
 def _written(match: re.Match[str]) -> list[Period]:
-    """A month, and the day in it. "may" counts as a month only with a day, a year or a preceding word that says so."""
-    name, year = match["name"], match["y1"] or match["y3"]
+    """A month, and the day in it. "may" counts as a month only with a day, a year or a preceding
+    word that says so.
+    """
+    name = match["name"]
+    year = match["y1"] or match["y3"]
     day = match["d1"] or match["d2"] or match["d3"] or match["d4"]
     if name == "may" and not (day or year or _BEFORE_MAY.search(match.string, 0, match.start())):
         return []
     starts = [one[:3] for one in _MONTHS]
-    month = starts.index(name[:3]) + 1 if name else int(match["m1"] or match["m2"])
+    if name:
+        month = starts.index(name[:3]) + 1
+    else:
+        month = int(match["m1"] or match["m2"])
     if not 1 <= month <= 12:
         return []
     lead = f"{year}-{month:02}" if year else f"{month:02}"
@@ -333,12 +420,18 @@ def _relative(low: str, today: date) -> list[tuple[date, date]]:
     found: list[tuple[date, date]] = []
     for match in _RELATIVE.finditer(low):
         if match["count"]:
-            count = int(match["count"]) if match["count"].isdecimal() else _NUMBERS[match["count"]]
-            if (days := count * _UNITS[match["unit"]]) <= 40_000:
-                slack, middle = timedelta(days=_UNITS[match["unit"]] // 2), today - timedelta(days=days)
+            if match["count"].isdecimal():
+                count = int(match["count"])
+            else:
+                count = _NUMBERS[match["count"]]
+            days = count * _UNITS[match["unit"]]
+            if days <= 40_000:
+                slack = timedelta(days=_UNITS[match["unit"]] // 2)
+                middle = today - timedelta(days=days)
                 found.append((middle - slack, middle + slack))
             continue
-        unit, back = _NAMED[next(names for names in _NAMED if match["named"] in names)]  # so many units before today's
+        # So many units before today's
+        unit, back = _NAMED[next(names for names in _NAMED if match["named"] in names)]
         if unit == "day":
             found.append((today - timedelta(days=back),) * 2)
         elif unit == "week":
@@ -365,7 +458,18 @@ _NAMED = {
     ("last year", "去年", "昨年"): ("year", 1),
     ("前年",): ("year", 2),
 }
-_UNITS = {"day": 1, "week": 7, "month": 30, "year": 365, "天": 1, "日": 1, "周": 7, "个星期": 7, "个月": 30, "年": 365}
+_UNITS = {
+    "day": 1,
+    "week": 7,
+    "month": 30,
+    "year": 365,
+    "天": 1,
+    "日": 1,
+    "周": 7,
+    "个星期": 7,
+    "个月": 30,
+    "年": 365,
+}
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _NUMBERS |= {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6}
 

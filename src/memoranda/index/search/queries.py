@@ -1,4 +1,5 @@
-"""One query against the index: its filters and terms as FTS5 expressions, and all SQL of the search.
+"""One query against the index: its filters and terms as FTS5 expressions, and all SQL of the
+search.
 
 However common a term is, the cost is bounded: of many matches only the newest are looked at.
 """
@@ -43,9 +44,10 @@ COMMON = 2_000
 MAX_RANKED = 1_000
 """Of more matches only this many, the newest, are ranked."""
 MAX_COUNTED = 10_000
-"""Beyond so many matches a total only says that there are more. To count a note is to decode its entry in the list of
-each word: of a word in every third note, most of what a search takes."""
-NAMES, STEMS = "name_fts", "stem_fts"
+"""Beyond so many matches a total only says that there are more. To count a note is to decode its
+entry in the list of each word: of a word in every third note, most of what a search takes."""
+NAMES = "name_fts"
+STEMS = "stem_fts"
 """The full-text tables of titles, headings and tags, and of stems."""
 
 _COLUMN_WEIGHTS = {
@@ -56,12 +58,14 @@ _COLUMN_WEIGHTS = {
 _CACHE_BYTES = 20_000_000
 _RARE_ENOUGH = 5_000
 _SPELLED_OUT_FROM = 1 << 17
-"""From so many notes on, as `size` counts them, the words that begin with a prefix are asked for in its place. In fewer
-FTS5 finds the prefix faster than we the words: of 30,000 notes two words of one in less than half the time."""
+"""From so many notes on, as `size` counts them, the words that begin with a prefix are asked for in
+its place. In fewer FTS5 finds the prefix faster than we the words: of 30,000 notes two words of one
+in less than half the time."""
 _MAX_LONGER = 1_000
 """More words that begin with a prefix are left to FTS5, which then joins all their notes."""
 _FEW_ROWS = 200
-_MAX_NAMED, _NAMED_SORTED = 500, 10
+_MAX_NAMED = 500
+_NAMED_SORTED = 10
 _NO_SUCH_NOTE = '"\uf8ff"'
 _MIN_SIZE = 4
 _SPELLED_LENGTHS = range(5, 20)
@@ -75,8 +79,8 @@ _LONGER = (
     " select (select term from words where term >= word || char(1) limit 1) from longer where word glob ?1 || '*'"
     " limit ?2) select word from longer where word glob ?1 || '*'"
 )
-"""A prefix, whether it is a word or not, and the words that begin with it. No character of a word comes before char(1):
-each word is looked up behind the one before, whatever notes hold that."""
+"""A prefix, whether it is a word or not, and the words that begin with it. No character of a word
+comes before char(1): each word is looked up behind the one before, whatever notes hold that."""
 _GIVEN = "(select value from json_each(?))"
 _VISIBLE = "(?2 is null or exists (select 1 from note n where n.row = f.row and n.scope in ('global', ?2)))"
 """Whether the viewer whose own scope is ?2 sees the note of feature `f`."""
@@ -93,8 +97,8 @@ _NEIGHBORS = (
 
 @dataclass(slots=True)
 class NoteText:
-    """What is read of a candidate. `called`: its title, aliases, headings and tags. `spans` are the parts of its text
-    to be read: of a long one the passages that match."""
+    """What is read of a candidate. `called`: its title, aliases, headings and tags. `spans` are the
+    parts of its text to be read: of a long one the passages that match."""
 
     row: int
     project: str
@@ -122,13 +126,15 @@ class Features(NamedTuple):
 
 
 def counted_to(stop: int) -> int:
-    """How many matches are counted for a page that ends at `stop`: of more it is only known that there are more."""
+    """How many matches are counted for a page that ends at `stop`: of more it is only known that
+    there are more.
+    """
     return max(MAX_COUNTED, stop)
 
 
 class QueryCache(dict[Hashable, Any]):
-    """What queries found, for one connection, until the index changes or it is full: `bench/asking.py` shows that a
-    question takes a quarter longer without."""
+    """What queries found, for one connection, until the index changes or it is full:
+    `bench/asking.py` shows that a question takes a quarter longer without."""
 
     def __init__(self) -> None:
         self.version: tuple[int, int] | None = None
@@ -144,9 +150,16 @@ class QueryCache(dict[Hashable, Any]):
 
 
 @contextmanager
-def search_context(db: sqlite3.Connection, query: Query, viewer: str | None) -> Iterator[SearchContext]:
-    """A context, inside of which all SQL sees one state of the index. Nothing uncommitted is cached."""
-    cache = QueryCache() if db.in_transaction else held(db, QueryCache)
+def search_context(
+    db: sqlite3.Connection, query: Query, viewer: str | None
+) -> Iterator[SearchContext]:
+    """A context, inside of which all SQL sees one state of the index. Nothing uncommitted is
+    cached.
+    """
+    if db.in_transaction:
+        cache = QueryCache()
+    else:
+        cache = held(db, QueryCache)
     with snapshot(db):
         if cache.version != (now := version(db)):
             cache.clear()
@@ -158,11 +171,15 @@ class SearchContext:
     """A query and its caller. `viewer` is the agent that searches (None = the owner)."""
 
     def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None, cache: QueryCache):
-        self.db, self._cache = db, cache
+        self.db = db
+        self._cache = cache
         self.query = query
         self.needed, self.unwanted = wanted(db, query, viewer, has_text=True)
         self._viewer = viewer
-        self._own_scope = None if viewer is None else f"agent:{viewer}"
+        if viewer is None:
+            self._own_scope = None
+        else:
+            self._own_scope = f"agent:{viewer}"
         self._conditions, self._values = columns(query)
         self.by_title = query.search_type == "title"
         self.table = NAMES if self.by_title else "note_fts"
@@ -171,7 +188,10 @@ class SearchContext:
         """Whether there are filters FTS5 cannot apply."""
         self._projects = project_ids(db)
         moment = query.as_of or query.valid_at
-        self.invalid = [] if moment is None else filters.invalid_at(self.spans, moment)
+        if moment is None:
+            self.invalid = []
+        else:
+            self.invalid = filters.invalid_at(self.spans, moment)
         """The notes that are left out because they are not valid at the time asked about."""
         self._valid = self._valid_only("rowid")
 
@@ -185,7 +205,9 @@ class SearchContext:
 
     def _valid_only(self, column: str) -> str:
         """A further SQL condition on the column that holds the row; "" where nothing is left out."""
-        return f" and {condition}" if (condition := filters.excluded(self.invalid, column)) else ""
+        if condition := filters.excluded(self.invalid, column):
+            return f" and {condition}"
+        return ""
 
     def with_filters(self, text: str) -> str:
         """An FTS5 expression together with all filters FTS5 can apply."""
@@ -194,8 +216,11 @@ class SearchContext:
         return expression(self.needed, self.unwanted, text)
 
     def loose(self, one: Term) -> str:
-        """The FTS5 expression of a term, with prefixes unless it is very short, very common or a possessive."""
-        last, is_prefix = one.words[-1], one.open
+        """The FTS5 expression of a term, with prefixes unless it is very short, very common or a
+        possessive.
+        """
+        last = one.words[-1]
+        is_prefix = one.open
         if is_prefix and len(last) <= 2:
             is_possessive = last == "s" and len(one.words) > 1
             is_prefix = not is_possessive and self.held(one) == 0
@@ -207,10 +232,17 @@ class SearchContext:
         parts = []
         for clause in query.clauses:
             positive = " AND ".join(map(form, clause.terms))
-            if not positive:  # any note but those without
-                positive = any_of(PROJECT, map(str, self._projects.values())) if self._projects else _NO_SUCH_NOTE
+            # Any note but those without
+            if not positive:
+                if self._projects:
+                    positive = any_of(PROJECT, map(str, self._projects.values()))
+                else:
+                    positive = _NO_SUCH_NOTE
             if clause.without:
-                without = (self._placed(each, each.open and each.text.endswith("*")) for each in clause.without)
+                without = (
+                    self._placed(each, each.open and each.text.endswith("*"))
+                    for each in clause.without
+                )
                 positive = f"({positive}) NOT ({' OR '.join(without)})"
             parts.append(f"({positive})")
         return self.with_filters(" OR ".join(parts))
@@ -243,34 +275,45 @@ class SearchContext:
             return self._cache[asked]
         rows = f"select rowid from {table} where {table} match ?{self._valid} order by rowid desc limit ?"
         try:
-            found = self.db.execute(f"select group_concat(rowid) from ({rows})", (match, limit)).fetchone()[0]
+            found = self.db.execute(
+                f"select group_concat(rowid) from ({rows})", (match, limit)
+            ).fetchone()[0]
         except sqlite3.OperationalError as error:
             if "phrase queries" not in str(error):
                 raise
-            return []  # SQLite splits a word of a script it is too old to know, and STEMS has no phrases
-        result = json.loads(f"[{found or ''}]")  # one text is read faster than many rows
+            # SQLite splits a word of a script it is too old to know, and STEMS has no phrases
+            return []
+        # One text is read faster than many rows
+        result = json.loads(f"[{found or ''}]")
         self._cache.keep({asked: result}, len(match) + 40 * len(result))
         return result
 
     def matches(self, match: str, limit: int = MAX_RANKED) -> tuple[list[int], int]:
-        """The newest rows that match and pass all filters, at most `limit`; and how many there are in all, where there
-        are more than `counted_to` says, at least one more."""
+        """The newest rows that match and pass all filters, at most `limit`; and how many there are
+        in all, where there are more than `counted_to` says, at least one more."""
         most = counted_to(limit) + 1
         if not self.is_filtered:
             rows = self.newest(match, limit + 1)
             return rows[:limit], len(rows) if len(rows) <= limit else self.count(match, most)
-        where = " and ".join([f"{self.table} match ?", *self._conditions]) + self._valid_only("f.rowid")
+        where = " and ".join([f"{self.table} match ?", *self._conditions]) + self._valid_only(
+            "f.rowid"
+        )
         found = self.db.execute(
             f"select f.rowid from {self.table} f join note n on n.row = f.rowid where {where}"
             " order by f.rowid desc limit ?",
-            [self._spelled_out(match), *self._values, -1 if self.query.metadata or self.query.contains else most],
+            [
+                self._spelled_out(match),
+                *self._values,
+                -1 if self.query.metadata or self.query.contains else most,
+            ],
         )
         rows = passing(self.db, self.query, [row for (row,) in found])
         return rows[:limit], len(rows)
 
     def _spelled_out(self, match: str, table: str = "") -> str:
-        """The expression with the words that begin with a prefix in its place: FTS5 joins the lists of all of them
-        before it gives the first note, but reads no more of words joined by OR than it is asked for."""
+        """The expression with the words that begin with a prefix in its place: FTS5 joins the lists
+        of all of them before it gives the first note, but reads no more of words joined by OR than
+        it is asked for."""
         if table == STEMS or self.size < _SPELLED_OUT_FROM:
             return match
         return _PREFIX.sub(self._longer, match)
@@ -281,8 +324,15 @@ class SearchContext:
         asked = ("longer", prefix[0])
         if asked not in self._cache:
             found = self.db.execute(_LONGER, (prefix[1].lower(), _MAX_LONGER + 1)).fetchall()
-            words = " OR ".join([prefix[0].removesuffix("*"), *(quoted(word) for (word,) in found[1:])])
-            words = prefix[0] if len(found) > _MAX_LONGER else f"({words})" if len(found) > 1 else words
+            words = " OR ".join(
+                [prefix[0].removesuffix("*"), *(quoted(word) for (word,) in found[1:])]
+            )
+            if len(found) > _MAX_LONGER:
+                words = prefix[0]
+            elif len(found) > 1:
+                words = f"({words})"
+            else:
+                words = words
             self._cache.keep({asked: words}, len(words))
         return self._cache[asked]
 
@@ -302,31 +352,42 @@ class SearchContext:
             rows = [row for row in rows if row not in invalid]
         if not self.needed and not self.unwanted:
             return rows
-        found = self.db.execute(f"select row, facet from text where row in {_GIVEN}", (_json(rows),))
+        found = self.db.execute(
+            f"select row, facet from text where row in {_GIVEN}", (_json(rows),)
+        )
         return [row for row, facets in found if passes(facets, self.needed, self.unwanted)]
 
-    def by_bm25(self, query: ParsedQuery, match: str, rows: list[int], most: int, whole: bool) -> list[int]:
+    def by_bm25(
+        self, query: ParsedQuery, match: str, rows: list[int], most: int, whole: bool
+    ) -> list[int]:
         """The best `most` of `rows` by BM25, equal ones newest first, then the others.
 
-        Terms too common to distinguish notes are left out: bm25() looks at every note that contains a term.
+        Terms too common to distinguish notes are left out: bm25() looks at every note that contains
+        a term.
         """
-        form, table = self._placed if whole else self.loose, self.table
+        form = self._placed if whole else self.loose
+        table = self.table
+        # These rows are all that hold it
         rare = [
             one
             for one in query.terms
-            if (match == f"(({form(one)}))" and not self.is_filtered)  # these rows are all that hold it
+            if (match == f"(({form(one)}))" and not self.is_filtered)
             or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
         ]
         if not rare:
             return rows
         text = (" OR " if len(query.clauses) > 1 else " AND ").join(map(form, rare))
-        condition, values = f"{table} match ? and {table}.rowid >= ?", [text, rows[-1]]
-        if len(rows) <= _FEW_ROWS or match != f"(({text}))" or self.is_filtered:  # else they are the newest
+        condition = f"{table} match ? and {table}.rowid >= ?"
+        values = [text, rows[-1]]
+        # Else they are the newest
+        if len(rows) <= _FEW_ROWS or match != f"(({text}))" or self.is_filtered:
             condition += f" and +{table}.rowid in {_GIVEN}"
             values.append(_json(rows))
-        source, ties = table, f"{table}.rowid desc"
+        source = table
+        ties = f"{table}.rowid desc"
         if len(rows) <= _FEW_ROWS:
-            source, ties = f"{table} join note n on n.row = {table}.rowid", "n.changed desc, n.permalink"
+            source = f"{table} join note n on n.row = {table}.rowid"
+            ties = "n.changed desc, n.permalink"
         found = self.db.execute(
             f"select {table}.rowid from {source} where {condition}{self._valid_only(f'{table}.rowid')}"
             f" order by bm25({table}, {_COLUMN_WEIGHTS[table]}), {ties} limit ?",
@@ -339,29 +400,48 @@ class SearchContext:
         rows = self.newest(match, _MAX_NAMED, NAMES)
         if not _NAMED_SORTED < len(rows) < _MAX_NAMED:
             return rows
-        return [row for (row,) in self.db.execute(
-            f"select rowid from {NAMES} where {NAMES} match ?{self._valid}"
-            f" order by bm25({NAMES}, {_COLUMN_WEIGHTS[NAMES]}), rowid desc", (match,),
-        )]  # fmt: skip
+        return [
+            row
+            for (row,) in self.db.execute(
+                f"select rowid from {NAMES} where {NAMES} match ?{self._valid}"
+                f" order by bm25({NAMES}, {_COLUMN_WEIGHTS[NAMES]}), rowid desc",
+                (match,),
+            )
+        ]
 
     def same_title(self, match: str) -> list[int]:
         """The matching notes one of whose names is the query text."""
         sql = "select note from note_fold where fold = ? order by note desc limit 20"
         rows = self.db.execute(sql, (key(self.query.text),)).fetchall()
         sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}{self._valid}"
-        found = self.db.execute(sql, (self._spelled_out(match), _json(row for (row,) in rows))) if rows else ()
+        found = (
+            self.db.execute(sql, (self._spelled_out(match), _json(row for (row,) in rows)))
+            if rows
+            else ()
+        )
         return [row for (row,) in found]
 
     def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
-        """These notes; of long texts only the passages that contain all terms, else any, else the first are marked to
-        be read."""
+        """These notes; of long texts only the passages that contain all terms, else any, else the
+        first are marked to be read."""
         found: list[NoteText] = []
         if not rows:
             return found
         phrases = [one.prefix if one.open else one.whole for one in terms]
         matching = "select rowid from passage_fts where passage_fts match ? and rowid between ? and ? limit 100"
         reading = f"select start, stop from passage where row in {_GIVEN} order by row"
-        for row, project, title, aliases, tags, path, headings, front, text, count in self.db.execute(
+        for (
+            row,
+            project,
+            title,
+            aliases,
+            tags,
+            path,
+            headings,
+            front,
+            text,
+            count,
+        ) in self.db.execute(
             "select n.row, p.name, n.title, n.aliases, n.tags, n.path, t.headings,"
             " t.front, t.text, t.passages"
             " from note n join project p on p.id = n.project join text t on t.row = n.row"
@@ -371,14 +451,17 @@ class SearchContext:
             names = [title, *(json.loads(aliases) if aliases else ())]
             spans: list[tuple[int, int]] = []
             if count:
-                first, inside = row * FIRST_PASSAGE, list[int]()
+                first = row * FIRST_PASSAGE
+                inside = list[int]()
                 for joint in (" AND ", " OR ") if phrases else ():
                     asked = (joint.join(phrases), first, first + count - 1)
                     inside = inside or [at for (at,) in self.db.execute(matching, asked)]
                 spans = self.db.execute(reading, (_json(inside or [first]),)).fetchall()
             spans = spans or [(0, len(text))]
             called = "\n".join((*names, headings, *(json.loads(tags) if tags else ())))
-            found.append(NoteText(row, project, names, called, f"{project}/{path}", front, text, spans))
+            found.append(
+                NoteText(row, project, names, called, f"{project}/{path}", front, text, spans)
+            )
         return found
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:
@@ -387,14 +470,16 @@ class SearchContext:
         equal = [row for row, score in scores.items() if often[score] > 1]
         if not equal:
             return sorted(scores, key=scores.__getitem__, reverse=True)
-        found = self.db.execute(f"select row, changed, permalink from note where row in {_GIVEN}", (_json(equal),))
+        found = self.db.execute(
+            f"select row, changed, permalink from note where row in {_GIVEN}", (_json(equal),)
+        )
         known = {row: (-changed, permalink) for row, changed, permalink in found}
         return sorted(scores, key=lambda row: (-scores[row], *known.get(row, ()), row))
 
     @cached_property
     def size(self) -> int:
-        """How many notes there are, whoever may see them, as a power of two: no agent learns from the order how many
-        notes of others."""
+        """How many notes there are, whoever may see them, as a power of two: no agent learns from
+        the order how many notes of others."""
         sql = "select sum(t.notes) from project p cross join tally t on t.project = p.id and t.folder = ''"
         return 1 << (max(_MIN_SIZE, self.db.execute(sql).fetchone()[0] or 0) - 1).bit_length()
 
@@ -402,14 +487,18 @@ class SearchContext:
         """Those of the rows that are archived memories."""
         archive = self._projects.get(ARCHIVE_PROJECT)
         found = f"select row from note where project = ? and row in {_GIVEN}"
-        return set() if archive is None else {row for (row,) in self.db.execute(found, (archive, _json(rows)))}
+        if archive is None:
+            return set()
+        return {row for (row,) in self.db.execute(found, (archive, _json(rows)))}
 
     def unfilled(self, rows: Iterable[int]) -> set[int]:
         """Those of the rows that are files of a memory bank as `activate` made them."""
         banks = self._projects.get("banks")
         made = "project = ? and json_extract(provenance, '$.tool') = 'activate'"
         found = f"select row from note where {made} and row in {_GIVEN}"
-        return set() if banks is None else {row for (row,) in self.db.execute(found, (banks, _json(rows)))}
+        if banks is None:
+            return set()
+        return {row for (row,) in self.db.execute(found, (banks, _json(rows)))}
 
     def features(self, rows: Iterable[int]) -> list[Features]:
         """The features of these notes; missing ones are left out."""
@@ -428,33 +517,44 @@ class SearchContext:
         return [row for (row,) in self.db.execute(found, (first, last, most))]
 
     def neighbors(self, rows: Collection[int]) -> dict[int, tuple[list[int], list[int]]]:
-        """Of each note, the visible notes before it in its conversation and those after it, up to three each, the
-        nearest first."""
+        """Of each note, the visible notes before it in its conversation and those after it, up to
+        three each, the nearest first."""
         found = self.db.execute(_NEIGHBORS, (_json(rows), self._own_scope)).fetchall()
-        return {row: (json.loads(f"[{before or ''}]"), json.loads(f"[{after or ''}]")) for row, before, after in found}
+        return {
+            row: (json.loads(f"[{before or ''}]"), json.loads(f"[{after or ''}]"))
+            for row, before, after in found
+        }
 
     def speakers(self, words: Sequence[str]) -> set[str]:
         """Those of the words that are the names of speakers of visible notes."""
-        return {word for (word,) in self.db.execute(
-            "select value from json_each(?) where exists"
-            f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",
-            (json.dumps(words), self._own_scope),
-        )}  # fmt: skip
+        return {
+            word
+            for (word,) in self.db.execute(
+                "select value from json_each(?) where exists"
+                f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",
+                (json.dumps(words), self._own_scope),
+            )
+        }
 
     def spellings(self, word: str) -> list[str]:
-        """The words one edit away from `word` (lower case) that visible notes contain in any form, at most 8, the most
-        frequent first; none for what is no Latin word of 5 to 19 letters.
+        """The words one edit away from `word` (lower case) that visible notes contain in any form,
+        at most 8, the most frequent first; none for what is no Latin word of 5 to 19 letters.
 
-        To look up all of some 450 words takes SQLite long. Those that differ after the first letters are therefore
-        compared with the stems that begin with these, and only those that differ within them are looked up.
+        To look up all of some 450 words takes SQLite long. Those that differ after the first
+        letters are therefore compared with the stems that begin with these, and only those that
+        differ within them are looked up.
         """
         if len(word) not in _SPELLED_LENGTHS or not (word.isascii() and word.isalpha()):
             return []
-        head, edits = word[:_SPELLED_PREFIX], one_edit(word)
-        stems = [stem for (stem,) in self.db.execute(
-            "select term from stems where term between ? and ? and length(term) between ? and ?",
-            (head, head + "\uffff", len(word) - 7, len(word) + 1),
-        )]  # fmt: skip
+        head = word[:_SPELLED_PREFIX]
+        edits = one_edit(word)
+        stems = [
+            stem
+            for (stem,) in self.db.execute(
+                "select term from stems where term between ? and ? and length(term) between ? and ?",
+                (head, head + "\uffff", len(word) - 7, len(word) + 1),
+            )
+        ]
         possible = inflected(stems)
         edits = [one for one in edits if one in possible or not one.startswith(head)]
         held = [one for one in edits if self.count(self._visible(quoted(one)), 1, STEMS)]
@@ -463,7 +563,9 @@ class SearchContext:
         return [one for one in held if count[one]][:_MAX_SPELLINGS] or held[:_MAX_SPELLINGS]
 
     def contents(self) -> Iterator[tuple[int, int, str, str | None, str]]:
-        """(row, created, id, tags as JSON, text) of every note that passes the filters, which must name projects."""
+        """(row, created, id, tags as JSON, text) of every note that passes the filters, which must
+        name projects.
+        """
         return self.db.execute(
             "select n.row, n.created, n.id, n.tags, t.text from note_fts f join note n on n.row = f.rowid"
             f" join text t on t.row = n.row where {' and '.join(['note_fts match ?', *self._conditions])}"
@@ -473,17 +575,24 @@ class SearchContext:
 
     def _visible(self, text: str) -> str:
         unwanted = self.unwanted
-        if self.query.projects is not None:  # other projects may be unwanted, but are seen
+        # Other projects may be unwanted, but are seen
+        if self.query.projects is not None:
             unwanted = [token(SCOPE, scope) for scope in hidden_scopes(self.db, self._viewer)]
         return expression([], unwanted, text)
 
     def _placed(self, one: Term, is_prefix: bool = False) -> str:
-        """The FTS5 expression of a term. A path that begins with a project's name also means the rest within that
-        project."""
+        """The FTS5 expression of a term. A path that begins with a project's name also means the
+        rest within that project."""
         text = self._column + (one.prefix if is_prefix else one.whole)
         head, slash, rest = one.text.partition("/")
-        number = self._projects.get(head.casefold()) if slash else None
-        inner = term(rest, phrase=not one.open) if number is not None else None
+        if slash:
+            number = self._projects.get(head.casefold())
+        else:
+            number = None
+        if number is not None:
+            inner = term(rest, phrase=not one.open)
+        else:
+            inner = None
         if inner is None:
             return text
         within = (self._column or "address : ") + (inner.prefix if is_prefix else inner.whole)

@@ -1,7 +1,9 @@
-"""Notes scored by named features, whose weights stand in `weights`: for questions and for all other searches.
+"""Notes scored by named features, whose weights stand in `weights`: for questions and for all other
+searches.
 
-Of a question the stemmed full-text table says which notes contain a word, and all else is computed here, for some
-hundred notes. Of a search for all words the notes are given; what they say is read in `chunks`.
+Of a question the stemmed full-text table says which notes contain a word, and all else is computed
+here, for some hundred notes. Of a search for all words the notes are given; what they say is read
+in `chunks`.
 """
 
 from __future__ import annotations
@@ -34,19 +36,23 @@ _PREFIX_FROM = 4
 
 _MIN_COSINE = 0.2
 """The cosine from which a note without a word of the question is worth showing."""
-_FAR_SHARE, _MIN_SPREAD = 0.1, 0.25
-"""Meaning counts from the cosine that this share of the notes do not reach, and from this far below the highest."""
+_FAR_SHARE = 0.1
+_MIN_SPREAD = 0.25
+"""Meaning counts from the cosine that this share of the notes do not reach, and from this far below
+the highest.
+"""
 _MAX_BETTER = 5
 _LONG = 720
 """Characters of a text whose relevance is halved for its length."""
 _MANY_LISTS = 20
 """With more lists of notes there are so many groups that notes are grouped one by one."""
 _NAME = re.compile(r"[^\W\d_]+")
-_FREQUENT_NAME, _NAMED_SIZE = 25, 256
+_FREQUENT_NAME = 25
+_NAMED_SIZE = 256
 
 Nearness = Callable[[str, Collection[int]], Mapping[int, float]]
-"""(question, rows) -> cosines of these notes and of the most similar ones, by row; {} where no model is usable. A note
-without a vector is left out."""
+"""(question, rows) -> cosines of these notes and of the most similar ones, by row; {} where no
+model is usable. A note without a vector is left out."""
 
 
 class _WordLookup:
@@ -58,28 +64,50 @@ class _WordLookup:
 
     def words(self, question: Question) -> list[Word]:
         """The words of the question that some note contains, of very many the rarest."""
-        texts, found = question.words[: MAX_TERMS * 8], list[Word]()
+        texts = question.words[: MAX_TERMS * 8]
+        found = list[Word]()
         speakers = self.context.speakers(texts)
-        is_mended = len(texts) <= MAX_TERMS  # a longer text says enough without its mistyped words
+        # A longer text says enough without its mistyped words
+        is_mended = len(texts) <= MAX_TERMS
         for text in texts:
-            is_speaker, is_latin = text in speakers, not is_cjk(text)
+            is_speaker = text in speakers
+            is_latin = not is_cjk(text)
             match = _own_match(text) + ("" if is_latin or len(text) > 1 else "*")
-            rows, share, spelled = self._rows(match), 1.0, list[str]()
+            rows = self._rows(match)
+            share = 1.0
+            spelled = list[str]()
             is_open = is_latin and len(text) >= _PREFIX_FROM and not rows
             if is_open:
                 match = f"{quoted(text)}*"
                 rows = self._rows(match)
-            if is_mended and not rows and not is_speaker and (spelled := self.context.spellings(text)):
-                match, is_open, share = " OR ".join(map(quoted, spelled)), False, weights.WEIGHTS.spelled
+            if (
+                is_mended
+                and not rows
+                and not is_speaker
+                and (spelled := self.context.spellings(text))
+            ):
+                match = " OR ".join(map(quoted, spelled))
+                is_open = False
+                share = weights.WEIGHTS.spelled
                 rows = self._rows(match)
             if not rows and not is_speaker:
                 continue
             held = float(len(rows))
-            if held >= MAX_HELD:  # not all were looked at
+            # Not all were looked at
+            if held >= MAX_HELD:
                 held *= max(1.0, self.context.size / (max(rows) - min(rows) + 1))
-            word = Word(text, share * self.rarity(held), rows, is_speaker, match, spelled=spelled, is_open=is_open)
+            word = Word(
+                text,
+                share * self.rarity(held),
+                rows,
+                is_speaker,
+                match,
+                spelled=spelled,
+                is_open=is_open,
+            )
             if text in question.weak:
-                word.is_weak, word.weight = True, word.weight * weights.WEIGHTS.weak
+                word.is_weak = True
+                word.weight = word.weight * weights.WEIGHTS.weak
             found.append(word)
         if len(found) > MAX_TERMS:
             rare = nlargest(MAX_TERMS, found, key=lambda word: word.weight)
@@ -91,19 +119,33 @@ class _WordLookup:
 
     def terms(self, query: ParsedQuery) -> list[Word]:
         """The terms of a search for all words; how rare a single one is does not matter."""
-        context, terms, found = self.context, query.terms, list[Word]()
+        context = self.context
+        terms = query.terms
+        found = list[Word]()
         for one in terms:
             weight = 1.0
             if len(terms) > 1:
-                weight = self.rarity(context.held(one) or context.count(context.loose(one), COMMON + 1))
+                weight = self.rarity(
+                    context.held(one) or context.count(context.loose(one), COMMON + 1)
+                )
             found.append(Word(one.text, weight, term=one, is_open=one.open))
         return found
 
     def _rows(self, text: str, table: str = "") -> list[int]:
-        column = "{title headings tags} : " if table else self.column
-        rows = self.context.newest(self.context.with_filters(f"{column}({text})"), MAX_HELD, table or self.table)
-        passed = set(self.context.passing(rows)) if self.context.is_filtered and rows else None
-        return rows if passed is None else [row for row in rows if row in passed]
+        if table:
+            column = "{title headings tags} : "
+        else:
+            column = self.column
+        rows = self.context.newest(
+            self.context.with_filters(f"{column}({text})"), MAX_HELD, table or self.table
+        )
+        if self.context.is_filtered and rows:
+            passed = set(self.context.passing(rows))
+        else:
+            passed = None
+        if passed is None:
+            return rows
+        return [row for row in rows if row in passed]
 
     def rarity(self, held: float) -> float:
         """As in BM25."""
@@ -111,7 +153,9 @@ class _WordLookup:
 
 
 class TermScorer(dict[int, float]):
-    """The sum of the weights of words, by bitmask; `in_titles` is the part of a bitmask about title, headings, tags."""
+    """The sum of the weights of words, by bitmask; `in_titles` is the part of a bitmask about
+    title, headings, tags.
+    """
 
     def __init__(self, words: Sequence[Word]):
         super().__init__()
@@ -130,25 +174,38 @@ class TermScorer(dict[int, float]):
 
 
 class Ranking:
-    """The notes that answer a question, for the filters and the viewer of `context`, and what each feature adds; with
-    `query`, a search for all words, the notes `given`, each of which stands alone and is read as a whole.
+    """The notes that answer a question, for the filters and the viewer of `context`, and what each
+    feature adds; with `query`, a search for all words, the notes `given`, each of which stands
+    alone and is read as a whole.
 
-    `today` is what "last week" counts from, `near` compares meanings. `scores`: of the notes that were scored;
+    `today` is what "last week" counts from, `near` compares meanings. `scores`: of the notes that
+    were scored;
     `features`: of these too. `bits`: a bitmask for each of them,
     three bits per word: exact, longer, title. `cosines`: of meanings, scaled to 0 to 1.
     """
 
     def __init__(
-        self, context: SearchContext, text: str, today: date | None = None, near: Nearness | None = None,
-        query: ParsedQuery | None = None, given: Sequence[int] = (),
-    ):  # fmt: skip
-        self.context, self.query = context, query
+        self,
+        context: SearchContext,
+        text: str,
+        today: date | None = None,
+        near: Nearness | None = None,
+        query: ParsedQuery | None = None,
+        given: Sequence[int] = (),
+    ):
+        self.context = context
+        self.query = query
         self.question = read_question(text, today)
         self._table = weights.WEIGHTS
         self._lookup = lookup = _WordLookup(context)
-        self.words = lookup.words(self.question) if query is None else lookup.terms(query)
+        if query is None:
+            self.words = lookup.words(self.question)
+        else:
+            self.words = lookup.terms(query)
         focus = focus_of(text)
-        self._is_several = query is None and SEVERAL.search(focus) is not None and bool(self._table.several)
+        self._is_several = (
+            query is None and SEVERAL.search(focus) is not None and bool(self._table.several)
+        )
         self.speakers = {word.text for word in self.words if word.is_speaker}
         self._groups = _groups(self.words)
         self.bits: dict[int, int] = {}
@@ -156,20 +213,29 @@ class Ranking:
         self.cosines: dict[int, float] = {}
         self.scorer = TermScorer(self.words)
         if query is not None:
-            self.features = {one.row: one._replace(conversation=None) for one in context.features(given)}
+            self.features = {
+                one.row: one._replace(conversation=None) for one in context.features(given)
+            }
         else:
             self._choose()
         for period in self.question.periods if self.question.only_days and query is None else ():
-            if len(period.first) == len("2026-11-21"):  # the newest notes of a day that is named, whatever they say
+            # The newest notes of a day that is named, whatever they say
+            if len(period.first) == len("2026-11-21"):
                 rows = context.rows_of_days(period.first, period.last, self._table.most)
                 self._add([row for row in rows if row not in self.features])
         self._word_scores = self._score_words()
         if near is not None and self._table.meaning:
             self._compare_meanings(near, focus)
-        if self.cosines:  # the share of words is less in what a conversation says, too
+        # The share of words is less in what a conversation says, too
+        if self.cosines:
             words_share = 1 - self._table.meaning
-            self._table = replace(self._table, conversation_words=self._table.conversation_words * words_share)
-        own = {row: sum(self.own_score(row)) for row in self.features} if self.cosines else self._word_scores
+            self._table = replace(
+                self._table, conversation_words=self._table.conversation_words * words_share
+            )
+        if self.cosines:
+            own = {row: sum(self.own_score(row)) for row in self.features}
+        else:
+            own = self._word_scores
         self._best: dict[int, float] = {}
         self._together: dict[int, int] = {}
         self._neighbor_scores: dict[int, float] = {}
@@ -188,19 +254,29 @@ class Ranking:
         """What finds all notes that contain a word, where not all were looked at."""
         is_cut = any(word.is_cut for word in self.words) and not self.context.is_filtered
         any_word = " OR ".join(word.match for word in self.words)
-        return self.context.with_filters(f"{self._lookup.column}({any_word})") if is_cut else ""
+        if is_cut:
+            return self.context.with_filters(f"{self._lookup.column}({any_word})")
+        return ""
 
     def total(self, most: int, others: Collection[int] = ()) -> int:
-        """How many notes contain a word or are scored, or are among `others`; those that were not looked at are counted
-        up to `most`."""
+        """How many notes contain a word or are scored, or are among `others`; those that were not
+        looked at are counted up to `most`."""
         groups = self._groups.values()
         known = sum(map(len, groups)) + len(self.features.keys() - self.bits.keys())
-        known = max(known, self.context.count(self._match, most, self._lookup.table)) if self._match else known
-        return known + sum(row not in self.features and not any(row in group for group in groups) for row in others)
+        if self._match:
+            known = max(known, self.context.count(self._match, most, self._lookup.table))
+        else:
+            known = known
+        return known + sum(
+            row not in self.features and not any(row in group for group in groups) for row in others
+        )
 
     def page(self, offset: int, limit: int) -> list[int]:
-        """Some of the notes in order; of equal score those changed last come first, then by permalink."""
-        order, stop = self._order, offset + limit
+        """Some of the notes in order; of equal score those changed last come first, then by
+        permalink.
+        """
+        order = self._order
+        stop = offset + limit
         if stop > len(order):
             rest = sorted(set().union(*self._groups.values()) - self.features.keys(), reverse=True)
             if self._match:
@@ -215,9 +291,10 @@ class Ranking:
         return self.bits.get(row, 0)
 
     def relevance(self, bits: int, characters: int) -> float:
-        """How much a text of so many characters has to do with the question, on a scale of its own and not relative to
-        other notes: the rarities, each from 0 to 1, of the words it shares with it; times their part of those of all
-        words; less for a long text, which shares many words with anything."""
+        """How much a text of so many characters has to do with the question, on a scale of its own
+        and not relative to other notes: the rarities, each from 0 to 1, of the words it shares with
+        it; times their part of those of all words; less for a long text, which shares many words
+        with anything."""
         rarities = self._rarities
         shared = sum(each for at, each in enumerate(rarities) if bits >> 3 * at & 5)
         heard = sum(not word.is_weak for word in self.words)
@@ -231,41 +308,70 @@ class Ranking:
         return [0.0 if word.is_weak else min(1.0, word.weight / rarest) for word in self.words]
 
     def shares(self, row: int) -> dict[str, float]:
-        """What each feature adds to the score of a note that was scored, without those that add nothing."""
+        """What each feature adds to the score of a note that was scored, without those that add
+        nothing.
+        """
         note = self.features[row]
-        table, place = self._table, note.conversation
+        table = self._table
+        place = note.conversation
         words, meaning = self.own_score(row)
-        together = self.bits.get(row, 0) if place is None else self._together.get(place, 0)
+        if place is None:
+            together = self.bits.get(row, 0)
+        else:
+            together = self._together.get(place, 0)
         parts = {
             "words": table.words * words,
             "meaning": table.words * meaning,
             "neighbors": self._neighbor_scores.get(row, 0.0),
-            "conversation": table.conversation * (words + meaning if place is None else self._best.get(place, 0.0)),
+            "conversation": table.conversation
+            * (words + meaning if place is None else self._best.get(place, 0.0)),
             "conversation_words": table.conversation_words * self.scorer[together] / self._most,
-            "speaker": table.speaker if place is not None and note.speaker in self.speakers else 0.0,
+            "speaker": table.speaker
+            if place is not None and note.speaker in self.speakers
+            else 0.0,
             "own": table.own * note.first_person / 4,
             "asks": 0.0 if place is None else table.asks * note.question / 100,
             "date": table.date * sum(period.share(note.day) for period in self.question.periods),
-            "timed": table.timed if place is not None and self.question.when and note.has_time else 0.0,
+            "timed": table.timed
+            if place is not None and self.question.when and note.has_time
+            else 0.0,
             "several": table.several * self._better.get(row, 0),
         }
         return {name: round(value, 3) for name, value in parts.items() if value}
 
     def _scores(self, own: Mapping[int, float]) -> dict[int, float]:
         """The sum of all features of each note: what `shares` tells, computed for all at once."""
-        table, periods, scorer = self._table, self.question.periods, self.scorer
-        own_score, neighbors, bits = own.get, self._neighbor_scores.get, self.bits.get
-        conversation, coverage = table.conversation, table.conversation_words / self._most
-        question_share, own_share = table.asks / 100, table.own / 4
+        table = self._table
+        periods = self.question.periods
+        scorer = self.scorer
+        own_score = own.get
+        neighbors = self._neighbor_scores.get
+        bits = self.bits.get
+        conversation = table.conversation
+        coverage = table.conversation_words / self._most
+        question_share = table.asks / 100
+        own_share = table.own / 4
         time_share = table.timed if self.question.when else 0.0
         around = {
-            place: conversation * best + coverage * scorer[self._together[place]] for place, best in self._best.items()
+            place: conversation * best + coverage * scorer[self._together[place]]
+            for place, best in self._best.items()
         }
         days = {note.day for note in self.features.values()} if periods else ()
         dated = {day: table.date * sum([period.share(day) for period in periods]) for day in days}
         found = {}
         # Unpacked by position: to ask each note for its parts by name takes twice as long.
-        for row, place, _, speaker, day, _, question, first_person, has_time, _ in self.features.values():
+        for (
+            row,
+            place,
+            _,
+            speaker,
+            day,
+            _,
+            question,
+            first_person,
+            has_time,
+            _,
+        ) in self.features.values():
             alone = own_score(row, 0.0)
             score = table.words * alone + neighbors(row, 0.0) + own_share * first_person
             if place is None:
@@ -276,29 +382,44 @@ class Ranking:
                     score += table.speaker
             if dated:
                 score += dated[day]
-            found[row] = (score * 1e6 + 0.5) // 1 / 1e6  # round(score, 6) in a third of the time: equals stay equal
+            # round(score, 6) in a third of the time: equals stay equal
+            found[row] = (score * 1e6 + 0.5) // 1 / 1e6
         if not self._is_several:
             return found
         seen: dict[int, int] = {}
-        for row in newest_first(found):  # a penalty for each higher-scored note of the conversation
+        # A penalty for each higher-scored note of the conversation
+        for row in newest_first(found):
             conversation_of = self.features[row].conversation
             if conversation_of is not None:
                 self._better[row] = before = min(seen.get(conversation_of, 0), _MAX_BETTER)
                 seen[conversation_of] = before + 1
-        return {row: round(score + table.several * self._better.get(row, 0), 6) for row, score in found.items()}
+        return {
+            row: round(score + table.several * self._better.get(row, 0), 6)
+            for row, score in found.items()
+        }
 
     def own_score(self, row: int) -> tuple[float, float]:
-        """A note's score by words and by meaning, together up to 1; by words alone where there is no vector."""
-        words, cosine, share = self._word_scores.get(row, 0.0), self.cosines.get(row), self._table.meaning
-        return (words, 0.0) if cosine is None else (words * (1 - share), cosine * share)
+        """A note's score by words and by meaning, together up to 1; by words alone where there is
+        no vector.
+        """
+        words = self._word_scores.get(row, 0.0)
+        cosine = self.cosines.get(row)
+        share = self._table.meaning
+        if cosine is None:
+            return (words, 0.0)
+        return (words * (1 - share), cosine * share)
 
     def _choose(self) -> None:
         """The notes whose words weigh most, equal ones newest first."""
-        scorer, room = self.scorer, self._table.most
+        scorer = self.scorer
+        room = self._table.most
         rows: list[int] = []
         for bits in sorted(self._groups, key=lambda one: (-scorer[one], one)):
             some: Collection[int] = self._groups[bits]
-            some = sorted(some, reverse=True)[:room] if len(some) > room else some
+            if len(some) > room:
+                some = sorted(some, reverse=True)[:room]
+            else:
+                some = some
             self.bits.update(dict.fromkeys(some, bits))
             rows += some
             room -= len(some)
@@ -315,50 +436,81 @@ class Ranking:
     def _look_up(self, rows: Collection[int]) -> None:
         asked = set(rows)
         for bits, group in self._groups.items():
-            if found := group & asked:
+            found = group & asked
+            if found:
                 self.bits.update(dict.fromkeys(found, bits))
 
     def _score_words(self) -> dict[int, float]:
-        """The score of each note by its words, 1 for the best: of equal ones the shorter is worth more."""
-        usual = sum([note.words for note in self.features.values()]) / (len(self.features) or 1) or 1
-        scorer, bits, share = self.scorer, self.bits.get, self._table.brevity
-        least, more = 1 + 1.2 * (1 - share), 1.2 * share / usual
-        found = {row: scorer[bits(row, 0)] / (least + more * note.words) for row, note in self.features.items()}
+        """The score of each note by its words, 1 for the best: of equal ones the shorter is worth
+        more.
+        """
+        usual = (
+            sum([note.words for note in self.features.values()]) / (len(self.features) or 1) or 1
+        )
+        scorer = self.scorer
+        bits = self.bits.get
+        share = self._table.brevity
+        least = 1 + 1.2 * (1 - share)
+        more = 1.2 * share / usual
+        found = {
+            row: scorer[bits(row, 0)] / (least + more * note.words)
+            for row, note in self.features.items()
+        }
         most = max(found.values(), default=0.0) or 1.0
         return {row: value / most for row, value in found.items()}
 
     def _compare_meanings(self, near: Nearness, text: str) -> None:
         """Scales the cosines to 0 to 1, and scores the most similar notes too.
 
-        Names of speakers that very many notes contain do not distinguish notes, and are put as "someone".
+        Names of speakers that very many notes contain do not distinguish notes, and are put as
+        "someone".
         """
         least = max(self.context.size, _NAMED_SIZE) / _FREQUENT_NAME
         speakers = [word for word in self.words if word.is_speaker]
         often = {word.text for word in speakers if word.is_cut or len(word.rows) >= least}
         if often and len(speakers) < len(self.words):
-            text = _NAME.sub(lambda name: "someone" if flatten(name[0]).lower() in often else name[0], text)
+            text = _NAME.sub(
+                lambda name: "someone" if flatten(name[0]).lower() in often else name[0], text
+            )
         cosines = near(text, list(self.features))
-        self._add([row for row, cosine in cosines.items() if cosine >= _MIN_COSINE and row not in self.features])
+        self._add(
+            [
+                row
+                for row, cosine in cosines.items()
+                if cosine >= _MIN_COSINE and row not in self.features
+            ]
+        )
         cosines = {row: cosine for row, cosine in cosines.items() if row in self.features}
         order = sorted(cosines.values())
         if order and order[-1] > 0:
             most = order[-1]
             least = min(order[int(len(order) * _FAR_SHARE)], most * (1 - _MIN_SPREAD))
-            self.cosines = {row: max(0.0, cosine - least) / (most - least) for row, cosine in cosines.items()}
+            self.cosines = {
+                row: max(0.0, cosine - least) / (most - least) for row, cosine in cosines.items()
+            }
 
     def _look_around(self, own: Mapping[int, float]) -> None:
-        """The best score in each conversation, the words its notes contain together, and what the best notes add to
-        their neighbors. Turns that contain no word themselves come to be scored so."""
-        best, together, bits = self._best, self._together, self.bits.get
+        """The best score in each conversation, the words its notes contain together, and what the
+        best notes add to their neighbors. Turns that contain no word themselves come to be scored
+        so."""
+        best = self._best
+        together = self._together
+        bits = self.bits.get
         for row, value in own.items():
             place = self.features[row].conversation
             if place is not None:
                 if value > best.get(place, -1.0):
                     best[place] = value
                 together[place] = together.get(place, 0) | bits(row, 0)
-        table, found = self._table, self._neighbor_scores
-        able = {row: own[row] for row, note in self.features.items() if note.conversation is not None}
-        neighbors = self.context.neighbors(newest_first(able)[: table.sources]) if able else {}
+        table = self._table
+        found = self._neighbor_scores
+        able = {
+            row: own[row] for row, note in self.features.items() if note.conversation is not None
+        }
+        if able:
+            neighbors = self.context.neighbors(newest_first(able)[: table.sources])
+        else:
+            neighbors = {}
         rows = {row for sides in neighbors.values() for side in sides for row in side}
         self._add(rows - self.features.keys())
         for side, share in ((0, table.after), (1, table.before)):
@@ -375,7 +527,9 @@ def newest_first(scores: Mapping[int, float]) -> list[int]:
 
 
 def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
-    """The notes that contain a word, by bitmask: so few groups that notes are counted and chosen by sets."""
+    """The notes that contain a word, by bitmask: so few groups that notes are counted and chosen by
+    sets.
+    """
     lists = [
         (bit << 3 * at, rows)
         for at, word in enumerate(words)
@@ -394,7 +548,8 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     for bit, rows in lists:
         left = set(rows)
         for bits_before, group in list(found.items()):
-            if both := group & left:
+            both = group & left
+            if both:
                 group -= both
                 left -= both
                 found[bits_before | bit] = both

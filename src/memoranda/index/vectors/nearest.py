@@ -14,20 +14,30 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memoranda.index.database import Database
-from memoranda.index.vectors import Embedder, ModelId, ModelSettings, NoModel, identify, runtimes, store
+from memoranda.index.vectors import (
+    Embedder,
+    ModelId,
+    ModelSettings,
+    NoModel,
+    identify,
+    runtimes,
+    store,
+)
 from memoranda.index.vectors.runtimes import np
 from memoranda.llm import NoAnswer
 
 _QUESTIONS = 128
-"""The vectors of so many questions are remembered: a search asks for its question's several times."""
-_ENDING, _KNOWN_ENDING = ".vectors", ".known"
+"""The vectors of so many questions are remembered: a search asks for its question's several times.
+"""
+_ENDING = ".vectors"
+_KNOWN_ENDING = ".known"
 _LEARNT_AT_ONCE = 32
 _UNUSED = 7 * 86_400
 
 
 class EmbeddingCounts(NamedTuple):
-    """How far embedding is: `passages` in all, of which `embedded` have vectors and `unreadable` the model cannot
-    read; `notes` are not yet cut into passages."""
+    """How far embedding is: `passages` in all, of which `embedded` have vectors and `unreadable`
+    the model cannot read; `notes` are not yet cut into passages."""
 
     passages: int
     embedded: int
@@ -41,7 +51,8 @@ class EmbeddingCounts(NamedTuple):
 
 
 class Vectors:
-    """The vectors of one home by the chosen model, in `folder`, which is made when the first one is.
+    """The vectors of one home by the chosen model, in `folder`, which is made when the first one
+    is.
 
     For the one process; `database` is the home's index. Any thread may call.
     Raises NoModel when there is no model to be had.
@@ -49,11 +60,15 @@ class Vectors:
 
     def __init__(self, database: Database, folder: Path, choice: ModelSettings):
         self.identity: ModelId = identify(choice)
-        self._database, self._folder, self._choice = database, folder, choice
+        self._database = database
+        self._folder = folder
+        self._choice = choice
         self._file = store.VectorFile(folder / f"{self.identity.key}{_ENDING}", self.identity.name)
         self._passages = store.Passages()
-        self._at = np.empty(0, np.int64)  # of each passage the row of its vector, -1 without one
-        self._embedded = self._at  # the passages that have vectors
+        # Of each passage the row of its vector, -1 without one
+        self._at = np.empty(0, np.int64)
+        # The passages that have vectors
+        self._embedded = self._at
         self._model: Embedder | None = None
         self._questions: dict[str, np.ndarray | None] = {}
         self._turn = threading.RLock()
@@ -67,11 +82,13 @@ class Vectors:
                 self._model = runtimes.open_model(self._choice)
             return self._model
 
-    def cosines(self, text: str, rows: Collection[int], most: int, *, viewer: str | None = None) -> dict[int, float]:
-        """By row, how near to `text` (-1 to 1) the nearest passage is of each of the notes `rows` that has vectors, and
-        of those with the `most` nearest passages, that `viewer` may see (None = the owner). `rows` are notes of the
-        index. Nothing for a text the model cannot read or while its endpoint does not answer. Raises NoModel,
-        StorageError."""
+    def cosines(
+        self, text: str, rows: Collection[int], most: int, *, viewer: str | None = None
+    ) -> dict[int, float]:
+        """By row, how near to `text` (-1 to 1) the nearest passage is of each of the notes `rows`
+        that has vectors, and of those with the `most` nearest passages, that `viewer` may see (None
+        = the owner). `rows` are notes of the index. Nothing for a text the model cannot read or
+        while its endpoint does not answer. Raises NoModel, StorageError."""
         question = self.question(text)
         if question is None:
             return {}
@@ -85,7 +102,11 @@ class Vectors:
             order = np.argsort(cosines, kind="stable")
             notes = self._passages.notes[chosen[order]].tolist()
         # Rounded: of equal texts the cosines differ by where the vectors lie.
-        return {row: cosine for row, cosine in zip(notes, cosines[order].round(6).tolist(), strict=True) if cosine}
+        return {
+            row: cosine
+            for row, cosine in zip(notes, cosines[order].round(6).tolist(), strict=True)
+            if cosine
+        }
 
     def _nearest(self, question: np.ndarray, most: int, viewer: str | None) -> set[int]:
         """The notes with the `most` passages nearest to a question."""
@@ -96,21 +117,28 @@ class Vectors:
             if len(cosines) > tried:
                 best = np.argpartition(cosines, len(cosines) - tried)[-tried:]
             best = best[np.argsort(-cosines[best], kind="stable")]
-            best = best[cosines[best] > 0]  # 0 has what the model cannot read
+            # 0 has what the model cannot read
+            best = best[cosines[best] > 0]
             notes = self._passages.notes[chosen[best]].tolist()
             there = store.visible(self._database.connection, set(notes), viewer)
             found = [row for row in notes if row in there][:most]
-            if len(found) == most or len(best) < tried:  # all that are near at all
+            # All that are near at all
+            if len(found) == most or len(best) < tried:
                 return set(found)
             tried *= 4
 
     def question(self, text: str) -> np.ndarray | None:
-        """The vector of `text`; None when the model cannot read it or its endpoint does not answer. Raises NoModel."""
+        """The vector of `text`; None when the model cannot read it or its endpoint does not answer.
+        Raises NoModel.
+        """
         with self._turn:
             if text not in self._questions:
                 try:
                     asked = self.identity.manner.question + text
-                    vector = self.model.embed([asked])[0] if self.model.reads(text) else None
+                    if self.model.reads(text):
+                        vector = self.model.embed([asked])[0]
+                    else:
+                        vector = None
                 except NoAnswer:
                     return None
                 if len(self._questions) >= _QUESTIONS:
@@ -119,17 +147,21 @@ class Vectors:
             return self._questions[text]
 
     def part(self, most: int, *, anew: bool = False) -> int:
-        """Cut notes into passages that are not yet, at most `most`. Returns how many; with `anew` all notes are looked
-        at, else those that came since the last call. Expects to run inside a transaction."""
+        """Cut notes into passages that are not yet, at most `most`. Returns how many; with `anew`
+        all notes are looked at, else those that came since the last call. Expects to run inside a
+        transaction."""
         db = self._database.connection
-        after = self._cut[1] if self._cut[0] is db and not anew else 0
+        if self._cut[0] is db and not anew:
+            after = self._cut[1]
+        else:
+            after = 0
         count, last = store.add_passages(db, most, after)
         self._cut = (db, last)
         return count
 
     def waiting(self, most: int, characters: int) -> dict[int, str]:
-        """Texts of passages that have no vector yet, by key: at most `most`, and all but the first within so many
-        characters together."""
+        """Texts of passages that have no vector yet, by key: at most `most`, and all but the first
+        within so many characters together."""
         with self._turn:
             self._refresh()
             bare = np.flatnonzero(self._at < 0)
@@ -137,14 +169,18 @@ class Vectors:
             for at in range(0, len(bare), most):
                 some = bare[at : at + most]
                 keys = set(self._passages.keys[some].tolist())
-                if found := store.texts(self._database.connection, self._passages.notes[some].tolist(), keys):
+                found = store.texts(
+                    self._database.connection, self._passages.notes[some].tolist(), keys
+                )
+                if found:
                     break
             lengths = accumulate(len(text) for text in found.values())
             fitting = sum(length <= characters for length in lengths)
             return dict(islice(found.items(), max(fitting, 1)))
 
     def embed(self, texts: dict[int, str]) -> int:
-        """Make and keep the vectors of `texts`, given by key. Returns how many the model could read.
+        """Make and keep the vectors of `texts`, given by key. Returns how many the model could
+        read.
 
         Raises NoModel, NoAnswer, StorageError.
         """
@@ -156,19 +192,29 @@ class Vectors:
         """How far embedding is."""
         with self._turn:
             self._refresh()
-            rows, at = self._file.rows, self._at[self._embedded]
-            unreadable = int((np.einsum("ij,ij->i", rows, rows)[at] == 0).sum()) if len(at) else 0
-            uncut = self._database.connection.execute(f"select count(*) {store.UNCUT}", (0,)).fetchone()[0]
+            rows = self._file.rows
+            at = self._at[self._embedded]
+            if len(at):
+                unreadable = int((np.einsum("ij,ij->i", rows, rows)[at] == 0).sum())
+            else:
+                unreadable = 0
+            uncut = self._database.connection.execute(
+                f"select count(*) {store.UNCUT}", (0,)
+            ).fetchone()[0]
             return EmbeddingCounts(len(self._at), len(at) - unreadable, unreadable, uncut)
 
     def forget_gone(self) -> int:
-        """Drop the passages of notes that are gone from the index. Returns how many notes. Expects to run inside a
-        transaction."""
-        gone = self._database.connection.execute("delete from embedded where note not in (select row from note)")
+        """Drop the passages of notes that are gone from the index. Returns how many notes. Expects
+        to run inside a transaction."""
+        gone = self._database.connection.execute(
+            "delete from embedded where note not in (select row from note)"
+        )
         return gone.rowcount
 
     def _wanted(self, indexes: Sequence[Path]) -> tuple[np.ndarray, int]:
-        """The keys of all texts of the index files, and how many vectors are of no such text, or double."""
+        """The keys of all texts of the index files, and how many vectors are of no such text, or
+        double.
+        """
         wanted = np.unique(np.concatenate([np.empty(0, np.uint64), *map(store.keys_of, indexes)]))
         self._file.refresh()
         return wanted, len(self._file.keys) - int(np.isin(wanted, self._file.keys).sum())
@@ -179,22 +225,36 @@ class Vectors:
             return self._wanted(indexes)[1]
 
     def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
-        """Drop vectors of texts that are in none of the index files, if they are at least that share of all, and the
-        vectors of other models: where a share is given only those nobody used for a week, so that two processes may
-        have a model each. Returns how many of this model's went. Raises StorageError."""
+        """Drop vectors of texts that are in none of the index files, if they are at least that
+        share of all, and the vectors of other models: where a share is given only those nobody used
+        for a week, so that two processes may have a model each. Returns how many of this model's
+        went. Raises StorageError."""
         if not self._file.path.exists():
             return 0
-        os.utime(self._file.path)  # in use
+        # In use
+        os.utime(self._file.path)
         with self._turn, store.locked(self._file.path.with_suffix(".lock")):
             wanted, dead = self._wanted(indexes)
-            gone = self._file.keep(wanted) if dead and dead >= least_share * len(self._file.keys) else 0
+            if dead and dead >= least_share * len(self._file.keys):
+                gone = self._file.keep(wanted)
+            else:
+                gone = 0
             self._match()
         since = time.time() - _UNUSED if least_share else math.inf
-        with suppress(FileNotFoundError):  # another process is at it
+        # Another process is at it
+        with suppress(FileNotFoundError):
             every = list(self._folder.iterdir())
-            used = {each.stem for each in every if each.suffix == _ENDING and each.stat().st_mtime > since}
+            used = {
+                each.stem
+                for each in every
+                if each.suffix == _ENDING and each.stat().st_mtime > since
+            }
             for other in every:
-                if other.stem not in used | {self.identity.key} and other.suffix in (_ENDING, _KNOWN_ENDING, ".lock"):
+                if other.stem not in used | {self.identity.key} and other.suffix in (
+                    _ENDING,
+                    _KNOWN_ENDING,
+                    ".lock",
+                ):
                     other.unlink(missing_ok=True)
         return gone
 
@@ -209,48 +269,62 @@ class Vectors:
         self._at = self._file.places(self._passages.keys)
         self._embedded = np.flatnonzero(self._at >= 0)
 
-    def _compare(self, question: np.ndarray, notes: Collection[int] | None) -> tuple[np.ndarray, np.ndarray]:
+    def _compare(
+        self, question: np.ndarray, notes: Collection[int] | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The passages of `notes` (None = all) that have vectors, and their cosines."""
-        rows, chosen = self._file.rows, self._embedded
+        rows = self._file.rows
+        chosen = self._embedded
         if notes is not None:
             chosen = self._passages.of(notes)
             chosen = chosen[self._at[chosen] >= 0]
         if rows.shape[1] != question.shape[0]:
             return chosen[:0], np.empty(0, np.float32)
         at = self._at[chosen]
-        raw = (rows @ question)[at] if notes is None else rows[at] @ question
+        if notes is None:
+            raw = (rows @ question)[at]
+        else:
+            raw = rows[at] @ question
         return chosen, _calibrated(raw, self.identity.manner.floor)
 
 
 def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
     """The cosines with `floor` as 0, those of texts the model cannot read (0) as they are."""
-    return np.where(cosines == 0, 0, (cosines - floor) / (1 - floor)) if floor else cosines
+    if floor:
+        return np.where(cosines == 0, 0, (cosines - floor) / (1 - floor))
+    return cosines
 
 
 def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarray:
     """A row for each text with `before` in front, of zeros for what the model cannot read."""
     readable = [at for at, text in enumerate(texts) if embedder.reads(text)]
-    made = embedder.embed([before + texts[at] for at in readable] or ["a"])  # else how long a vector is, is not known
+    # Else how long a vector is, is not known
+    made = embedder.embed([before + texts[at] for at in readable] or ["a"])
     rows = np.zeros((len(texts), made.shape[1]), np.float32)
     rows[readable] = made[: len(readable)]
     return rows
 
 
 class KnownTexts:
-    """The vectors of texts that belong to the program, in a file beside those of the notes. Any thread may call.
+    """The vectors of texts that belong to the program, in a file beside those of the notes. Any
+    thread may call.
 
     Raises NoModel when there is no model to be had.
     """
 
     def __init__(self, folder: Path, choice: ModelSettings, texts: Sequence[str]):
         identity = identify(choice)
-        self._choice, self._texts, self._manner = choice, texts, identity.manner
+        self._choice = choice
+        self._texts = texts
+        self._manner = identity.manner
         self._file = store.VectorFile(folder / f"{identity.key}{_KNOWN_ENDING}", identity.name)
         self._keys = np.array([store.key_of(text) for text in texts], np.uint64)
         self._turn = threading.Lock()
 
     def learn(self) -> int:
-        """Embed some of the texts that have no vector. Returns how many. Raises NoModel, NoAnswer, StorageError."""
+        """Embed some of the texts that have no vector. Returns how many. Raises NoModel, NoAnswer,
+        StorageError.
+        """
         with self._turn:
             self._file.refresh()
             bare = np.flatnonzero(self._file.places(self._keys) < 0)[:_LEARNT_AT_ONCE]
@@ -261,15 +335,18 @@ class KnownTexts:
             return len(bare)
 
     def cosines(self, text: str) -> list[float]:
-        """How near each of the texts is to `text` in what it means; [] as long as one has no vector, and for what the
-        model cannot read. Raises StorageError."""
+        """How near each of the texts is to `text` in what it means; [] as long as one has no
+        vector, and for what the model cannot read. Raises StorageError."""
         with self._turn:
             self._file.refresh()
             at = self._file.places(self._keys)
             if (at < 0).any():
-                return []  # half of them would decide by what happens to be there
+                # Half of them would decide by what happens to be there
+                return []
             try:
-                question = _vectors(runtimes.open_model(self._choice), [text], self._manner.question)[0]
+                question = _vectors(
+                    runtimes.open_model(self._choice), [text], self._manner.question
+                )[0]
             except (NoAnswer, NoModel):
                 return []
             rows = self._file.rows[at]

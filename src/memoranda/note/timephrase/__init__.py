@@ -1,6 +1,7 @@
 """Reminder phrases in English and Chinese, read against a given clock (contract 001, 9).
 
-Nothing is guessed: a text that may mean two times, or none, is refused with a reason (`TimeRefused`).
+Nothing is guessed: a text that may mean two times, or none, is refused with a reason
+(`TimeRefused`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from itertools import product
 
-from memoranda.errors import AmbiguousTime, InvalidTime, NoTime, PastTime, TimeRefused, UnusedWords, VagueTime
+from memoranda.errors import (
+    AmbiguousTime,
+    InvalidTime,
+    NoTime,
+    PastTime,
+    TimeRefused,
+    UnusedWords,
+    VagueTime,
+)
 from memoranda.note.timephrase import dates
 from memoranda.note.timephrase.dates import DAY_KINDS, Delay, Lexeme, Recurrence, Unclear, following
 from memoranda.note.timephrase.lexer import Text, compiled, scan
@@ -20,7 +29,8 @@ __all__ = ["Reading", "Recurrence", "following", "read", "read_all"]
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_LATE = 18  # the hour a day without a clock fires at when the usual one has passed
+# The hour a day without a clock fires at when the usual one has passed
+_LATE = 18
 _BETWEEN = re.compile(r"(?:[\s,:]|的|在|于|(?<![a-z0-9_])(?:at|on|by|before|the|in)(?![a-z0-9_]))*")
 _OR = ("or", "or on", "或", "或者", "还是")
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
@@ -28,14 +38,17 @@ _ZONE = re.compile(
     r"[^\S\n]*\(?((?:UTC|GMT)(?:[+-]\d{1,2}(?::?\d\d)?)?|[ECMP][SD]?T|[CEW]ES?T|AE[SD]T|[BIJK]ST"
     r"|(?:Eastern|Central|Mountain|Pacific)[^\S\n]+[Tt]ime)(?!\w)"
 )
-"""A time zone named behind a time, as it is usually written: of another one than the reader's nothing is known."""
+"""A time zone named behind a time, as it is usually written: of another one than the reader's
+nothing is known.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text says: `due` is aware and in the zone asked for, `phrase` the words it was read from,
-    `repeat` a rule (see `following`), `others` further time phrases that were not used. `is_dated`: its words name a
-    day, not just a weekday or an hour; `is_explicit`: a date with its month, or a day counted from now."""
+    """What a text says: `due` is aware and in the zone asked for, `phrase` the words it was read
+    from, `repeat` a rule (see `following`), `others` further time phrases that were not used.
+    `is_dated`: its words name a day, not just a weekday or an hour; `is_explicit`: a date with its
+    month, or a day counted from now."""
 
     phrase: str
     due: datetime
@@ -55,9 +68,10 @@ class Reading:
 def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
     """The time `text` speaks of, by its first group of time words, after `now` (aware).
 
-    Days and clocks are those of `zone`; a day without a clock fires at `day_hour` (0-23). A vague word refuses wherever
-    it stands, and so do words beside the time that were not used ("not tomorrow"), or another time after "or".
-    Raises AmbiguousTime, PastTime, NoTime, InvalidTime or VagueTime (contract 001, 8).
+    Days and clocks are those of `zone`; a day without a clock fires at `day_hour` (0-23). A vague
+    word refuses wherever it stands, and so do words beside the time that were not used ("not
+    tomorrow"), or another time after "or". Raises AmbiguousTime, PastTime, NoTime, InvalidTime or
+    VagueTime (contract 001, 8).
     """
     written = Text(text)
     groups = _groups(written)
@@ -71,7 +85,8 @@ def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
     if len(groups) > 1 and text[groups[0].span[1] : groups[1].span[0]].strip(" ,，").lower() in _OR:
         either = [found.due, _meaning(groups[1], now, zone, day_hour).due]
         raise AmbiguousTime(text[groups[0].span[0] : groups[1].span[1]], either)
-    if unused := _unused(written, groups[0], found.due):
+    unused = _unused(written, groups[0], found.due)
+    if unused:
         raise UnusedWords(found.phrase, unused)
     return replace(found, others=tuple(group.phrase for group in groups[1:]))
 
@@ -79,29 +94,38 @@ def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
 def read_all(
     text: str, now: datetime, zone: tzinfo, day_hour: int = 9
 ) -> list[tuple[tuple[int, int], Reading | TimeRefused]]:
-    """Every group of time words with its place in `text` (start, end) and its reading or why it has none. Arguments as
-    for `read`. A vague word refuses all times of its paragraph (contract 001, 6 and 9)."""
+    """Every group of time words with its place in `text` (start, end) and its reading or why it has
+    none. Arguments as for `read`. A vague word refuses all times of its paragraph (contract 001, 6
+    and 9)."""
     written = Text(text)
     groups = _groups(written)
     ends = [blank.end() for blank in _PARAGRAPH.finditer(text)]
     paragraphs = [bisect(ends, group.span[0]) for group in groups]
-    vague = {paragraph for paragraph, group in zip(paragraphs, groups, strict=True) if group.of("vague")}
+    vague = {
+        paragraph for paragraph, group in zip(paragraphs, groups, strict=True) if group.of("vague")
+    }
 
     def outcome(paragraph: int, group: _Group) -> Reading | TimeRefused:
         try:
             if paragraph in vague:
                 return VagueTime(group.phrase)
             unused = _unused(written, group, now.astimezone(zone))
-            return UnusedWords(group.phrase, unused) if unused else _meaning(group, now, zone, day_hour)
+            if unused:
+                return UnusedWords(group.phrase, unused)
+            return _meaning(group, now, zone, day_hour)
         except TimeRefused as refusal:
             return refusal
 
-    return [(group.span, outcome(each, group)) for each, group in zip(paragraphs, groups, strict=True)]
+    return [
+        (group.span, outcome(each, group)) for each, group in zip(paragraphs, groups, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Time words with nothing but connecting words between them: one time. `phrase` is the user's own text."""
+    """Time words with nothing but connecting words between them: one time. `phrase` is the user's
+    own text.
+    """
 
     tokens: tuple[Lexeme, ...]
     phrase: str
@@ -112,12 +136,21 @@ class _Group:
 
 
 def _groups(text: Text) -> list[_Group]:
-    """The groups of a text in order. Weak words ("morning") form a group only beside another time word."""
+    """The groups of a text in order. Weak words ("morning") form a group only beside another time
+    word.
+    """
     runs: list[list[Lexeme]] = []
     for token in scan(text.plain):
-        between = text.plain[runs[-1][-1].end : token.start] if runs else ""
+        if runs:
+            between = text.plain[runs[-1][-1].end : token.start]
+        else:
+            between = ""
         is_of = between.strip() == "of" and token.kind == "span"
-        is_beside = between.strip() != "of" and _BETWEEN.fullmatch(between) and not _PARAGRAPH.search(between)
+        is_beside = (
+            between.strip() != "of"
+            and _BETWEEN.fullmatch(between)
+            and not _PARAGRAPH.search(between)
+        )
         if not runs or not (is_of or is_beside):
             runs.append([])
         runs[-1].append(token)
@@ -125,8 +158,11 @@ def _groups(text: Text) -> list[_Group]:
     for run in runs:
         has_clock = any(token.kind == "clock" for token in run)
         sure_day = any(token.kind in DAY_KINDS and not token.weak for token in run)
-        # "sat" and "sun" are no days beside a surer one or without a clock; no sure word left, and nothing is.
-        tokens = [t for t in run if not (t.kind == "weekday" and t.weak and (sure_day or not has_clock))]
+        # "sat" and "sun" are no days beside a surer one or without a clock; no sure word left, and
+        # nothing is.
+        tokens = [
+            t for t in run if not (t.kind == "weekday" and t.weak and (sure_day or not has_clock))
+        ]
         kinds = {token.kind for token in tokens}
         if not all(token.weak for token in tokens) or ("clock" in kinds and len(kinds) > 1):
             start, end = text.span(tokens[0].start, max(token.end for token in tokens))
@@ -135,9 +171,14 @@ def _groups(text: Text) -> list[_Group]:
 
 
 def _unused(text: Text, group: _Group, local: datetime) -> str:
-    """The words right beside a time that make it another one, as written; "" without. `local` has the reader's zone."""
-    start, end = group.tokens[0].start, max(token.end for token in group.tokens)
-    before = compiled(r"(?<![a-z0-9])(?:<english.beside_before>)\Z").search(text.plain[max(0, start - 60) : start])
+    """The words right beside a time that make it another one, as written; "" without. `local` has
+    the reader's zone.
+    """
+    start = group.tokens[0].start
+    end = max(token.end for token in group.tokens)
+    before = compiled(r"(?<![a-z0-9])(?:<english.beside_before>)\Z").search(
+        text.plain[max(0, start - 60) : start]
+    )
     after = compiled(r"(?:<english.beside_after>)").match(text.plain, end)
     if before:
         return text.written[slice(*text.span(max(0, start - 60) + before.start(), start))].strip()
@@ -145,16 +186,20 @@ def _unused(text: Text, group: _Group, local: datetime) -> str:
         return text.written[slice(*text.span(end, after.end()))].strip()
     named = _ZONE.match(text.written, group.span[1])
     own = {local.replace(month=month, day=1).astimezone(local.tzinfo).tzname() for month in (1, 7)}
-    return named[1] if named and named[1] not in own else ""
+    if named and named[1] not in own:
+        return named[1]
+    return ""
 
 
 def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Reading:
-    phrase, now = group.phrase, now.astimezone(zone)
+    phrase = group.phrase
+    now = now.astimezone(zone)
     if group.of("vague"):
         raise VagueTime(phrase)
     if group.of("wrong"):
         raise InvalidTime(phrase)
-    if offsets := group.of("offset"):
+    offsets = group.of("offset")
+    if offsets:
         return _shifted(group, offsets, now, zone, day_hour)
     try:
         if group.of("repeat"):
@@ -162,7 +207,9 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
             if len(times) != 1:
                 raise AmbiguousTime(phrase, sorted({due for due, _ in times}))
             due, rule = times[0]
-            return Reading(phrase, due, not (group.of("clock", "part") or rule.is_elapsed), str(rule))
+            return Reading(
+                phrase, due, not (group.of("clock", "part") or rule.is_elapsed), str(rule)
+            )
         moments, all_day = _moments(group, now, zone, day_hour)
     except Unclear:
         raise AmbiguousTime(phrase) from None
@@ -174,9 +221,10 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
         raise PastTime(phrase)
     if len(moments) > 1:
         raise AmbiguousTime(phrase, sorted(moments))
+    # Of a week that is named
     is_explicit = bool(
         group.of("date", "instant", "month_edge", "delay", "nth_weekday")
-        or any(token.value[0] is not None for token in group.of("weekday"))  # of a week that is named
+        or any(token.value[0] is not None for token in group.of("weekday"))
         or any(token.value > 0 for token in group.of("day"))
         or (group.of("monthday") and group.of("span"))
     )
@@ -184,8 +232,12 @@ def _meaning(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> Readi
     return Reading(phrase, min(moments), all_day, is_dated=is_dated, is_explicit=is_explicit)
 
 
-def _shifted(group: _Group, offsets: list[Lexeme], now: datetime, zone: tzinfo, day_hour: int) -> Reading:
-    """A time some days or hours from another one: "a week from Friday", "two hours before midnight"."""
+def _shifted(
+    group: _Group, offsets: list[Lexeme], now: datetime, zone: tzinfo, day_hour: int
+) -> Reading:
+    """A time some days or hours from another one: "a week from Friday", "two hours before
+    midnight".
+    """
     rest = tuple(token for token in group.tokens if token.kind != "offset")
     if len(offsets) != 1 or group.of("repeat") or not rest or rest[0].start < offsets[0].end:
         raise AmbiguousTime(group.phrase)
@@ -194,42 +246,60 @@ def _shifted(group: _Group, offsets: list[Lexeme], now: datetime, zone: tzinfo, 
         base = _meaning(replace(group, tokens=rest), now, zone, day_hour)
         due = _later(delay, base.due, zone)
     except AmbiguousTime as error:
-        raise AmbiguousTime(group.phrase, [_later(delay, each, zone) for each in error.candidates]) from None
+        raise AmbiguousTime(
+            group.phrase, [_later(delay, each, zone) for each in error.candidates]
+        ) from None
     except (ValueError, OverflowError):
         raise InvalidTime(group.phrase) from None
     if due <= now:
         raise PastTime(group.phrase)
-    return replace(base, due=due, all_day=base.all_day and not delay.seconds, is_dated=True, is_explicit=True)
+    return replace(
+        base, due=due, all_day=base.all_day and not delay.seconds, is_dated=True, is_explicit=True
+    )
 
 
-def _moments(group: _Group, now: datetime, zone: tzinfo, day_hour: int) -> tuple[set[datetime], bool]:
-    """All times a group may mean, and whether it names days only. Words that name a moment by themselves
-    ("in 2 hours") must agree with those beside them."""
+def _moments(
+    group: _Group, now: datetime, zone: tzinfo, day_hour: int
+) -> tuple[set[datetime], bool]:
+    """All times a group may mean, and whether it names days only. Words that name a moment by
+    themselves ("in 2 hours") must agree with those beside them."""
     moments: set[datetime] = set()
-    rest, today = [], now.date()
+    rest = []
+    today = now.date()
     for token in group.tokens:
         if token.kind == "instant":
             at = token.value
-            moments.add(at.astimezone(zone) if at.tzinfo else dates.wall_time(at.date(), at.time(), zone))
+            moments.add(
+                at.astimezone(zone) if at.tzinfo else dates.wall_time(at.date(), at.time(), zone)
+            )
         elif token.kind == "delay" and token.value.seconds:
             moments.add(_later(token.value, now, zone))
         else:
             rest.append(token)
     if moments and all(token.kind == "day" and token.value == 0 for token in rest):
         return moments, False
-    days, hours = dates.possible_days(rest, today), dates.possible_hours(rest)
+    days = dates.possible_days(rest, today)
+    hours = dates.possible_hours(rest)
     if days and not hours:
-        for day in days:  # at the usual hour; when it has passed today, at the late one
-            usual, late = dates.wall_time(day, time(day_hour), zone), dates.wall_time(day, time(_LATE), zone)
+        # At the usual hour; when it has passed today, at the late one
+        for day in days:
+            usual = dates.wall_time(day, time(day_hour), zone)
+            late = dates.wall_time(day, time(_LATE), zone)
             moments.add(late if len(days) == 1 and usual <= now < late else usual)
         return moments, True
-    for day, hour in product(days, hours):  # midnight of today is the one ahead
+    # Midnight of today is the one ahead
+    for day, hour in product(days, hours):
         is_ahead = hour.word == "midnight" and day == today
         moments.add((hour._replace(days=1) if is_ahead else hour).on(day, zone))
     if not any(token.kind in DAY_KINDS for token in rest):
-        for hour in hours:  # the next time a clock shows it; the end of the working day is today's
+        # The next time a clock shows it; the end of the working day is today's
+        for hour in hours:
             ahead = [hour.on(today + timedelta(days=step), zone) for step in (-1, 0, 1)]
-            moments.add(ahead[1] if hour.word == "eod" else next((at for at in ahead if at > now), ahead[-1]))
+            moments.add(
+                ahead[1]
+                if hour.word == "eod"
+                else next((at for at in ahead if at > now), ahead[-1])
+            )
     return moments, False
 
 
@@ -237,5 +307,7 @@ def _later(delay: Delay, now: datetime, zone: tzinfo) -> datetime:
     """Whole days go by the calendar, the rest by elapsed time."""
     start = now.replace(microsecond=0)
     if delay.months or delay.days:
-        start = dates.wall_time(dates.shifted(start.date(), delay.months, delay.days), start.time(), zone)
+        start = dates.wall_time(
+            dates.shifted(start.date(), delay.months, delay.days), start.time(), zone
+        )
     return (start.astimezone(UTC) + timedelta(seconds=delay.seconds)).astimezone(zone)

@@ -1,4 +1,6 @@
-"""Agents and health: who is connected and wrote what; size, growth, index, what the doctor finds, upkeep."""
+"""Agents and health: who is connected and wrote what; size, growth, index, what the doctor finds,
+upkeep.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,34 @@ def show(visit: Visit) -> Response:
     memory = visit.memory
     now = memory.clock()
     state = visit.request.app.state
-    sync, embedding = memory.sync(), Embedding(memory)
+    sync = memory.sync()
+    embedding = Embedding(memory)
     size = figures(memory)
-    changed = memory.last_change("daemon")  # a dream comes so long after it
-    dreams = [(level, changed + idle) for level, idle in reversed(IDLE)] if changed and memory.settings.dream else []
+    # A dream comes so long after it
+    changed = memory.last_change("daemon")
+    if changed and memory.settings.dream:
+        dreams = [(level, changed + idle) for level, idle in reversed(IDLE)]
+    else:
+        dreams = []
     return visit.html(
-        "agents.html", writers=writers(memory, now - LATELY), today=dict(memory.written_today()), now=now,
-        tokens=[(each, each.is_valid(now)) for each in state.server.access.tokens()], seen=state.server.seen,
-        connected=state.sessions.connected() if state.sessions else [], figures=size, sync=sync,
+        "agents.html",
+        writers=writers(memory, now - LATELY),
+        today=dict(memory.written_today()),
+        now=now,
+        tokens=[(each, each.is_valid(now)) for each in state.server.access.tokens()],
+        seen=state.server.seen,
+        connected=state.sessions.connected() if state.sessions else [],
+        figures=size,
+        sync=sync,
         highest=max((number for _, number in size.weeks), default=0) or 1,
-        embedding=embedding, vectors=embedding.counts(), unreadable=memory.unreadable, warnings=memory.warnings,
-        rounds=state.rounds, dream=last_dream(memory.home), dreams=dreams,
-    )  # fmt: skip
+        embedding=embedding,
+        vectors=embedding.counts(),
+        unreadable=memory.unreadable,
+        warnings=memory.warnings,
+        rounds=state.rounds,
+        dream=last_dream(memory.home),
+        dreams=dreams,
+    )
 
 
 def doctor(visit: Visit) -> Response:
@@ -56,21 +74,43 @@ def json(visit: Visit) -> dict[str, Any]:
     memory = visit.memory
     if memory.agent is not None:
         raise InvalidInput("only the owner may ask how the memory is")
-    size, rounds, sessions = figures(memory), visit.request.app.state.rounds, visit.request.app.state.sessions
+    size = figures(memory)
+    rounds = visit.request.app.state.rounds
+    sessions = visit.request.app.state.sessions
     return {
-        "projects": size.counts.projects, "bytes": size.bytes, "index_bytes": size.index_bytes,
+        "projects": size.counts.projects,
+        "bytes": size.bytes,
+        "index_bytes": size.index_bytes,
         "history_bytes": size.history_bytes,
         "weeks": {week.isoformat(): number for week, number in size.weeks},
         "writers": [
-            {"agent": each.agent, "client": each.client, "last": each.last, "changes": dict(each.verbs),
-             "sessions": len(each.sessions)}
+            {
+                "agent": each.agent,
+                "client": each.client,
+                "last": each.last,
+                "changes": dict(each.verbs),
+                "sessions": len(each.sessions),
+            }
             for each in writers(memory, memory.clock() - LATELY)
         ],
         "connected": [
-            {"agent": each.agent, "client": each.client, "since": stamp(each.began), "last": stamp(each.last)}
+            {
+                "agent": each.agent,
+                "client": each.client,
+                "since": stamp(each.began),
+                "last": stamp(each.last),
+            }
             for each in (sessions.connected() if sessions else ())
         ],
-        "findings": [{"level": each.level, "code": each.code, "path": each.path, "text": each.text, "fix": each.fix}
-                     for each in examine(memory)],
+        "findings": [
+            {
+                "level": each.level,
+                "code": each.code,
+                "path": each.path,
+                "text": each.text,
+                "fix": each.fix,
+            }
+            for each in examine(memory)
+        ],
         "next_round": rounds.next.isoformat() if rounds and rounds.next else None,
-    }  # fmt: skip
+    }

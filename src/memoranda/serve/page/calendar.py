@@ -18,14 +18,17 @@ from memoranda.serve.page.visit import Visit
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
 """What the page offers to put a reminder off to; it may be any time that can be read."""
-SOON, LISTED = timedelta(days=14), 200
-_FIRST, _LAST = date(1970, 1, 1), date(2999, 12, 1)
+SOON = timedelta(days=14)
+LISTED = 200
+_FIRST = date(1970, 1, 1)
+_LAST = date(2999, 12, 1)
 
 
 @dataclass(slots=True)
 class ReminderRow:
-    """A reminder as the calendar shows it; times are local; `state`: overdue, due (today), later or done; `put_off`:
-    when an occurrence of a repeating one comes that was put off beyond its next time."""
+    """A reminder as the calendar shows it; times are local; `state`: overdue, due (today), later or
+    done; `put_off`: when an occurrence of a repeating one comes that was put off beyond its next
+    time."""
 
     info: NoteInfo
     text: str
@@ -37,17 +40,33 @@ class ReminderRow:
 
 def rows_of(memory: Memory) -> list[ReminderRow]:
     """All reminders the caller sees, by time, those without one last."""
-    zone, now = memory.settings.reading_zone, memory.clock()
-    today, found = now.astimezone(zone).date(), []
+    zone = memory.settings.reading_zone
+    now = memory.clock()
+    today = now.astimezone(zone).date()
+    found = []
     for info, each in reminders.listed(memory, fired=True):
         is_open = not each.is_done and (each.has_fired or each.is_due(now))
         due = each.shown_due if is_open else each.due
         when = due and due.astimezone(zone)
-        is_late = is_open and (due is None or due <= now)  # what comes an hour before is not late yet
-        state = "overdue" if is_late else "done" if each.is_done and not each.is_waiting else "later"
-        state = "due" if state == "later" and when and when.date() == today else state
-        put_off = each.snoozed.astimezone(zone) if each.snoozed and each.snoozed != due else None
-        found.append(ReminderRow(info, content_of(memory, info).strip(), when, state, each.repeat, put_off))
+        # What comes an hour before is not late yet
+        is_late = is_open and (due is None or due <= now)
+        if is_late:
+            state = "overdue"
+        elif each.is_done and not each.is_waiting:
+            state = "done"
+        else:
+            state = "later"
+        if state == "later" and when and when.date() == today:
+            state = "due"
+        else:
+            state = state
+        if each.snoozed and each.snoozed != due:
+            put_off = each.snoozed.astimezone(zone)
+        else:
+            put_off = None
+        found.append(
+            ReminderRow(info, content_of(memory, info).strip(), when, state, each.repeat, put_off)
+        )
     return sorted(found, key=lambda each: (each.when is None, each.when or now, each.info.id))
 
 
@@ -65,7 +84,8 @@ def _day(text: str) -> date:
 
 def show(visit: Visit) -> Response:
     """A month, the reminders that are open, and one day of it."""
-    memory, given = visit.memory, visit.given
+    memory = visit.memory
+    given = visit.given
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(given["day"]) if given.get("day") else None
     month = _month(given.get("month") or (chosen or today).isoformat())
@@ -81,28 +101,46 @@ def show(visit: Visit) -> Response:
         notes = notes | memory.on_days(chosen or today, (chosen or today) + timedelta(days=1))
     rows = notes.get(key, [])
     return visit.html(
-        "calendar.html", month=month, weeks=weeks, notes=notes, reminders=by_day, today=today, chosen=key,
-        is_chosen=chosen is not None, of_day=memory.of_rows(rows[::-1][:LISTED]), count=len(rows),
-        due=[each for each in every if each.state in ("overdue", "due")], snoozes=SNOOZES,
-        later=[each for each in every
-               if each.state == "later" and (each.when is None or each.when.date() <= today + SOON)],
-        before=(month - timedelta(days=1)).isoformat()[:7], after=(month + timedelta(days=31)).isoformat()[:7],
+        "calendar.html",
+        month=month,
+        weeks=weeks,
+        notes=notes,
+        reminders=by_day,
+        today=today,
+        chosen=key,
+        is_chosen=chosen is not None,
+        of_day=memory.of_rows(rows[::-1][:LISTED]),
+        count=len(rows),
+        due=[each for each in every if each.state in ("overdue", "due")],
+        snoozes=SNOOZES,
+        later=[
+            each
+            for each in every
+            if each.state == "later" and (each.when is None or each.when.date() <= today + SOON)
+        ],
+        before=(month - timedelta(days=1)).isoformat()[:7],
+        after=(month + timedelta(days=31)).isoformat()[:7],
         back=f"/page/calendar?{visit.request.url.query}".rstrip("?"),
-    )  # fmt: skip
+    )
 
 
 def change(visit: Visit) -> Response | dict[str, Any]:
     """Mark a reminder as done, or put it off."""
-    given, memory = visit.given, visit.memory
+    given = visit.given
+    memory = visit.memory
     if given.get("action") == "done":
         info = reminders.acknowledge(memory, given.get("ref", ""))
     elif given.get("action") == "snooze":
-        info = reminders.snooze(memory, given.get("ref", ""), given.get("when") or given.get("until") or SNOOZES[0])
+        info = reminders.snooze(
+            memory, given.get("ref", ""), given.get("when") or given.get("until") or SNOOZES[0]
+        )
     else:
         raise InvalidInput('invalid action (one of "done", "snooze")')
     if not visit.is_api:
         return visit.back()
-    return {"id": info.id} | {name: info.header.get(name) for name in ("due_at", "snoozed_until", "acked_at")}
+    return {"id": info.id} | {
+        name: info.header.get(name) for name in ("due_at", "snoozed_until", "acked_at")
+    }
 
 
 def json(visit: Visit) -> dict[str, Any]:
@@ -112,9 +150,18 @@ def json(visit: Visit) -> dict[str, Any]:
     month = _month(visit.given.get("month") or today.isoformat())
     days = memory.on_days(month, (month + timedelta(days=31)).replace(day=1))
     rows = [
-        {"id": each.info.id, "text": each.text, "due": each.when and each.when.isoformat(), "state": each.state,
-         "repeat": each.repeat, "put_off": each.put_off and each.put_off.isoformat()}
+        {
+            "id": each.info.id,
+            "text": each.text,
+            "due": each.when and each.when.isoformat(),
+            "state": each.state,
+            "repeat": each.repeat,
+            "put_off": each.put_off and each.put_off.isoformat(),
+        }
         for each in rows_of(memory)
-    ]  # fmt: skip
-    return {"month": month.isoformat()[:7], "days": {day: len(found) for day, found in sorted(days.items())},
-            "reminders": rows}  # fmt: skip
+    ]
+    return {
+        "month": month.isoformat()[:7],
+        "days": {day: len(found) for day, found in sorted(days.items())},
+        "reminders": rows,
+    }

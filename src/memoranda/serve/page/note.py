@@ -21,7 +21,8 @@ from memoranda.serve.page.visit import HOME, RENDERED, Visit, diff, markdown, no
 
 EDITABLE = 1 << 20
 """The largest note, in characters, that is edited in the page."""
-_LINKS, _HISTORY = 100, 30
+_LINKS = 100
+_HISTORY = 30
 _LOST = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 """What a browser's form would not give back as it was."""
 
@@ -38,7 +39,8 @@ def _place(visit: Visit) -> tuple[str, str]:
 
 def show(visit: Visit) -> Response:
     """A note's page, a `part` of it (`history`, `text`, `edit`), or what a form of it wants done."""
-    memory, part = visit.memory, visit.given.get("part")
+    memory = visit.memory
+    part = visit.given.get("part")
     if visit.is_post:
         return _changed(visit)
     if part == "history":
@@ -49,20 +51,35 @@ def show(visit: Visit) -> Response:
         return _history(visit, gone=True)
     if part == "text":
         text = memory.file(info).data
-        return PlainTextResponse(text, headers={"Content-Security-Policy": "sandbox", "Content-Disposition": "inline"})
+        return PlainTextResponse(
+            text, headers={"Content-Security-Policy": "sandbox", "Content-Disposition": "inline"}
+        )
     note = memory.read(info, count=False)
     if part == "edit":
         return _edit_form(visit, note, note.text)
-    outgoing, incoming = memory.outgoing(info), memory.incoming(info, _LINKS)
-    known = {each.target: note_url(each.note.project, each.note.path) for each in outgoing if each.note}
-    body = note.body.lstrip("\n").removeprefix(f"# {note.title}\n")  # a heading that only says the title again
+    outgoing = memory.outgoing(info)
+    incoming = memory.incoming(info, _LINKS)
+    known = {
+        each.target: note_url(each.note.project, each.note.path) for each in outgoing if each.note
+    }
+    # A heading that only says the title again
+    body = note.body.lstrip("\n").removeprefix(f"# {note.title}\n")
     return visit.html(
-        "note.html", info=info, note=note, body=markdown(body, note.project, note.path, known),
-        outgoing=outgoing[:_LINKS], incoming=incoming, marks=memory.validity_marks([info]).get(info.row, ""),
-        is_long=len(note.body) > RENDERED, provenance=info.provenance.row(), categories=CATEGORIES, inbox=INBOX,
-        is_memory=note.project in MEMORY_PROJECTS, is_archived=note.project == ARCHIVE_PROJECT,
+        "note.html",
+        info=info,
+        note=note,
+        body=markdown(body, note.project, note.path, known),
+        outgoing=outgoing[:_LINKS],
+        incoming=incoming,
+        marks=memory.validity_marks([info]).get(info.row, ""),
+        is_long=len(note.body) > RENDERED,
+        provenance=info.provenance.row(),
+        categories=CATEGORIES,
+        inbox=INBOX,
+        is_memory=note.project in MEMORY_PROJECTS,
+        is_archived=note.project == ARCHIVE_PROJECT,
         ref=f"{note.project}/{note.path}",
-    )  # fmt: skip
+    )
 
 
 def _history(visit: Visit, gone: bool = False) -> Response:
@@ -71,28 +88,49 @@ def _history(visit: Visit, gone: bool = False) -> Response:
     changes = visit.memory.log(f"{project}/{path}", limit=_HISTORY)
     if gone and not changes:
         raise NotFound(path, project)
-    replaced = {  # whether the history has the text that a change replaced
-        change.number: any((each.project, each.path) == (project, path) and each.old and each.kept and each.do != "move"
-                           for each in change.files)
+    # Whether the history has the text that a change replaced
+    replaced = {
+        change.number: any(
+            (each.project, each.path) == (project, path)
+            and each.old
+            and each.kept
+            and each.do != "move"
+            for each in change.files
+        )
         for change in changes
-    }  # fmt: skip
+    }
     return visit.html(
-        "history.html" if visit.is_live else "gone.html", 404 if gone else 200, changes=changes,
-        undone=undone_in(changes), project=project, path=path, gone=gone, replaced=replaced,
-    )  # fmt: skip
+        "history.html" if visit.is_live else "gone.html",
+        404 if gone else 200,
+        changes=changes,
+        undone=undone_in(changes),
+        project=project,
+        path=path,
+        gone=gone,
+        replaced=replaced,
+    )
 
 
-def _edit_form(visit: Visit, note: Note, text: str, status: int = 200, clash: Any = None) -> Response:
+def _edit_form(
+    visit: Visit, note: Note, text: str, status: int = 200, clash: Any = None
+) -> Response:
     plain = note.text.replace("\r\n", "\n")
-    if len(note.text) > EDITABLE or _LOST.search(plain) or plain.replace("\n", "\r\n") != note.text != plain:
-        raise InvalidInput("A form would change more of this note than you do: it is too long, has control characters, "
-                           "or line ends of two kinds. Edit its file.")  # fmt: skip
+    if (
+        len(note.text) > EDITABLE
+        or _LOST.search(plain)
+        or plain.replace("\n", "\r\n") != note.text != plain
+    ):
+        raise InvalidInput(
+            "A form would change more of this note than you do: it is too long, has control characters, "
+            "or line ends of two kinds. Edit its file."
+        )
     return visit.html("edit.html", status, note=note, text=text, clash=clash)
 
 
 def _changed(visit: Visit) -> Response:
     """Carry out what a form wants; then the note's page where it is by then."""
-    memory, do = visit.memory, visit.given.get("do", "")
+    memory = visit.memory
+    do = visit.given.get("do", "")
     place = _place(visit)
     if do == "restore":
         memory.restore("/".join(place), change=visit.number("change", 0))
@@ -111,7 +149,9 @@ def _changed(visit: Visit) -> Response:
 
 
 def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
-    """Do to a note what the form field `do` says (see ACTIONS). Returns the note then, None where there is none."""
+    """Do to a note what the form field `do` says (see ACTIONS). Returns the note then, None where
+    there is none.
+    """
     action = ACTIONS.get(visit.given.get("do", ""))
     if action is None:
         raise InvalidInput(f"`do` must be one of {', '.join(ACTIONS)}")
@@ -127,7 +167,8 @@ def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
 
 def _edit(visit: Visit, info: NoteInfo) -> None:
     now = visit.memory.read(info, count=False).text
-    text, checksum = _as_in_file(visit.given["text"], now), visit.given["checksum"]
+    text = _as_in_file(visit.given["text"], now)
+    checksum = visit.given["checksum"]
     if text != now or checksum != info.checksum:
         visit.memory.edit(info, Rewrite(text), checksum=checksum)
 
@@ -135,7 +176,9 @@ def _edit(visit: Visit, info: NoteInfo) -> None:
 def _as_in_file(text: str, file: str) -> str:
     """The text of a form, whose lines end in CR LF, with the line ends of the file."""
     text = text.replace("\r\n", "\n")
-    return text.replace("\n", "\r\n") if "\r\n" in file else text
+    if "\r\n" in file:
+        return text.replace("\n", "\r\n")
+    return text
 
 
 def _tag(visit: Visit, info: NoteInfo) -> None:
@@ -169,12 +212,32 @@ def json(visit: Visit) -> dict[str, Any]:
     if info is None:
         return changed | {"note": None}
 
-    note = memory.read(info, count=not (visit.csrf or visit.is_post))  # else what was archived would come back
-    links = {name: [{"type": each.type, "target": each.target, "id": each.note and each.note.id} for each in edges]
-             for name, edges in (("outgoing", memory.outgoing(info)), ("incoming", memory.incoming(info)))}  # fmt: skip
-    own = {"project": note.project, "title": note.title, "type": note.type, "permalink": note.permalink}
+    # Else what was archived would come back
+    note = memory.read(info, count=not (visit.csrf or visit.is_post))
+    links = {
+        name: [
+            {"type": each.type, "target": each.target, "id": each.note and each.note.id}
+            for each in edges
+        ]
+        for name, edges in (
+            ("outgoing", memory.outgoing(info)),
+            ("incoming", memory.incoming(info)),
+        )
+    }
+    own = {
+        "project": note.project,
+        "title": note.title,
+        "type": note.type,
+        "permalink": note.permalink,
+    }
     facts = [
-        {"category": each.category, "content": each.content, "tags": list(each.tags)} for each in note.observations
+        {"category": each.category, "content": each.content, "tags": list(each.tags)}
+        for each in note.observations
     ]
-    more = {"checksum": note.checksum, "text": note.text, "observations": facts, "provenance": info.provenance.row()}
+    more = {
+        "checksum": note.checksum,
+        "text": note.text,
+        "observations": facts,
+        "provenance": info.provenance.row(),
+    }
     return changed | {"note": record(memory, note, note.content) | own | more | links}

@@ -1,9 +1,10 @@
-"""One request of the page or of `/api`: who sends it, whether it may, and the answer: templates, the words of the page
-in each language, and note text as safe HTML.
+"""One request of the page or of `/api`: who sends it, whether it may, and the answer: templates,
+the words of the page in each language, and note text as safe HTML.
 
-The page is the home's owner's, by cookie. `/api` takes a token as `/mcp` does, or the cookie. A view is a function of a
-Visit, run on a thread with the caller's memory; it calls verbs and returns an answer. Every value a template shows
-passes `visible`: control and bidi characters are spelled out before they are escaped.
+The page is the home's owner's, by cookie. `/api` takes a token as `/mcp` does, or the cookie. A
+view is a function of a Visit, run on a thread with the caller's memory; it calls verbs and returns
+an answer. Every value a template shows passes `visible`: control and bidi characters are spelled
+out before they are escaped.
 """
 
 from __future__ import annotations
@@ -41,29 +42,46 @@ if TYPE_CHECKING:
 HOME = "/page"
 BODY = 4 << 20
 """The largest form: a note of 1 MiB, of which each byte may be sent as three."""
-_STATUS = {"not_found": 404, "project_not_found": 404, "conflict": 409, "exists": 409, "cannot_undo": 409,
-           "locked": 423, "storage": 503, "busy": 503, "stopping": 503, "internal": 500}  # fmt: skip
+_STATUS = {
+    "not_found": 404,
+    "project_not_found": 404,
+    "conflict": 409,
+    "exists": 409,
+    "cannot_undo": 409,
+    "locked": 423,
+    "storage": 503,
+    "busy": 503,
+    "stopping": 503,
+    "internal": 500,
+}
 LANGUAGES = {"en": "English", "zh": "中文"}
 RENDERED = 100_000
 """Characters of a note that are rendered; the rest is in its text."""
-_DIFF_LINES, _DIFF_WIDTH, _COMPARED = 400, 2000, 3000
+_DIFF_LINES = 400
+_DIFF_WIDTH = 2000
+_COMPARED = 3000
 _WIKI = re.compile(r"\[\[([^\[\]\n]{1,500})\]\]")
 _BLOCKS = re.compile(r"\n\s*(?:\n|[-*+#>|]|\d+[.)])")
-_MARKS, _MOST_MARKS = re.compile(r"[\[\]!*_~`<(|]"), 2000
-"""The time a paragraph takes grows with the square of its marks: one of so many is shown as it is."""
+_MARKS = re.compile(r"[\[\]!*_~`<(|]")
+_MOST_MARKS = 2000
+"""The time a paragraph takes grows with the square of its marks: one of so many is shown as it is.
+"""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
-}  # fmt: skip
+}
 
 
 @dataclass
 class Visit:
-    """What a view is told: `memory` as the caller uses it, `given` of the form, or else of the query. `csrf` is empty
-    for a caller with a token."""
+    """What a view is told: `memory` as the caller uses it, `given` of the form, or else of the
+    query. `csrf` is empty for a caller with a token."""
 
     request: Request
     memory: Memory
@@ -97,15 +115,17 @@ class Visit:
         return HTMLResponse(render(template, language_of(self.request), **values), status)
 
     def back(self, to: str | None = None, *, is_final: bool = False) -> Response:
-        """To another address of the page [where the form stood], which then says what change was made, and, unless it
-        `is_final`, offers to take it back."""
+        """To another address of the page [where the form stood], which then says what change was
+        made, and, unless it `is_final`, offers to take it back."""
         to = self.given.get("back", "") if to is None else to
         if not to.startswith(f"{HOME}/") and to != HOME:
             to = HOME
         path, _, query = to.partition("?")
         kept = [(name, value) for name, value in parse_qsl(query) if name != "done"]
         kept += [("done", str(self.memory.changed))] if self.memory.changed and not is_final else []
-        return RedirectResponse(path + ("?" if kept else "") + "&".join(f"{a}={quote(b)}" for a, b in kept), 303)
+        return RedirectResponse(
+            path + ("?" if kept else "") + "&".join(f"{a}={quote(b)}" for a, b in kept), 303
+        )
 
 
 View = Callable[[Visit], "Response | dict[str, Any]"]
@@ -117,7 +137,9 @@ def at_once(view: View) -> View:
 
 
 class PageEndpoint:
-    """One address of the page or of `/api`. What `answer` raises is said on a page, below `/api` in JSON."""
+    """One address of the page or of `/api`. What `answer` raises is said on a page, below `/api` in
+    JSON.
+    """
 
     def __init__(self, answer: Callable[[Request], Awaitable[Response]]):
         self._answer = answer
@@ -127,13 +149,24 @@ class PageEndpoint:
         try:
             answer = await self._answer(request)
         except RequestRefused as refused:
-            kept = {name: refused.response.headers[name] for name in ("www-authenticate", "retry-after")
-                    if name in refused.response.headers}  # fmt: skip
+            kept = {
+                name: refused.response.headers[name]
+                for name in ("www-authenticate", "retry-after")
+                if name in refused.response.headers
+            }
             answer = _failed(request, refused.response.status_code, "refused", str(refused), kept)
         except MemorandaError as error:
-            status = 503 if isinstance(error, AccessRefused) else _STATUS.get(error.code, 400)
-            said = f"There is nothing here: {error.identifier}" if isinstance(error, NotFound) else str(error)
-            answer = _failed(request, status, error.code, " ".join(filter(None, (said, error.hint))))
+            if isinstance(error, AccessRefused):
+                status = 503
+            else:
+                status = _STATUS.get(error.code, 400)
+            if isinstance(error, NotFound):
+                said = f"There is nothing here: {error.identifier}"
+            else:
+                said = str(error)
+            answer = _failed(
+                request, status, error.code, " ".join(filter(None, (said, error.hint)))
+            )
         except TimeoutError:
             answer = _failed(request, 408, "timeout", "The request did not come in time.")
         for name, value in HEADERS.items():
@@ -141,8 +174,12 @@ class PageEndpoint:
         await answer(scope, receive, send)
 
 
-async def viewed(server: HttpServer, visitors: PageVisitors, view: View, request: Request) -> Response:
-    """The answer of a view to who sends the request. Raises RequestRefused, MemorandaError, TimeoutError."""
+async def viewed(
+    server: HttpServer, visitors: PageVisitors, view: View, request: Request
+) -> Response:
+    """The answer of a view to who sends the request. Raises RequestRefused, MemorandaError,
+    TimeoutError.
+    """
     if is_foreign(request):
         raise RequestRefused(403, "This request comes from another site.")
     secret = request.cookies.get(cookie_name(request), "")
@@ -153,24 +190,34 @@ async def viewed(server: HttpServer, visitors: PageVisitors, view: View, request
         call = server.admitted(request)
     else:
         raise RequestRefused(401, "This page is opened by the command: memory page")
-    csrf = digest(f"csrf {secret}") if is_owner else ""  # which nobody makes without the cookie
-    given = dict(parse_qsl(request.url.query, keep_blank_values=True)) if request.method != "POST" else {}
+    # Which nobody makes without the cookie
+    csrf = digest(f"csrf {secret}") if is_owner else ""
+    if request.method != "POST":
+        given = dict(parse_qsl(request.url.query, keep_blank_values=True))
+    else:
+        given = {}
     if request.method == "POST":
         if call.scope == "read":
             raise RequestRefused(403, "This token may only read.")
         given = await _form(request)
         sent = given.pop("csrf", "") or request.headers.get("x-csrf-token", "")
         if is_owner and not hmac.compare_digest(sent.encode("utf-8", "replace"), csrf.encode()):
-            raise RequestRefused(403, "This form is of another session. Load the page again, and repeat it.")
+            raise RequestRefused(
+                403, "This form is of another session. Load the page again, and repeat it."
+            )
     agent_name = request.headers.get("user-agent", "").partition("/")[0]
 
     def work(memory: Memory) -> Response:
         if is_owner:
-            memory = memory.as_caller(None, "page", client="page", session=digest(f"session {secret}")[:8])
+            memory = memory.as_caller(
+                None, "page", client="page", session=digest(f"session {secret}")[:8]
+            )
         else:
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
         answer = view(Visit(request, memory, given, csrf))
-        return answer if isinstance(answer, Response) else JSONResponse(answer)
+        if isinstance(answer, Response):
+            return answer
+        return JSONResponse(answer)
 
     return await server.run(call, work)
 
@@ -186,9 +233,12 @@ def _is_api(request: Request) -> bool:
 
 def is_foreign(request: Request) -> bool:
     """Whether another site's page sends this: one on another port of this machine is another site."""
-    origin, headers = request.headers.get("origin"), request.headers
+    origin = request.headers.get("origin")
+    headers = request.headers
     is_walk = request.method == "GET" and headers.get("sec-fetch-mode") == "navigate"
-    is_elsewhere = headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and not is_walk
+    is_elsewhere = (
+        headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and not is_walk
+    )
     return is_elsewhere or (origin is not None and urlsplit(origin).netloc != headers.get("host"))
 
 
@@ -205,9 +255,14 @@ async def _form(request: Request) -> dict[str, str]:
             found = json.loads(body or b"{}")
             if not isinstance(found, dict):
                 raise ValueError
-            return {str(name): value if isinstance(value, str) else json.dumps(value) for name, value in found.items()}
+            return {
+                str(name): value if isinstance(value, str) else json.dumps(value)
+                for name, value in found.items()
+            }
         if kind == "application/x-www-form-urlencoded" and not _is_api(request):
-            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=200, errors="strict")
+            pairs = parse_qsl(
+                body.decode(), keep_blank_values=True, max_num_fields=200, errors="strict"
+            )
             return dict(pairs)
     except (ValueError, RecursionError):
         raise RequestRefused(400, "The form cannot be read.") from None
@@ -219,17 +274,30 @@ def _failed(
 ) -> Response:
     if _is_api(request):
         return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
-    page = render("error.html", language_of(request), message=message, status=status, csrf="", visit=None, zone=None)
+    page = render(
+        "error.html",
+        language_of(request),
+        message=message,
+        status=status,
+        csrf="",
+        visit=None,
+        zone=None,
+    )
     return HTMLResponse(page, status)
 
 
 @cache
 def _environment() -> Environment:
     made = Environment(
-        loader=PackageLoader("memoranda.serve.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=PackageLoader("memoranda.serve.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
-    )  # fmt: skip
+        finalize=lambda value: (
+            visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        ),
+    )
     made.globals |= {"note_url": note_url, "languages": LANGUAGES}
     made.filters |= {"flat": lambda text: flat(str(text)), "raw": lambda text: Markup(escape(text))}
     return made
@@ -246,36 +314,51 @@ def prepare() -> None:
 def render(template: str, language: str, **values: Any) -> str:
     """The text of a template in a language (see LANGUAGES); `zone` is that of its times."""
     zone = values.get("zone")
-    more = {"_": partial(told, language), "lang": language, "time": lambda at: local_time(at, zone),
-            "day": lambda at: local_time(at, zone)[:10], "clock": lambda at: local_time(at, zone)[11:]}  # fmt: skip
+    more = {
+        "_": partial(told, language),
+        "lang": language,
+        "time": lambda at: local_time(at, zone),
+        "day": lambda at: local_time(at, zone)[:10],
+        "clock": lambda at: local_time(at, zone)[11:],
+    }
     return _environment().get_template(template).render(**more, **values)
 
 
 def language_of(request: Request) -> str:
     """The language chosen (a cookie), else the first the browser wants that there is, else English."""
-    wanted = [request.cookies.get("memoranda-language", ""), *request.headers.get("accept-language", "").split(",")]
+    wanted = [
+        request.cookies.get("memoranda-language", ""),
+        *request.headers.get("accept-language", "").split(","),
+    ]
     names = (each.strip().partition(";")[0].partition("-")[0].lower() for each in wanted)
     return next((each for each in names if each in LANGUAGES), "en")
 
 
 @cache
 def words(language: str) -> Mapping[str, str]:
-    """The words of a language by the English ones, which stand in the templates; in English itself, what is called by
-    another name than the journal's."""
-    found: dict[str, str] = json.loads(files(__package__).joinpath("texts", f"{language}.json").read_text("utf-8"))
+    """The words of a language by the English ones, which stand in the templates; in English itself,
+    what is called by another name than the journal's."""
+    found: dict[str, str] = json.loads(
+        files(__package__).joinpath("texts", f"{language}.json").read_text("utf-8")
+    )
     return found
 
 
 def told(language: str, said: str, /, **values: Any) -> str:
     """An English sentence in a language; `{name}` in it stands for a value."""
     found = words(language).get(said, said)
-    return found.format(**values) if values else found
+    if values:
+        return found.format(**values)
+    return found
 
 
 def local_time(at: str | datetime | None, zone: tzinfo | None) -> str:
     """`2026-11-23 09:05` of a stamp in a zone; the text itself where it is no time."""
     try:
-        moment = at if isinstance(at, datetime) else parse_stamp(at or "")
+        if isinstance(at, datetime):
+            moment = at
+        else:
+            moment = parse_stamp(at or "")
         return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError):
         return str(at or "")
@@ -287,8 +370,9 @@ def note_url(project: str, path: str) -> str:
 
 
 def markdown(text: str, project: str, path: str, known: Mapping[str, str]) -> Markup:
-    """A note's text as HTML: no HTML of its own, no foreign images, links only to notes and the web. `known`: where the
-    targets of its wikilinks lead. Only the first RENDERED characters count."""
+    """A note's text as HTML: no HTML of its own, no foreign images, links only to notes and the
+    web. `known`: where the targets of its wikilinks lead. Only the first RENDERED characters
+    count."""
     text = visible(text[:RENDERED])
     if any(len(_MARKS.findall(each)) > _MOST_MARKS for each in _BLOCKS.split(text)):
         return Markup(f"<pre>{escape(text)}</pre>")
@@ -309,15 +393,24 @@ def _markdown() -> MarkdownIt:
         href = _address(str(token.attrGet("href") or ""), env["base"])
         if href is None:
             return '<a class="dead">'
-        outside = ' rel="noreferrer noopener nofollow" target="_blank"' if urlsplit(href).scheme else ""
-        missing = ' class="missing"' if token.meta.get("missing") else ""
+        if urlsplit(href).scheme:
+            outside = ' rel="noreferrer noopener nofollow" target="_blank"'
+        else:
+            outside = ""
+        if token.meta.get("missing"):
+            missing = ' class="missing"'
+        else:
+            missing = ""
         return f'<a href="{escape(href)}"{outside}{missing}>'
 
     image = '<span class="image">🖼 {} ({})</span>'
-    shown = lambda _, tokens, at, *__: image.format(*map(escape, (tokens[at].content, tokens[at].attrGet("src") or "")))
+    shown = lambda _, tokens, at, *__: image.format(
+        *map(escape, (tokens[at].content, tokens[at].attrGet("src") or ""))
+    )
     made.add_render_rule("link_open", _link_open)
     made.add_render_rule("image", shown)
-    made.add_render_rule("table_open", lambda *_: '<table tabindex="0">')  # a wide one scrolls, by keys too
+    # A wide one scrolls, by keys too
+    made.add_render_rule("table_open", lambda *_: '<table tabindex="0">')
     return made
 
 
@@ -360,22 +453,31 @@ def _address(href: str, base: str) -> str | None:
             names = names[:-1]
         elif each not in ("", "."):
             names.append(each)
-    return note_url(names[0], "/".join(names[1:])) if len(names) > 1 else None
+    if len(names) > 1:
+        return note_url(names[0], "/".join(names[1:]))
+    return None
 
 
 def diff(before: str, after: str) -> list[tuple[str, str]]:
-    """The lines of two texts that differ, with two around them, as (sign, line): `-`, `+`, ` `, and `…` for lines left
-    out."""
-    old, new = before.splitlines(), after.splitlines()
+    """The lines of two texts that differ, with two around them, as (sign, line): `-`, `+`, ` `, and
+    `…` for lines left out."""
+    old = before.splitlines()
+    new = after.splitlines()
     if old == new:
         return []
-    start = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    start = next(
+        (n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b),
+        min(len(old), len(new)),
+    )
     left = min(len(old), len(new)) - start
     end = next((n for n in range(left) if old[-1 - n] != new[-1 - n]), left)
-    one, two = old[start : len(old) - end], new[start : len(new) - end]
+    one = old[start : len(old) - end]
+    two = new[start : len(new) - end]
     rows: list[tuple[str, str]] = [(" ", each) for each in old[max(0, start - 2) : start]]
     if max(len(one), len(two)) > _COMPARED:
-        groups: Iterable[Sequence[tuple[str, int, int, int, int]]] = [[("replace", 0, len(one), 0, len(two))]]
+        groups: Iterable[Sequence[tuple[str, int, int, int, int]]] = [
+            [("replace", 0, len(one), 0, len(two))]
+        ]
     else:
         groups = SequenceMatcher(None, one, two, autojunk=False).get_grouped_opcodes(2)
     for number, group in enumerate(groups):

@@ -1,10 +1,11 @@
-"""Files used in place: one file, locked on itself, so that two homes, other programs and any path to it see one lock;
-changes of lines in a home's history, all or nothing, logged if and only if made; and files of JSON.
+"""Files used in place: one file, locked on itself, so that two homes, other programs and any path
+to it see one lock; changes of lines in a home's history, all or nothing, logged if and only if
+made; and files of JSON.
 
-Before a change reaches a graph file, the lines that go are kept, what is to come is noted in one record of the home,
-and the journal gets its line. A record found when the home's lock is taken belongs to a writer that died: lines
-that came only in part are completed, and a change that had not begun leaves the journal again. The order of
-locks is always the home's, then the file's.
+Before a change reaches a graph file, the lines that go are kept, what is to come is noted in one
+record of the home, and the journal gets its line. A record found when the home's lock is taken
+belongs to a writer that died: lines that came only in part are completed, and a change that had not
+begun leaves the journal again. The order of locks is always the home's, then the file's.
 """
 
 from __future__ import annotations
@@ -31,27 +32,33 @@ from memoranda.store.layout import TEMP_PREFIX, Layout
 
 _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
 _BYTES = "utf-8", "surrogateescape"
-_READ_WAITS = 1.0  # seconds a reader waits for a writer
+# Seconds a reader waits for a writer
+_READ_WAITS = 1.0
 
 Announce = Callable[[int, bytes | None], None]
-"""Called right before a replacement: with the new file's inode and None, or with the file's own inode and its old
-bytes when it will be overwritten. Raises OSError to prevent the change."""
+"""Called right before a replacement: with the new file's inode and None, or with the file's own
+inode and its old bytes when it will be overwritten. Raises OSError to prevent the change."""
 
 
 class Unconfirmed(MemorandaError):
-    """The change is in the file, but the disk would neither confirm it nor take the old content back."""
+    """The change is in the file, but the disk would neither confirm it nor take the old content
+    back.
+    """
 
     code = StorageError.code
 
     def __init__(self, file: str, why: str):
-        super().__init__(f"{file} is changed, but {why}: the change may not outlive a power failure.")
+        super().__init__(
+            f"{file} is changed, but {why}: the change may not outlive a power failure."
+        )
 
 
 class LockedFile:
     """The file at `path`; symlinks are written through. Methods raise OSError."""
 
     def __init__(self, path: Path):
-        self.path, self.name = path, path.name
+        self.path = path
+        self.name = path.name
 
     @property
     def target(self) -> str:
@@ -73,10 +80,12 @@ class LockedFile:
 
     @contextmanager
     def locked(self, *, write: bool, make: bool = False) -> Iterator[int | None]:
-        """The file open and locked, shared with readers unless `write`; None when there is none. With `make` a missing
-        file is made first, empty and private, with its folders; it is removed again if the caller fails before it has
-        content. A reader whom a writer keeps waiting reads without the lock."""
-        made, fd = False, -1
+        """The file open and locked, shared with readers unless `write`; None when there is none.
+        With `make` a missing file is made first, empty and private, with its folders; it is removed
+        again if the caller fails before it has content. A reader whom a writer keeps waiting reads
+        without the lock."""
+        made = False
+        fd = -1
         while fd < 0:
             try:
                 if write:
@@ -84,7 +93,9 @@ class LockedFile:
                 else:
                     try:
                         with waits_at_most(_READ_WAITS):
-                            fd = files.lock_file(self.path, fcntl.LOCK_SH, access=os.O_RDONLY, make=False)
+                            fd = files.lock_file(
+                                self.path, fcntl.LOCK_SH, access=os.O_RDONLY, make=False
+                            )
                     except Busy:
                         fd = files.open_own(self.path, os.O_RDONLY)
             except FileNotFoundError:
@@ -93,14 +104,17 @@ class LockedFile:
                     return
                 folder = Path(self.target).parent
                 files.make_private(folder)
-                with suppress(FileExistsError):  # another process was faster
+                # Another process was faster
+                with suppress(FileExistsError):
                     files.write_file(self.target, b"")
                     made = True
                     files.sync_folder(folder)
         try:
             mode = os.fstat(fd).st_mode
             if not stat.S_ISREG(mode):
-                raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file")
+                raise OSError(
+                    errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file"
+                )
             yield fd
         except BaseException:
             if made and os.fstat(fd).st_size == 0 and files.is_at(fd, self.path):
@@ -116,8 +130,8 @@ class LockedFile:
         return files.read_fd(fd)
 
     def append(self, fd: int, data: bytes) -> Stamp | None:
-        """Add `data` at the end in one write, durable on return, all of it or nothing. Returns the file's new stamp,
-        None when somebody without the lock wrote too."""
+        """Add `data` at the end in one write, durable on return, all of it or nothing. Returns the
+        file's new stamp, None when somebody without the lock wrote too."""
         size = os.lseek(fd, 0, os.SEEK_END)
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
         try:
@@ -128,12 +142,15 @@ class LockedFile:
             os.ftruncate(fd, size)
             raise
         stamp = files.stamp_of(os.fstat(fd))
-        return stamp if stamp.size == size + len(data) else None
+        if stamp.size == size + len(data):
+            return stamp
+        return None
 
     def replace(self, fd: int, data: bytes, announce: Announce | None = None) -> Stamp | None:
-        """Put `data` in place of the content, durable on return; mode and owner stay. A new file is renamed over the
-        old one. Where that cannot be, the file is overwritten if there is `announce` to keep the old content. Returns
-        the new stamp, None when it is not known. Raises Unconfirmed."""
+        """Put `data` in place of the content, durable on return; mode and owner stay. A new file is
+        renamed over the old one. Where that cannot be, the file is overwritten if there is
+        `announce` to keep the old content. Returns the new stamp, None when it is not known. Raises
+        Unconfirmed."""
         try:
             stamp = self._rename_over(fd, data, announce)
         except OSError as error:
@@ -141,7 +158,8 @@ class LockedFile:
                 raise
             old = self.read(fd)
             announce(files.stamp_of(os.fstat(fd)).inode, old)
-            import logging  # a third of what every command would import of this module
+            # A third of what every command would import of this module
+            import logging
 
             told = "%s cannot be replaced by a rename; it was written in place"
             logging.getLogger("memoranda.inplace").warning(told, self.name)
@@ -151,10 +169,13 @@ class LockedFile:
                 _overwrite(fd, old)
                 raise
             stamp = files.stamp_of(os.fstat(fd))
-            return stamp if stamp.size == len(data) else None
+            if stamp.size == len(data):
+                return stamp
+            return None
         try:
             files.sync_folder(Path(self.target).parent)
-        except OSError as error:  # a power failure may bring either file: show the old one again
+        # A power failure may bring either file: show the old one again
+        except OSError as error:
             try:
                 self._rename_over(fd, self.read(fd))
             except OSError:
@@ -164,7 +185,8 @@ class LockedFile:
 
     def _rename_over(self, fd: int, data: bytes, announce: Announce | None = None) -> Stamp:
         """Rename a new file with `data` over this one. Returns its stamp."""
-        status, temp = os.fstat(fd), self._temp
+        status = os.fstat(fd)
+        temp = self._temp
         with suppress(FileNotFoundError):
             os.unlink(temp)
         files.write_file(temp, data, mode=stat.S_IMODE(status.st_mode))
@@ -188,9 +210,9 @@ class LockedFile:
                 os.unlink(self._temp)
 
     def complete_append(self, size: int, data: bytes, inode: int) -> bool:
-        """Finish an append that ended in its middle: `data` was to follow the first `size` bytes of file `inode`. What
-        others added behind a part of it stays. Returns False where nothing of it had come, or the file is another
-        one."""
+        """Finish an append that ended in its middle: `data` was to follow the first `size` bytes of
+        file `inode`. What others added behind a part of it stays. Returns False where nothing of it
+        had come, or the file is another one."""
         with self.locked(write=True) as fd:
             if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False
@@ -201,7 +223,8 @@ class LockedFile:
                 self.append(fd, data[done:])
             elif done < len(data):
                 rest = tail[done:]
-                if rest[:1] == b"\n" != data[done - 1 : done]:  # others closed a torn line before theirs
+                # Others closed a torn line before theirs
+                if rest[:1] == b"\n" != data[done - 1 : done]:
                     rest = rest[1:]
                 else:
                     done = data.rfind(b"\n", 0, done) + 1
@@ -211,8 +234,9 @@ class LockedFile:
             return done > 0
 
     def complete_overwrite(self, old: bytes, new: bytes, inode: int) -> bool:
-        """Finish writing `new` over `old` in file `inode`, which ended in its middle. A file that is neither, nor the
-        one in front and the other behind, is left alone. Returns False when the file is another one."""
+        """Finish writing `new` over `old` in file `inode`, which ended in its middle. A file that
+        is neither, nor the one in front and the other behind, is left alone. Returns False when the
+        file is another one."""
         with self.locked(write=True) as fd:
             if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False
@@ -224,7 +248,10 @@ class LockedFile:
 
 def _common(one: bytes, other: bytes) -> int:
     """How many bytes two texts begin with in common."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next(
+        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
 
 
 def _overwrite(fd: int, data: bytes) -> None:
@@ -240,10 +267,11 @@ def _overwrite(fd: int, data: bytes) -> None:
 class LineChange:
     """A change that is about to reach the file at `place`.
 
-    `numbers` are those, from 0 and in the file as it was, of the lines that change or go; `old` and `new` what they
-    were and become (empty: removed), `added` the other new lines. If these are appended, `size` is the file's size
-    before and `data` the bytes to come; else `size` is None. `inode` is that of the file, or of the one that will
-    replace it. Where the file is overwritten `whole` is its old content and `data` the new one.
+    `numbers` are those, from 0 and in the file as it was, of the lines that change or go; `old` and
+    `new` what they were and become (empty: removed), `added` the other new lines. If these are
+    appended, `size` is the file's size before and `data` the bytes to come; else `size` is None.
+    `inode` is that of the file, or of the one that will replace it. Where the file is overwritten
+    `whole` is its old content and `data` the new one.
     """
 
     place: str
@@ -259,8 +287,8 @@ class LineChange:
 
 
 class KeptLines(NamedTuple):
-    """What the history holds of one change to lines. `replaced`: (number, line before, line after, empty for one
-    that went); numbers from 0, in the file before."""
+    """What the history holds of one change to lines. `replaced`: (number, line before, line after,
+    empty for one that went); numbers from 0, in the file before."""
 
     replaced: list[tuple[int, bytes, bytes]]
     added: list[bytes]
@@ -273,9 +301,11 @@ class LineChanges:
         self._record = record = RedoRecord(layout.lines)
         self._history = history
         self._begun: Change | None = None
-        self.waits, self.wipe, self.close = record.waits, record.wipe, record.close
-        """Whether a record is there, of a writer at work or of one that died; drop what older ones left in the file
-        (none may wait); release the file."""
+        self.waits = record.waits
+        self.wipe = record.wipe
+        self.close = record.close
+        """Whether a record is there, of a writer at work or of one that died; drop what older ones
+        left in the file (none may wait); release the file."""
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -291,8 +321,11 @@ class LineChanges:
         self._clear()
 
     def begin(self, change: Change, lines: LineChange) -> None:
-        """Keep the lines that go and log `change`, right before `lines` reaches its file. Raises OSError."""
-        self._rollback()  # a rename was begun before and did not work
+        """Keep the lines that go and log `change`, right before `lines` reaches its file. Raises
+        OSError.
+        """
+        # A rename was begun before and did not work
+        self._rollback()
         size = sum(map(len, (*lines.new, *lines.added)))
         touched = Touched(LINES, change.project, change.path, file=lines.place, size=size)
         if lines.old:
@@ -303,13 +336,21 @@ class LineChanges:
             whole = self._history.keep_bytes(lines.whole)
             change.files.insert(0, Touched(LINES, change.project, change.path, old=whole))
         self._begun = change
-        row = {"change": change.dump().decode(), "place": lines.place, "size": lines.size, "inode": lines.inode}
+        row = {
+            "change": change.dump().decode(),
+            "place": lines.place,
+            "size": lines.size,
+            "inode": lines.inode,
+        }
         self._record.add({**row, "data": lines.data.decode(*_BYTES)}, is_new=True)
         if len(lines.added) > 1:
-            self._record.sync()  # the file may come back from a power failure with some of them
+            # The file may come back from a power failure with some of them
+            self._record.sync()
         self._history.append(change, durable=bool(lines.old))
 
-    def _keep_new(self, at: Sequence[int], new: Iterable[bytes], added: Iterable[bytes], *, durable: bool) -> str:
+    def _keep_new(
+        self, at: Sequence[int], new: Iterable[bytes], added: Iterable[bytes], *, durable: bool
+    ) -> str:
         row = {
             "at": at,
             "new": [line.decode(*_BYTES) for line in new],
@@ -317,11 +358,15 @@ class LineChanges:
         }
         return self._history.keep_bytes(json.dumps(row).encode(), durable=durable)
 
-    def keep(self, touched: Touched, replaced: Sequence[tuple[int, bytes, bytes]], added: Sequence[bytes]) -> Touched:
+    def keep(
+        self, touched: Touched, replaced: Sequence[tuple[int, bytes, bytes]], added: Sequence[bytes]
+    ) -> Touched:
         """The step with only these lines kept of it. Raises OSError."""
         old = b"".join(line for _, line, _ in replaced)
         digest = self._history.keep_bytes(old) if old else None
-        new = self._keep_new([at for at, _, _ in replaced], [line for _, _, line in replaced], added, durable=True)
+        new = self._keep_new(
+            [at for at, _, _ in replaced], [line for _, _, line in replaced], added, durable=True
+        )
         return replace(touched, old=digest, new=new)
 
     def _rollback(self) -> None:
@@ -345,7 +390,8 @@ class LineChanges:
                 change = Change.load(row["change"].encode())
                 latest = next(self._history.changes(), None)
                 is_logged = latest is not None and latest.dump() == change.dump()
-                file, data = LockedFile(Path(row["place"])), row["data"].encode(*_BYTES)
+                file = LockedFile(Path(row["place"]))
+                data = row["data"].encode(*_BYTES)
                 if row["size"] is not None:
                     is_made = file.complete_append(row["size"], data, row["inode"])
                 elif data:
@@ -356,20 +402,31 @@ class LineChanges:
                     is_made = stamp is not None and stamp.inode == row["inode"]
                 if is_logged and not is_made:
                     self._history.retract(change)
-                elif is_made and not is_logged:  # a power failure took the line
+                # A power failure took the line
+                elif is_made and not is_logged:
                     change.number = self._history.last + 1
                     self._history.append(change)
         except (ValueError, KeyError, TypeError):
-            pass  # it died while it wrote the record: nothing was changed
+            # It died while it wrote the record: nothing was changed
+            pass
         except (OSError, NotFound, StorageError):
-            return  # the file is out of reach; the record waits for it
+            # The file is out of reach; the record waits for it
+            return
         self._record.drop()
 
     def kept(self, touched: Touched) -> KeptLines:
-        """What the history holds of a change to lines. Raises NotFound, StorageError when it is gone or damaged."""
+        """What the history holds of a change to lines. Raises NotFound, StorageError when it is
+        gone or damaged.
+        """
         row = json.loads(self._history.text(touched.new or "", touched.path))
-        old = self._history.text(touched.old, touched.path) if touched.old else b""
-        lines = [line + b"\n" for line in old.removesuffix(b"\n").split(b"\n")] if old else []
+        if touched.old:
+            old = self._history.text(touched.old, touched.path)
+        else:
+            old = b""
+        if old:
+            lines = [line + b"\n" for line in old.removesuffix(b"\n").split(b"\n")]
+        else:
+            lines = []
         new, added = ([line.encode(*_BYTES) for line in row[key]] for key in ("new", "added"))
         return KeptLines(list(zip(row["at"], lines, new, strict=True)), added)
 
@@ -380,18 +437,28 @@ META = "_meta.json"
 _META_NAMESPACE = "_meta_"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _EXTENSION = ".json"
-_LONGEST = 250  # characters of a file's name without its extension; with it, what file systems take
-_TICK = 50_000_000  # nanoseconds in which a second change may leave a file's size and time as they are
+# Characters of a file's name without its extension; with it, what file systems take
+_LONGEST = 250
+_TICK = (
+    # Nanoseconds in which a second change may leave a file's size and time as they are
+    50_000_000
+)
 
 
 def stem_of(namespace: str) -> str:
-    """The name, without `.json`, of the file for a namespace; several namespaces can come to the same."""
+    """The name, without `.json`, of the file for a namespace; several namespaces can come to the
+    same.
+    """
     stem = _UNSAFE.sub("_", namespace)[:_LONGEST]
-    return _META_NAMESPACE if stem + _EXTENSION == META else stem
+    if stem + _EXTENSION == META:
+        return _META_NAMESPACE
+    return stem
 
 
 class Content(NamedTuple):
-    """What a file holds, in its order, not to be changed; bytes, and seconds since 1970 of its last change."""
+    """What a file holds, in its order, not to be changed; bytes, and seconds since 1970 of its last
+    change.
+    """
 
     rows: tuple[Row, ...] = ()
     size: int = 0
@@ -400,7 +467,9 @@ class Content(NamedTuple):
 
 
 class JsonFiles:
-    """A folder's files by their stems. Reading raises OSError, and ValueError for what is no array of entries."""
+    """A folder's files by their stems. Reading raises OSError, and ValueError for what is no array
+    of entries.
+    """
 
     def __init__(self, root: Path):
         self.root = root
@@ -412,7 +481,11 @@ class JsonFiles:
             names = os.listdir(self.root)
         except FileNotFoundError:
             return []
-        stems = [name.removesuffix(_EXTENSION) for name in names if name.endswith(_EXTENSION) and name != META]
+        stems = [
+            name.removesuffix(_EXTENSION)
+            for name in names
+            if name.endswith(_EXTENSION) and name != META
+        ]
         return sorted(stem for stem in stems if stem and stem_of(stem) == stem)
 
     def read(self, stem: str) -> Content:
@@ -433,9 +506,12 @@ class JsonFiles:
             yield
 
     @contextmanager
-    def changing(self, stem: str, make: bool = False) -> Iterator[tuple[Content, Callable[[list[Row]], None]]]:
-        """What the file holds, which only we change inside, and what puts other rows in its place, durable on return:
-        it raises OSError and, for what JSON cannot say, ValueError. With `make` a missing file begins empty."""
+    def changing(
+        self, stem: str, make: bool = False
+    ) -> Iterator[tuple[Content, Callable[[list[Row]], None]]]:
+        """What the file holds, which only we change inside, and what puts other rows in its place,
+        durable on return: it raises OSError and, for what JSON cannot say, ValueError. With `make`
+        a missing file begins empty."""
         file = LockedFile(self.root / f"{stem}{_EXTENSION}")
         with file.locked(write=True, make=make) as fd:
             content = self._load(stem, file, fd)
@@ -451,7 +527,9 @@ class JsonFiles:
             yield content, replace
 
     def count(self, entries: int, namespaces: int) -> None:
-        """Bring `_meta.json` up to date; one that is no JSON object stays. Raises OSError, ValueError."""
+        """Bring `_meta.json` up to date; one that is no JSON object stays. Raises OSError,
+        ValueError.
+        """
         file = LockedFile(self.root / META)
         with file.locked(write=True, make=True) as fd:
             assert fd is not None
@@ -462,14 +540,19 @@ class JsonFiles:
                 file.replace(fd, json.dumps(now, indent=2).encode())
 
     def _load(self, stem: str, file: LockedFile, fd: int | None) -> Content:
-        """What the open file holds. Raises ValueError when that is no JSON array of objects with texts as keys."""
+        """What the open file holds. Raises ValueError when that is no JSON array of objects with
+        texts as keys.
+        """
         if fd is None:
             return Content()
         status = os.fstat(fd)
         data = file.read(fd)
         text = data.decode("utf-8-sig")
         try:
-            rows = json.loads(text, parse_constant=refuse_constant) if text.strip() else []
+            if text.strip():
+                rows = json.loads(text, parse_constant=refuse_constant)
+            else:
+                rows = []
         except RecursionError:
             raise ValueError("nested too deeply") from None
         sound = isinstance(rows, list) and all(
@@ -477,7 +560,9 @@ class JsonFiles:
         )
         if not sound:
             raise ValueError("no array of entries with keys")
-        content = Content(tuple(rows), len(data), status.st_mtime, "\n" if text.endswith("\n") else "")
+        content = Content(
+            tuple(rows), len(data), status.st_mtime, "\n" if text.endswith("\n") else ""
+        )
         if time.time_ns() - status.st_mtime_ns > _TICK:
             self._known[stem] = files.stamp_of(status), content
         return content

@@ -1,5 +1,5 @@
-"""The lines of a graph file: the entity or relation each says, and one line changed in place; a whole graph as text
-(contract 002)."""
+"""The lines of a graph file: the entity or relation each says, and one line changed in place; a
+whole graph as text (contract 002)."""
 
 from __future__ import annotations
 
@@ -16,32 +16,43 @@ from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 
 ENTITY_KEYS = ("type", "name", "entityType", "observations")
 _BOM = b"\xef\xbb\xbf"
-_FIRST_LINES, _LONGEST = 100, 1 << 20
+_FIRST_LINES = 100
+_LONGEST = 1 << 20
 """Lines, and bytes of each, that show what a file is."""
 
 
 class BadLine(ValueError):
-    """A line that holds no JSON object, or an object that is not what its type says; the text says why."""
+    """A line that holds no JSON object, or an object that is not what its type says; the text says
+    why.
+    """
 
 
 def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
     """The entity or relation a JSON object is; None for one of another type. Raises BadLine."""
     kind = value.get("type")
     if kind == "entity":
-        name, type_, texts = value.get("name"), value.get("entityType"), value.get("observations")
+        name = value.get("name")
+        type_ = value.get("entityType")
+        texts = value.get("observations")
         if not isinstance(name, str):
             raise BadLine("an entity without a name")
-        are_texts = texts is None or (isinstance(texts, list) and all(isinstance(each, str) for each in texts))
+        are_texts = texts is None or (
+            isinstance(texts, list) and all(isinstance(each, str) for each in texts)
+        )
         if not isinstance(type_, str | None) or not are_texts:
             raise BadLine("an entity whose type or observations are no texts")
         return Entity(
-            repair_surrogates(name), repair_surrogates(type_ or ""), tuple(map(repair_surrogates, texts or ()))
+            repair_surrogates(name),
+            repair_surrogates(type_ or ""),
+            tuple(map(repair_surrogates, texts or ())),
         )
     if kind == "relation":
         source, target, relation = (value.get(key) for key in ("from", "to", "relationType"))
         if not (isinstance(source, str) and isinstance(target, str) and isinstance(relation, str)):
             raise BadLine("a relation without from, to or relationType")
-        return GraphRelation(repair_surrogates(source), repair_surrogates(target), repair_surrogates(relation))
+        return GraphRelation(
+            repair_surrogates(source), repair_surrogates(target), repair_surrogates(relation)
+        )
     if not isinstance(kind, str):
         raise BadLine("an object without a type")
     return None
@@ -84,7 +95,12 @@ def dump_line(value: Any) -> str:
 
 def entity_line(entity: Entity, more: dict[str, Any]) -> str:
     """An entity as one line of JSON, with the further keys `more`."""
-    value = {"type": "entity", "name": entity.name, "entityType": entity.type, "observations": entity.observations}
+    value = {
+        "type": "entity",
+        "name": entity.name,
+        "entityType": entity.type,
+        "observations": entity.observations,
+    }
     return dump_line(value | {key: each for key, each in more.items() if key not in ENTITY_KEYS})
 
 
@@ -95,7 +111,9 @@ def relation_line(relation: GraphRelation) -> str:
 
 
 def with_members(line: bytes, **members: Any) -> bytes:
-    """`line`, an object, with other values at these keys; all its other bytes stay. A missing key is put last."""
+    """`line`, an object, with other values at these keys; all its other bytes stay. A missing key
+    is put last.
+    """
     bom = _BOM if line.startswith(_BOM) else b""
     text = line.removeprefix(_BOM).decode()
     for key, value in members.items():
@@ -169,7 +187,9 @@ def json_value(text: str | bytes) -> Any:
 
 @dataclass(slots=True)
 class GraphText:
-    """What a text holds: entities with the keys we do not know, relations, and (line, why) of bad ones."""
+    """What a text holds: entities with the keys we do not know, relations, and (line, why) of bad
+    ones.
+    """
 
     entities: list[tuple[Entity, dict[str, Any]]] = field(default_factory=list)
     relations: list[GraphRelation] = field(default_factory=list)
@@ -177,18 +197,28 @@ class GraphText:
 
 
 def parse_graph(text: str) -> GraphText:
-    """The graph in `text`: JSON Lines, a JSON array of such objects, or one object of `entities` and `relations`.
-    Lines, or members of the array, count from 1. Lines of another type are bad ones too."""
+    """The graph in `text`: JSON Lines, a JSON array of such objects, or one object of `entities`
+    and `relations`. Lines, or members of the array, count from 1. Lines of another type are bad
+    ones too."""
     text = text.removeprefix("\ufeff")
-    whole = json_value(text) if text.lstrip()[:1] in ("[", "{") else None
+    if text.lstrip()[:1] in ("[", "{"):
+        whole = json_value(text)
+    else:
+        whole = None
     if isinstance(whole, list):
         return _collect(enumerate(whole, 1))
     if isinstance(whole, dict) and "type" not in whole:
         members = [("entity", whole.get("entities")), ("relation", whole.get("relations"))]
-        listed = [(kind, each) for kind, values in members if isinstance(values, list) for each in values]
-        return _collect((1, {**each, "type": kind} if isinstance(each, dict) else each) for kind, each in listed)
+        listed = [
+            (kind, each) for kind, values in members if isinstance(values, list) for each in values
+        ]
+        return _collect(
+            (1, {**each, "type": kind} if isinstance(each, dict) else each) for kind, each in listed
+        )
     lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
-    return _collect((number, json_value(line) if is_valid_unicode(line) else None) for number, line in lines)
+    return _collect(
+        (number, json_value(line) if is_valid_unicode(line) else None) for number, line in lines
+    )
 
 
 _BAD = {
@@ -208,9 +238,13 @@ def _collect(values: Iterable[tuple[int, Any]]) -> GraphText:
         except BadLine:
             one = None
         if isinstance(one, Entity):
-            found.entities.append((one, {key: each for key, each in value.items() if key not in ENTITY_KEYS}))
+            found.entities.append(
+                (one, {key: each for key, each in value.items() if key not in ENTITY_KEYS})
+            )
         elif one is not None:
             found.relations.append(one)
         else:
-            found.bad.append((number, _BAD.get(str(value.get("type")), "neither entity nor relation")))
+            found.bad.append(
+                (number, _BAD.get(str(value.get("type")), "neither entity nor relation"))
+            )
     return found

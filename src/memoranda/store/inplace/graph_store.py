@@ -1,7 +1,8 @@
-"""A graph file, one JSON object a line, used in place as the store of a project: each entity is a note (contract 002).
+"""A graph file, one JSON object a line, used in place as the store of a project: each entity is a
+note (contract 002).
 
-Every line is kept as bytes. What a change does not touch is written back as it was, and nothing else lies beside
-the file.
+Every line is kept as bytes. What a change does not touch is written back as it was, and nothing
+else lies beside the file.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class NotAGraphFile(InvalidInput):
 
 
 class EntityLine(NamedTuple):
-    """An entity in line `number`. `order` outlives other lines, also when the file is read again; `lowered` is all
-    its text in lower case."""
+    """An entity in line `number`. `order` outlives other lines, also when the file is read again;
+    `lowered` is all its text in lower case."""
 
     number: int
     order: int
@@ -55,10 +56,13 @@ class EntityLine(NamedTuple):
 
 
 class LineEdit:
-    """What a call that is about `names` changes in the lines of `store`; `verb` names the change in the history.
+    """What a call that is about `names` changes in the lines of `store`; `verb` names the change in
+    the history.
 
-    `lines`: line number (from 0) -> its new bytes, empty for a line that goes; `added`: lines to come at the end;
-    `inserted`: lines to put back before a line. `known` are the names that are entities; of twins the first is meant.
+    `lines`: line number (from 0) -> its new bytes, empty for a line that goes; `added`: lines to
+    come at the end;
+    `inserted`: lines to put back before a line. `known` are the names that are entities; of twins
+    the first is meant.
     """
 
     def __init__(self, store: GraphStore, names: Iterable[str] = (), verb: str = "edit"):
@@ -96,7 +100,9 @@ class LineEdit:
 
     def _lines_of(self, relation: GraphRelation) -> list[int]:
         """Where a relation stands: at the end with fewer of them."""
-        lines = min((self._store.ends.get(name, {}) for name in (relation.source, relation.target)), key=len)
+        lines = min(
+            (self._store.ends.get(name, {}) for name in (relation.source, relation.target)), key=len
+        )
         return [line for line in lines if self._store.relations[line].triple == relation.triple]
 
     def has(self, relation: GraphRelation) -> bool:
@@ -110,12 +116,16 @@ class LineEdit:
     def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Remove all copies of relations."""
         self.verb = "delete"
-        self.lines |= dict.fromkeys((line for each in relations for line in self._lines_of(each)), b"")
+        self.lines |= dict.fromkeys(
+            (line for each in relations for line in self._lines_of(each)), b""
+        )
 
     def remove_entities(self, names: Sequence[str]) -> None:
         """Remove all entities of these names, and every relation at them."""
         for name in names:
-            self.lines |= dict.fromkeys([*self._store.named.get(name, ()), *self._store.ends.get(name, ())], b"")
+            self.lines |= dict.fromkeys(
+                [*self._store.named.get(name, ()), *self._store.ends.get(name, ())], b""
+            )
 
     def finish(self) -> None:
         """Write what entities say by now into their lines; all else in them stays."""
@@ -124,26 +134,34 @@ class LineEdit:
             if tuple(texts) != entity.observations:
                 line = self._store.lines[entity.number]
                 known = graph_lines.parse_line(line) or {}
-                kind = {} if known.get("entityType") is not None else {"entityType": entity.type}
-                self.lines[entity.number] = graph_lines.with_members(line, **kind, observations=texts)
+                if known.get("entityType") is not None:
+                    kind = {}
+                else:
+                    kind = {"entityType": entity.type}
+                self.lines[entity.number] = graph_lines.with_members(
+                    line, **kind, observations=texts
+                )
 
 
 class GraphStore:
-    """The entities of the graph file `file` (absolute) as notes of project `name`; see store/base.py.
+    """The entities of the graph file `file` (absolute) as notes of project `name`; see
+    store/base.py.
 
-    Each lies at `<name>.md`, named as in contract 002, 5.3; of several lines of one name the first has the
-    relations. A stamp is the size and a digest of the entity's lines, whenever they were written. Not for several
-    threads at once. Methods raise NotAGraphFile and StorageError.
+    Each lies at `<name>.md`, named as in contract 002, 5.3; of several lines of one name the first
+    has the relations. A stamp is the size and a digest of the entity's lines, whenever they were
+    written. Not for several threads at once. Methods raise NotAGraphFile and StorageError.
 
-    `lines` are the file's bytes, each with its end; a line removed since the last load is empty. `entities` and
-    `relations` are by line number, `named` and `ends` are the lines of a name's entities and of the relations at it,
-    `bad` says why a line is ignored. `changes` grows with each change seen. With `logs` ignored lines are logged at
-    each load.
+    `lines` are the file's bytes, each with its end; a line removed since the last load is empty.
+    `entities` and `relations` are by line number, `named` and `ends` are the lines of a name's
+    entities and of the relations at it, `bad` says why a line is ignored. `changes` grows with each
+    change seen. With `logs` ignored lines are logged at each load.
     """
 
     holds_entities = True
 
-    def __init__(self, name: str, file: str | os.PathLike[str], *, optional: bool = False, logs: bool = True):
+    def __init__(
+        self, name: str, file: str | os.PathLike[str], *, optional: bool = False, logs: bool = True
+    ):
         self.name = name
         self.optional = optional
         self.root = os.path.abspath(os.path.expanduser(file))
@@ -166,7 +184,9 @@ class GraphStore:
         self.bad: dict[int, str] = {}
         self._told: Stamp | None = _UNKNOWN
         self._touched: set[str] = set()
-        """The names whose entities or outgoing relations changed since version `_told`; all since another one."""
+        """The names whose entities or outgoing relations changed since version `_told`; all since
+        another one.
+        """
 
     def __fspath__(self) -> str:
         return self.root
@@ -188,14 +208,22 @@ class GraphStore:
         stamp = None if fd is None else stamp_of(os.fstat(fd))
         if stamp == self._stamp:
             return
-        data, known = b"" if fd is None else self._file.read(fd), b"".join(self.lines)
-        self._stamp = stamp if fd is None or stamp_of(os.fstat(fd)) == stamp else _UNKNOWN  # others write without lock
+        data = b"" if fd is None else self._file.read(fd)
+        known = b"".join(self.lines)
+        # Others write without lock
+        if fd is None or stamp_of(os.fstat(fd)) == stamp:
+            self._stamp = stamp
+        else:
+            self._stamp = _UNKNOWN
         is_longer = known.endswith(b"\n") and data.startswith(known)
         lines = (data[len(known) :] if is_longer else data).split(b"\n")
         new = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
         every = [*self.lines, *new] if is_longer else new
         shape = graph_lines.shape_of(data, every)
-        self._refusal = NotAGraphFile(self.root, shape) if shape else None
+        if shape:
+            self._refusal = NotAGraphFile(self.root, shape)
+        else:
+            self._refusal = None
         if not shape and (new or not is_longer):
             self._read(every, len(self.lines) if is_longer else 0)
 
@@ -217,11 +245,16 @@ class GraphStore:
             _log.warning("%s", text)
 
     def _take(self, number: int, orders: dict[str, list[int]]) -> None:
-        """Look line `number` up from now on; `orders` are those that entities of a name had, first ones first."""
+        """Look line `number` up from now on; `orders` are those that entities of a name had, first
+        ones first.
+        """
         self.bad.pop(number, None)
         try:
             value = graph_lines.parse_line(self.lines[number])
-            found = None if value is None else graph_lines.parse_graph_object(value)
+            if value is None:
+                found = None
+            else:
+                found = graph_lines.parse_graph_object(value)
         except graph_lines.BadLine as error:
             self.bad[number] = str(error)
             return
@@ -237,23 +270,32 @@ class GraphStore:
                 order = self._last_order = max(order, self._last_order + 1)
                 self.named.setdefault(found.name, []).append(number)
             lowered = _SEPARATOR.join((found.name, found.type, *found.observations)).lower()
-            self.entities[number] = EntityLine(number, order, found.name, found.type, found.observations, lowered)
+            self.entities[number] = EntityLine(
+                number, order, found.name, found.type, found.observations, lowered
+            )
             self._touched.add(found.name)
 
     def warnings(self) -> list[str]:
         """What the file holds that is kept and ignored, in few words."""
-        numbers, count = {}, 0
+        numbers = {}
+        count = 0
         for number, line in enumerate(self.lines if self.bad else ()):
             count += bool(line)
             numbers[number] = count
-        texts = [f"{self._file.name} line {numbers[n]}: {why}, kept and ignored" for n, why in self.bad.items()]
+        texts = [
+            f"{self._file.name} line {numbers[n]}: {why}, kept and ignored"
+            for n, why in self.bad.items()
+        ]
         more = len(texts) - _MAX_WARNINGS
-        return [*texts[:_MAX_WARNINGS], f"and {more} more"] if more > 0 else texts
+        if more > 0:
+            return [*texts[:_MAX_WARNINGS], f"and {more} more"]
+        return texts
 
     def change(self, plan: Callable[[], LineEdit], announce: Callable[[LineChange], None]) -> None:
-        """Carry out what `plan` says as one change, durable on return; `announce` hears of it right before. `plan` runs
-        under the file's lock with everything on disk shown, and again if the file had to be made. `announce` raises
-        OSError to prevent the change. Raises NotAGraphFile, StorageError, then the file is as it was; Unconfirmed."""
+        """Carry out what `plan` says as one change, durable on return; `announce` hears of it right
+        before. `plan` runs under the file's lock with everything on disk shown, and again if the
+        file had to be made. `announce` raises OSError to prevent the change. Raises NotAGraphFile,
+        StorageError, then the file is as it was; Unconfirmed."""
         try:
             for make in (False, True):
                 with self._file.locked(write=True, make=make) as fd:
@@ -270,13 +312,18 @@ class GraphStore:
 
     def _write(self, fd: int, edit: LineEdit, announce: Callable[[LineChange], None]) -> None:
         """Bring `edit` to disk and into `lines`."""
-        self._stamp = _UNKNOWN  # until all went well
+        # Until all went well
+        self._stamp = _UNKNOWN
         slots = sorted(edit.lines)
         numbers = [slot - self.lines[:slot].count(b"") for slot in slots]
-        added = [line for slot in sorted(edit.inserted) for line in edit.inserted[slot]] + edit.added
-        old, new = [self.lines[slot] for slot in slots], [edit.lines[slot] for slot in slots]
+        added = [
+            line for slot in sorted(edit.inserted) for line in edit.inserted[slot]
+        ] + edit.added
+        old = [self.lines[slot] for slot in slots]
+        new = [edit.lines[slot] for slot in slots]
         change = LineChange(self._file.target, edit.verb, numbers, old, new, added)
-        lines, data = [*self.lines], b"".join(edit.added)
+        lines = [*self.lines]
+        data = b"".join(edit.added)
         for slot, line in edit.lines.items():
             lines[slot] = line
         last = next((slot for slot in reversed(range(len(lines))) if lines[slot]), None)
@@ -293,14 +340,17 @@ class GraphStore:
         lines += edit.added
         if not edit.lines and not edit.inserted and len(data) < MAX_APPEND:
             status = stamp_of(os.fstat(fd))
-            change.inode, change.size, change.data = status.inode, status.size, data
+            change.inode = status.inode
+            change.size = status.size
+            change.data = data
             announce(change)
             stamp = self._file.append(fd, data)
         else:
             content = b"".join(lines)
 
             def announced(inode: int, whole: bytes | None) -> None:
-                change.inode, change.whole = inode, whole
+                change.inode = inode
+                change.whole = whole
                 change.data = b"" if whole is None else content
                 announce(change)
 
@@ -311,7 +361,8 @@ class GraphStore:
     def _follow(self, lines: list[bytes], edit: LineEdit) -> None:
         """Show `lines`, which `edit` made of the ones before."""
         if edit.inserted:
-            self._read(lines)  # all numbers changed
+            # All numbers changed
+            self._read(lines)
             return
         self.lines = lines
         self.changes += 1
@@ -323,7 +374,8 @@ class GraphStore:
                 self.named[before.name].remove(number)
                 if not self.named[before.name]:
                     del self.named[before.name]
-            if (relation := self.relations.pop(number, None)) is not None:
+            relation = self.relations.pop(number, None)
+            if relation is not None:
                 self._touched.add(relation.source)
                 for name in {relation.source, relation.target}:
                     self.ends[name].pop(number, None)
@@ -338,8 +390,14 @@ class GraphStore:
         """Where the note of an entity lies: of the `twin`-th line of its name, from 0."""
         key = (name, twin)
         if key not in self._paths:
-            digest = f" {hashlib.sha256(name.encode()).hexdigest()[:8]}-{twin + 1}" if twin else ""
-            stem = file_stem(f"{name[:80]}{digest}" if twin else name, lambda stem: f"{stem}{_SUFFIX}" in self._places)
+            if twin:
+                digest = f" {hashlib.sha256(name.encode()).hexdigest()[:8]}-{twin + 1}"
+            else:
+                digest = ""
+            stem = file_stem(
+                f"{name[:80]}{digest}" if twin else name,
+                lambda stem: f"{stem}{_SUFFIX}" in self._places,
+            )
             self._paths[key] = f"{stem}{_SUFFIX}"
             self._places[self._paths[key]] = key
         return self._paths[key]
@@ -351,20 +409,31 @@ class GraphStore:
                 for twin in range(len(numbers)):
                     self.path(name, twin)
         name, twin = self._places.get(path, ("", 0))
-        numbers = self.named.get(name, []) if path in self._places else []
-        return self.entities[numbers[twin]] if twin < len(numbers) else None
+        if path in self._places:
+            numbers = self.named.get(name, [])
+        else:
+            numbers = []
+        if twin < len(numbers):
+            return self.entities[numbers[twin]]
+        return None
 
     def _relations_of(self, entity: EntityLine) -> list[GraphRelation]:
         """The relations that leave an entity, in order; of twins the first has them."""
         if self.named[entity.name][0] != entity.number:
             return []
         found = [self.relations[number] for number in self.ends.get(entity.name, ())]
-        return sorted((each for each in found if each.source == entity.name), key=lambda each: each.order)
+        return sorted(
+            (each for each in found if each.source == entity.name), key=lambda each: each.order
+        )
 
     def _stamp_of(self, entity: EntityLine) -> Stamp:
         numbers = [entity.number, *(each.order[0] for each in self._relations_of(entity))]
         lines = b"".join([self.lines[number] for number in numbers])
-        return Stamp(len(lines), 0, int.from_bytes(hashlib.blake2b(lines, digest_size=8).digest(), "big") >> 1)
+        return Stamp(
+            len(lines),
+            0,
+            int.from_bytes(hashlib.blake2b(lines, digest_size=8).digest(), "big") >> 1,
+        )
 
     def _note(self, path: str) -> File | None:
         """The note at `path` as the lines now held say; None when there is none."""
@@ -373,15 +442,23 @@ class GraphStore:
             return None
         relations = [(each.type, each.target) for each in self._relations_of(entity)]
         line = self.lines[entity.number]
-        known = json.loads(line) if any(key.encode() in line for key in VALIDITY_KEYS) else {}
+        if any(key.encode() in line for key in VALIDITY_KEYS):
+            known = json.loads(line)
+        else:
+            known = {}
         validity = {key: known[key] for key in VALIDITY_KEYS if known.get(key)}
         header = frontmatter.dump({"title": entity.name, "type": entity.type} | validity)
         data = f"---\n{header}---\n{sections(entity.observations, relations)}".encode()
-        changed = self._stamp.mtime_ns if self._stamp is not None else 0
+        if self._stamp is not None:
+            changed = self._stamp.mtime_ns
+        else:
+            changed = 0
         return File(data, self._stamp_of(entity), sha256(data), changed_ns=changed)
 
     def changed_since(self, version: Stamp | None) -> list[str] | None:
-        """The notes that may differ from those at `version`, None when only `list` tells; to be asked once."""
+        """The notes that may differ from those at `version`, None when only `list` tells; to be
+        asked once.
+        """
         self.fresh()
         names = self._touched if self._told == version else None
         self._told, self._touched = self._stamp, set()
@@ -389,14 +466,16 @@ class GraphStore:
             return None
         found = []
         for name in sorted(names, key=lambda name: self.named.get(name, (0,))[0]):
-            twin = 0  # all places the entities of a name ever had
+            # All places the entities of a name ever had
+            twin = 0
             while not twin or (name, twin) in self._paths or twin < len(self.named.get(name, ())):
                 found.append(self.path(name, twin))
                 twin += 1
         return found
 
     def folders(self) -> Iterator[str]:
-        return iter(())  # `version` is looked at before each call
+        # `version` is looked at before each call
+        return iter(())
 
     def is_note(self, path: str) -> bool:
         return path.endswith(_SUFFIX) and "/" not in path
@@ -404,7 +483,9 @@ class GraphStore:
     def stamp(self, path: str) -> Stamp | None:
         self.fresh()
         entity = self.entity(path)
-        return None if entity is None else self._stamp_of(entity)
+        if entity is None:
+            return None
+        return self._stamp_of(entity)
 
     def read(self, path: str) -> File:
         self.fresh()
@@ -417,7 +498,9 @@ class GraphStore:
         if not path:
             return PathInfo("folder", "")
         file = self._note(path)
-        return PathInfo("missing", path) if file is None else PathInfo("file", path, len(file.data))
+        if file is None:
+            return PathInfo("missing", path)
+        return PathInfo("file", path, len(file.data))
 
     def version(self) -> Stamp | None:
         try:

@@ -1,7 +1,7 @@
 """Fill a new space of a database from a home that is moved there.
 
-The rows go into tables of their own, which nobody else sees and which a move that was cut off finds again; the last
-transaction makes them the partitions of the space.
+The rows go into tables of their own, which nobody else sees and which a move that was cut off finds
+again; the last transaction makes them the partitions of the space.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ Key = tuple[str, str]
 class NewSpace(SpaceDatabase):
     """A space to be filled from `source`, the name of a home. Raises DatabaseAway, DatabaseRefused."""
 
-    settings = SETTINGS | {"statement_timeout": "0"}  # a proof reads everything, at the wish of a person
+    # A proof reads everything, at the wish of a person
+    settings = SETTINGS | {"statement_timeout": "0"}
 
     def __init__(self, url: str, space: str, source: str):
         super().__init__(url, space)
@@ -38,17 +39,21 @@ class NewSpace(SpaceDatabase):
         self.source = source
 
     def check_free(self) -> bool:
-        """Whether a move from this source began. Raises InvalidInput when the space has notes, or another home is being
-        moved there."""
+        """Whether a move from this source began. Raises InvalidInput when the space has notes, or
+        another home is being moved there."""
         return self._again(self._check_free)
 
     def _check_free(self, db: psycopg.Connection[Any]) -> bool:
         if self._known(db) and (state := self._newest(db)) is not None:
             counted = "select count(*) from memoranda.shared_file where space = %s"
             if state.last or db.execute(counted, [self.space]).fetchall()[0][0]:
-                raise InvalidInput(f"The space {self.space} of {self.server} is not empty; name another: ?space=NAME")
+                raise InvalidInput(
+                    f"The space {self.space} of {self.server} is not empty; name another: ?space=NAME"
+                )
         name = f"memoranda.moving_note_{self._suffix}"
-        found = db.execute("select obj_description(to_regclass(%s), 'pg_class')", [name]).fetchall()[0][0]
+        found = db.execute(
+            "select obj_description(to_regclass(%s), 'pg_class')", [name]
+        ).fetchall()[0][0]
         if found is not None and found != self._note:
             raise InvalidInput(
                 f"Another home is being moved to the space {self.space} of {self.server} ({found}). End that move, or "
@@ -66,7 +71,11 @@ class NewSpace(SpaceDatabase):
         with self._connected() as db, db.transaction():
             for table in _PARTITIONED:
                 parent = sql.Identifier("memoranda", table)
-                db.execute(sql.SQL("create table {} (like {} including all)").format(self._table(table), parent))
+                db.execute(
+                    sql.SQL("create table {} (like {} including all)").format(
+                        self._table(table), parent
+                    )
+                )
             note = sql.SQL("comment on table {} is {}")
             db.execute(note.format(self._table("note"), sql.Literal(self._note)))
 
@@ -111,12 +120,17 @@ class NewSpace(SpaceDatabase):
 
     def read_again(self) -> dict[Key, str]:
         """The SHA-256 of every file, which the server makes anew from its bytes."""
-        rows = self._said("select project, path, encode(sha256(body), 'hex') from {} where kind = 'file'")
+        rows = self._said(
+            "select project, path, encode(sha256(body), 'hex') from {} where kind = 'file'"
+        )
         return {(project, path): digest for project, path, digest in rows}
 
     def texts(self) -> set[str]:
         """The SHA-256 of the texts of the history that are there, made anew from their bytes."""
-        return {digest for (digest,) in self._said("select encode(sha256(body), 'hex') from {}", table="blob")}
+        return {
+            digest
+            for (digest,) in self._said("select encode(sha256(body), 'hex') from {}", table="blob")
+        }
 
     def put_texts(self, texts: Iterable[tuple[str, bytes]]) -> None:
         """Write texts of the history."""
@@ -129,7 +143,9 @@ class NewSpace(SpaceDatabase):
 
     def lines(self) -> dict[int, str]:
         """The SHA-256 of the journal's lines that are there, by number."""
-        return dict(self._said("select number, encode(sha256(line), 'hex') from {}", table="journal"))
+        return dict(
+            self._said("select number, encode(sha256(line), 'hex') from {}", table="journal")
+        )
 
     def put_lines(self, lines: Iterable[tuple[Change, bytes]]) -> None:
         """Write lines of the journal, in place of those there."""
@@ -137,21 +153,35 @@ class NewSpace(SpaceDatabase):
             "journal",
             "insert into {} (space, number, id, at, line) values (%s, %s, %s, %s, %s) "
             "on conflict (space, number) do update set at = excluded.at, line = excluded.line",
-            ([self.space, change.number, uuid4(), parse_stamp(change.time), line] for change, line in lines),
+            (
+                [self.space, change.number, uuid4(), parse_stamp(change.time), line]
+                for change, line in lines
+            ),
         )
 
     def remove_lines(self, numbers: Iterable[int]) -> None:
         """Take lines of the journal out."""
-        self._said_of_each("journal", "delete from {} where number = %s", ([each] for each in numbers))
+        self._said_of_each(
+            "journal", "delete from {} where number = %s", ([each] for each in numbers)
+        )
 
     def finish(
-        self, last: int, counts: Mapping[str, int], used: Mapping[str, int], shared: Mapping[str, bytes]
+        self,
+        last: int,
+        counts: Mapping[str, int],
+        used: Mapping[str, int],
+        shared: Mapping[str, bytes],
     ) -> None:
-        """Make what is there the space, whose latest change is `last`. Raises InvalidInput when somebody wrote there
-        meanwhile."""
-        reads = [[self.space, each, counts.get(each, 0), used.get(each, 0)] for each in sorted({*counts, *used})]
-        said = ("insert into {} (space, id, count, used) values (%s, %s, %s, %s) on conflict (space, id) do update "
-                "set count = excluded.count, used = excluded.used")  # fmt: skip
+        """Make what is there the space, whose latest change is `last`. Raises InvalidInput when
+        somebody wrote there meanwhile."""
+        reads = [
+            [self.space, each, counts.get(each, 0), used.get(each, 0)]
+            for each in sorted({*counts, *used})
+        ]
+        said = (
+            "insert into {} (space, id, count, used) values (%s, %s, %s, %s) on conflict (space, id) do update "
+            "set count = excluded.count, used = excluded.used"
+        )
         self._said_of_each("access", said, reads)
         from psycopg import sql
 
@@ -161,18 +191,28 @@ class NewSpace(SpaceDatabase):
             self._check_free(db)
             is_there = self._newest(db) is not None
             for table in _PARTITIONED:
-                parent, own = sql.Identifier("memoranda", table), self._table(table, "")
-                if is_there:  # somebody opened it, and wrote nothing
+                parent = sql.Identifier("memoranda", table)
+                own = self._table(table, "")
+                # Somebody opened it, and wrote nothing
+                if is_there:
                     db.execute(sql.SQL("alter table {} detach partition {}").format(parent, own))
                     db.execute(sql.SQL("drop table {}").format(own))
                 final = sql.Identifier(f"{table}_{self._suffix}")
                 db.execute(sql.SQL("alter table {} rename to {}").format(self._table(table), final))
-                db.execute(sql.SQL("alter table {} attach partition {} for values in ({})").format(
-                    parent, own, sql.Literal(self.space)))  # fmt: skip
+                db.execute(
+                    sql.SQL("alter table {} attach partition {} for values in ({})").format(
+                        parent, own, sql.Literal(self.space)
+                    )
+                )
             db.execute(sql.SQL("comment on table {} is null").format(self._table("note", "")))
-            db.execute("insert into memoranda.space (name, last, files) values (%s, %s, 1) on conflict (name) do "
-                       "update set id = gen_random_uuid(), last = excluded.last, epoch = space.epoch + 1, "
-                       "files = space.files + 1", [self.space, last])  # fmt: skip
+            db.execute(
+                "insert into memoranda.space (name, last, files) values (%s, %s, 1) on conflict (name) do "
+                "update set id = gen_random_uuid(), last = excluded.last, epoch = space.epoch + 1, "
+                "files = space.files + 1",
+                [self.space, last],
+            )
             for name, data in shared.items():
-                db.execute("insert into memoranda.shared_file (space, name, data) values (%s, %s, %s)",
-                           [self.space, name, data])  # fmt: skip
+                db.execute(
+                    "insert into memoranda.shared_file (space, name, data) values (%s, %s, %s)",
+                    [self.space, name, data],
+                )

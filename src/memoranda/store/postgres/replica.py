@@ -1,7 +1,8 @@
-"""The replica of a space on this machine. Its folder: the notes as files, as the database last said, a cache of the
-shape of a home; that of a large space is filled in a thread, so that calls are answered meanwhile and say how far it
-is. Its journal: a copy, with those of its texts that were needed here. Its log of reads: what the database does not
-know yet, while the sums of all replicas are there. And copies of the files that all replicas share.
+"""The replica of a space on this machine. Its folder: the notes as files, as the database last
+said, a cache of the shape of a home; that of a large space is filled in a thread, so that calls are
+answered meanwhile and say how far it is. Its journal: a copy, with those of its texts that were
+needed here. Its log of reads: what the database does not know yet, while the sums of all replicas
+are there. And copies of the files that all replicas share.
 """
 
 from __future__ import annotations
@@ -34,7 +35,14 @@ from memoranda.errors import (
 )
 from memoranda.store.access import AccessLog, LockedLog
 from memoranda.store.base import File, Stamp, sha256
-from memoranda.store.files import ThreadLock, lock_file, lock_owner, make_private, put_derived, write_file
+from memoranda.store.files import (
+    ThreadLock,
+    lock_file,
+    lock_owner,
+    make_private,
+    put_derived,
+    write_file,
+)
 from memoranda.store.journal import Change, History, Touched
 from memoranda.store.layout import PRIVATE, Layout, share
 from memoranda.store.path_guard import clean
@@ -59,8 +67,8 @@ _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """What the folder is a whole copy of: the space's `id` and `epoch`, its shared `files`, made since this `boot` of
-    the machine. How far its notes are is the last number of its journal."""
+    """What the folder is a whole copy of: the space's `id` and `epoch`, its shared `files`, made
+    since this `boot` of the machine. How far its notes are is the last number of its journal."""
 
     id: str
     epoch: int
@@ -74,7 +82,9 @@ class ReplicaFolder:
     def __init__(self, layout: Layout):
         self._layout = layout
         self._built_in = layout.built_in
-        self._state, self._incoming, self._new = layout.replica, layout.incoming, layout.incoming / "new"
+        self._state = layout.replica
+        self._incoming = layout.incoming
+        self._new = layout.incoming / "new"
         self._parents: set[Path] = set()
         make_private(layout.private)
         put_derived(layout.root / "README.txt", _README.encode())
@@ -97,7 +107,8 @@ class ReplicaFolder:
         """The folder of a project. Raises StorageError for a name that cannot be one."""
         if project == PRIVATE:
             return self._layout.private
-        if (known := self._built_in.get(project)) is not None:
+        known = self._built_in.get(project)
+        if known is not None:
             return known
         if "/" in project or project in ("", ".", ".."):
             raise StorageError(project, "it is no name of a project")
@@ -107,7 +118,11 @@ class ReplicaFolder:
         """Where a row lies. Raises StorageError for a path that leads out."""
         own = (self._layout.review.name, self._layout.requests.name)
         try:
-            if clean(path, project, hidden=True) != path or not path or (project == PRIVATE and path not in own):
+            if (
+                clean(path, project, hidden=True) != path
+                or not path
+                or (project == PRIVATE and path not in own)
+            ):
                 raise OutsideError(path, project)
         except OutsideError as error:
             raise StorageError(path, str(error)) from None
@@ -117,7 +132,8 @@ class ReplicaFolder:
         """Before rows are put."""
         self._parents.clear()
         make_private(self._incoming)
-        self._new.unlink(missing_ok=True)  # of a process that was killed
+        # Of a process that was killed
+        self._new.unlink(missing_ok=True)
 
     def put(self, row: FileRow) -> None:
         """Make a file, folder or link what the row says. Raises StorageError, OSError."""
@@ -197,11 +213,13 @@ class ReplicaFolder:
 
 
 class ColdStart:
-    """Runs `bring` in a thread, which tells how far it is: so many notes of how many. Returns of `tell`: whether it is
-    to go on. The file at `path`, locked meanwhile, tells the other processes of the machine, of which one does it."""
+    """Runs `bring` in a thread, which tells how far it is: so many notes of how many. Returns of
+    `tell`: whether it is to go on. The file at `path`, locked meanwhile, tells the other processes
+    of the machine, of which one does it."""
 
     def __init__(self, path: Path, bring: Callable[[Callable[[int, int], bool]], None]):
-        self._path, self._bring = path, bring
+        self._path = path
+        self._bring = bring
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -212,7 +230,8 @@ class ColdStart:
             self._thread.start()
 
     def _run(self) -> None:
-        with suppress(OSError, MemorandaError):  # the next call begins again where this one ended
+        # The next call begins again where this one ended
+        with suppress(OSError, MemorandaError):
             fd = lock_file(self._path, fcntl.LOCK_EX | fcntl.LOCK_NB)
             try:
                 self._bring(lambda done, total: self._tell(fd, done, total))
@@ -229,7 +248,10 @@ class ColdStart:
         is_ours = self._thread is not None and self._thread.is_alive()
         with suppress(OSError):
             if is_ours or lock_owner(self._path) is not None:
-                said = self._path.read_text().strip() if self._path.exists() else ""
+                if self._path.exists():
+                    said = self._path.read_text().strip()
+                else:
+                    said = ""
                 return f"this copy of the notes is being filled, {said or 0} are here; the others are not found yet"
         return ""
 
@@ -243,7 +265,9 @@ class ColdStart:
 def boot_id() -> str:
     """A value that is another one after the machine was started again."""
     if sys.platform == "darwin":
-        found = subprocess.run(["sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, check=False)
+        found = subprocess.run(
+            ["sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, check=False
+        )
         return found.stdout.strip()
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -252,14 +276,19 @@ def boot_id() -> str:
 
 
 class ReplicaHistory(History):
-    """As `History`; what is written goes to the database first. `rewritten` is called after `rewrite`."""
+    """As `History`; what is written goes to the database first. `rewritten` is called after
+    `rewrite`.
+    """
 
     def __init__(self, layout: Layout, database: SpaceDatabase, rewritten: Callable[[], None]):
-        self._database, self._rewritten = database, rewritten
+        self._database = database
+        self._rewritten = rewritten
         super().__init__(layout)
 
     def replace(self, lines: Iterable[bytes]) -> None:
-        """Put the lines the database has in place of all, and drop the texts none of them refers to. Raises OSError."""
+        """Put the lines the database has in place of all, and drop the texts none of them refers
+        to. Raises OSError.
+        """
         self._replace(b"".join(lines), durable=False)
         super().sweep()
 
@@ -267,7 +296,9 @@ class ReplicaHistory(History):
         """Commit a change that changes no note, with the texts kept here that it refers to."""
         wanted = [each.old for each in change.files if each.old]
         here = [each for each in wanted if os.path.exists(self.object_path(each))]
-        self._database.append(change, {each: super(ReplicaHistory, self).text(each, change.path) for each in here})
+        self._database.append(
+            change, {each: super(ReplicaHistory, self).text(each, change.path) for each in here}
+        )
         self.append_lines(change.dump(), change.number, durable=False)
 
     def text(self, digest: str, path: str) -> bytes:
@@ -299,19 +330,25 @@ class ReplicaHistory(History):
 
 
 class ReplicaAccess(AccessLog):
-    """As `AccessLog`. The counts shown are those of the database at the last exchange, and what was read here since."""
+    """As `AccessLog`. The counts shown are those of the database at the last exchange, and what was
+    read here since.
+    """
 
     def __init__(self, path: Path, database: SpaceDatabase):
         super().__init__(path)
-        self._log, self._database = path, database
+        self._log = path
+        self._database = database
         self._totals: Counter[str] = Counter()
         self._total_used: dict[str, int] = {}
         self._next = 0.0
 
     def exchange(self, *, now: bool = False) -> None:
-        """Add what was read here to the database and see what was read elsewhere, if it is time to or `now`."""
+        """Add what was read here to the database and see what was read elsewhere, if it is time to
+        or `now`.
+        """
         if now or time.monotonic() >= self._next:
-            with suppress(OSError, Busy, DatabaseRefused):  # what is not sent is counted here and sent later
+            # What is not sent is counted here and sent later
+            with suppress(OSError, Busy, DatabaseRefused):
                 if now or super().stamp()[0]:
                     with super().locked() as log:
                         self._send(log)
@@ -322,11 +359,14 @@ class ReplicaAccess(AccessLog):
         data = log.file.data
         if not data:
             return
-        for found in reversed(_MARK.findall(data)):  # a process was to send what is before it, and did not end that
+        # A process was to send what is before it, and did not end that
+        for found in reversed(_MARK.findall(data)):
             if self._database.has_counted(UUID(found.decode())):
                 put_derived(self._log, data.partition(b"# %s\n" % found)[2])
-                return  # what came since is sent the next time
-        mark, lines = uuid4(), data.decode("utf-8", "replace").splitlines()
+                # What came since is sent the next time
+                return
+        mark = uuid4()
+        lines = data.decode("utf-8", "replace").splitlines()
         with open(self._log, "ab") as file:
             file.write(f"# {mark}\n".encode())
         restarted = [line[2:] for line in lines if line[:2] == "0 "]
@@ -341,15 +381,20 @@ class ReplicaAccess(AccessLog):
 
     @contextmanager
     def locked(self) -> Iterator[LockedLog]:
-        """The counts of all replicas; what `Upkeep.log_step` leaves of them stays in the database. Raises also
-        DatabaseAway."""
+        """The counts of all replicas; what `Upkeep.log_step` leaves of them stays in the database.
+        Raises also DatabaseAway."""
         with super().locked() as log:
             self._send(log)
         self._fetch()
-        counts, used = Counter(self._totals), dict(self._total_used)
-        whole = LockedLog(log.name, File(b"", Stamp(0, 0, 0), sha256(b"")), counts, log.changed, used)
+        counts = Counter(self._totals)
+        used = dict(self._total_used)
+        whole = LockedLog(
+            log.name, File(b"", Stamp(0, 0, 0), sha256(b"")), counts, log.changed, used
+        )
         data = whole.lines(counts, used)
-        yield LockedLog(log.name, File(data, Stamp(len(data), 0, 0), sha256(data)), counts, log.changed, used)
+        yield LockedLog(
+            log.name, File(data, Stamp(len(data), 0, 0), sha256(data)), counts, log.changed, used
+        )
         self._next = 0.0
 
     def fold(self, left: bytes) -> None:
@@ -370,7 +415,9 @@ class ReplicaAccess(AccessLog):
 
     def counts(self) -> Counter[str]:
         own = super().counts()
-        return self._totals + own if own and self._totals else own or self._totals
+        if own and self._totals:
+            return self._totals + own
+        return own or self._totals
 
     def used(self) -> Mapping[str, int]:
         own = super().used()
@@ -387,17 +434,22 @@ class SharedFiles:
 
     def __init__(self, layout: Layout, url: str, space: str):
         self._places = {
-            each.name: each for each in (layout.config, layout.access, layout.dream_report, layout.erasing)
-        }  # fmt: skip
-        self._url, self.space = url, space
+            each.name: each
+            for each in (layout.config, layout.access, layout.dream_report, layout.erasing)
+        }
+        self._url = url
+        self.space = space
         self._database = SpaceDatabase(url, space)
         self._threads = ThreadLock()
         self._seen = -1
 
     def hand_over(self) -> SpaceDatabase:
-        """The connection used so far, for the home that is opened next; another one is made when it is needed."""
+        """The connection used so far, for the home that is opened next; another one is made when it
+        is needed.
+        """
         with self._threads:
-            given, self._database = self._database, SpaceDatabase(self._url, self.space)
+            given = self._database
+            self._database = SpaceDatabase(self._url, self.space)
             return given
 
     def close(self) -> None:
@@ -411,7 +463,10 @@ class SharedFiles:
             self._follow()
 
     def _follow(self) -> None:
-        state = self._database.prepare() if self._seen < 0 else self._database.newest()
+        if self._seen < 0:
+            state = self._database.prepare()
+        else:
+            state = self._database.newest()
         if state.files != self._seen:
             self.show(self._database.shared_files())
             self._seen = state.files
@@ -424,7 +479,8 @@ class SharedFiles:
     @contextmanager
     def changing(self, path: Path) -> Iterator[None]:
         """See `changing_shared`."""
-        if path not in self._places.values():  # the configuration of this machine
+        # The configuration of this machine
+        if path not in self._places.values():
             yield
             return
         with self._threads, self._database.sharing():
@@ -432,7 +488,8 @@ class SharedFiles:
             before = _read(path)
             try:
                 yield
-                if (after := _read(path)) != before:
+                after = _read(path)
+                if after != before:
                     self._database.put_shared(path.name, after)
             except BaseException:
                 _put(path, before)

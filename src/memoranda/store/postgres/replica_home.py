@@ -1,9 +1,10 @@
 """A home whose truth is a space of a database: `Home` over the replica folder.
 
-A change, or all that are staged, is one transaction in the database, under the lock of the space's writers; COMMIT is
-the acknowledgement. Only then the files of the replica are exchanged and its journal gets the lines. Whoever comes
-next, here or elsewhere, sees by the numbers of the journal what is missing in its folder and brings it. So a process
-that dies between the two leaves nothing to repair, and the folder's own redo record is never carried out.
+A change, or all that are staged, is one transaction in the database, under the lock of the space's
+writers; COMMIT is the acknowledgement. Only then the files of the replica are exchanged and its
+journal gets the lines. Whoever comes next, here or elsewhere, sees by the numbers of the journal
+what is missing in its folder and brings it. So a process that dies between the two leaves nothing
+to repair, and the folder's own redo record is never carried out.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ from memoranda.store.postgres.space_rows import FileRow, Snapshot, SpaceState
 _BATCH = 200
 """Notes of a large space brought before others get the folder's lock."""
 _LARGE = 2000
-"""So many notes are brought at once when a replica is new; more by a thread, if the process goes on."""
+"""So many notes are brought at once when a replica is new; more by a thread, if the process goes
+on.
+"""
 _FEW = 500
 """So many files that differ are fetched one by one."""
 _FOLLOWS = 1.0
@@ -55,15 +58,17 @@ _FOLLOWS = 1.0
 
 
 class PostgresHome(Home):
-    """The home at `layout`, a replica of the `space` at `url`. Raises DatabaseAway when there is neither a server nor
-    a whole copy of it, DatabaseRefused, StorageError."""
+    """The home at `layout`, a replica of the `space` at `url`. Raises DatabaseAway when there is
+    neither a server nor a whole copy of it, DatabaseRefused, StorageError."""
 
     holds_truth = False
     history: ReplicaHistory
     access: ReplicaAccess
 
     def __init__(self, layout: Layout, clock: Clock, url: str, space: str, *, serves: bool):
-        self._url, self._space, self._serves = url, space, serves
+        self._url = url
+        self._space = space
+        self._serves = serves
         self._shared = attach(layout.root, url, space)
         self._database = self._shared.hand_over()
         self._cold_start = ColdStart(layout.cold_start, self._bring_slowly)
@@ -80,7 +85,8 @@ class PostgresHome(Home):
             except DatabaseAway:
                 if state is None:
                     raise
-                return  # every call says that it answers from the copy
+                # Every call says that it answers from the copy
+                return
             if serves and state is None and self._database.has_more_than(_LARGE):
                 self._cold_start.start()
             elif state is None or state.boot != self._boot or self._lacks(newest):
@@ -92,7 +98,9 @@ class PostgresHome(Home):
 
     def _open_history(self) -> History:
         # After the journal was written anew by this process, the copy here is of the new epoch.
-        return ReplicaHistory(self.layout, self._database, lambda: self._note_whole(self._database.newest()))
+        return ReplicaHistory(
+            self.layout, self._database, lambda: self._note_whole(self._database.newest())
+        )
 
     def close(self) -> None:
         self._cold_start.close()
@@ -101,16 +109,18 @@ class PostgresHome(Home):
         self._shared.close()
 
     def _finish(self, record: _Record, begun: Sequence[tuple[Change, list[Step]]]) -> None:
-        super()._finish(record, ())  # what is so is in the database
+        # What is so is in the database
+        super()._finish(record, ())
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """The lock of the space's writers, on all machines, then that of the folder, brought up to date. Raises Busy,
-        DatabaseAway, DatabaseRefused, OSError."""
+        """The lock of the space's writers, on all machines, then that of the folder, brought up to
+        date. Raises Busy, DatabaseAway, DatabaseRefused, OSError."""
         if self._depth:
             yield
             return
-        if self._staged is None:  # else both locks are held since then
+        # Else both locks are held since then
+        if self._staged is None:
             if not wait_for(lambda: not self._filling()):
                 raise StorageError("the notes", self._filling())
             state = self._database.take_lock()
@@ -128,15 +138,19 @@ class PostgresHome(Home):
                 self._database.release_lock()
 
     def follow(self) -> str:
-        """See what other replicas committed before now: one round trip, and the folder's lock if there is anything."""
+        """See what other replicas committed before now: one round trip, and the folder's lock if
+        there is anything.
+        """
         if self._depth or self._staged is not None:
             return ""
         try:
-            if words := self._filling():
+            words = self._filling()
+            if words:
                 return words
             if self._lacks(newest := self._database.newest()):
                 with waits_at_most(_FOLLOWS), self.lock:
-                    if self._lacks(newest):  # or another process of this machine has brought it
+                    # Or another process of this machine has brought it
+                    if self._lacks(newest):
                         self._bring()
             self.access.exchange()
         except DatabaseAway as error:
@@ -148,11 +162,15 @@ class PostgresHome(Home):
         return ""
 
     def _filling(self) -> str:
-        """How far a large space is that is brought here for the first time; "" when all of it is here."""
+        """How far a large space is that is brought here for the first time; "" when all of it is
+        here.
+        """
         if self._folder.state() is not None:
             return ""
-        if not (words := self._cold_start.words()) and self._serves:
-            self._cold_start.start()  # who did it died, or the server was away
+        words = self._cold_start.words()
+        if not words and self._serves:
+            # Who did it died, or the server was away
+            self._cold_start.start()
             words = self._cold_start.words()
         return words
 
@@ -187,22 +205,43 @@ class PostgresHome(Home):
     def _lacks(self, state: SpaceState) -> bool:
         """Whether the folder is not at this state, as far as this process knows."""
         mine = self._folder.state()
-        known = mine is not None and (mine.id, mine.epoch, mine.files) == (state.id, state.epoch, state.files)
+        known = mine is not None and (mine.id, mine.epoch, mine.files) == (
+            state.id,
+            state.epoch,
+            state.files,
+        )
         return not known or self.history.last != state.last
 
     # --- bringing what the database has
 
     def _bring(self) -> None:
-        """Make the folder what the database says. The folder's lock is held. Raises StorageError, OSError."""
-        mine, last = self._folder.state(), self.history.last
-        if last and mine is not None and mine.boot == self._boot and (news := self._database.news(last, _FEW)):
+        """Make the folder what the database says. The folder's lock is held. Raises StorageError,
+        OSError.
+        """
+        mine = self._folder.state()
+        last = self.history.last
+        if (
+            last
+            and mine is not None
+            and mine.boot == self._boot
+            and (news := self._database.news(last, _FEW))
+        ):
             state, lines, rows = news
-            is_same = (mine.id, mine.epoch, mine.files) == (state.id, state.epoch, state.files) and last <= state.last
+            is_same = (mine.id, mine.epoch, mine.files) == (
+                state.id,
+                state.epoch,
+                state.files,
+            ) and last <= state.last
             if is_same and self._take(lines, {(row.project, row.path) for row in rows}, rows):
                 return
         with self._database.snapshot() as seen:
             state = seen.state()
-            is_same = mine is not None and mine.id == state.id and mine.boot == self._boot and last <= state.last
+            is_same = (
+                mine is not None
+                and mine.id == state.id
+                and mine.boot == self._boot
+                and last <= state.last
+            )
             if is_same and mine is not None and mine.epoch == state.epoch:
                 if not self._take(list(seen.lines(last or 1)), seen.places(last), seen.rows(last)):
                     self._bring_all(seen, state, None)
@@ -212,9 +251,12 @@ class PostgresHome(Home):
             self._shared.show(self._database.shared_files())
         self._note_whole(state)
 
-    def _take(self, numbered: list[tuple[int, bytes]], there: Collection[Key], rows: Iterable[FileRow]) -> bool:
-        """Bring the changes after the last one here, with whose line `numbered` begins; what they touched and is
-        `there` now are the `rows`. Returns False when the journal here is not the beginning of theirs."""
+    def _take(
+        self, numbered: list[tuple[int, bytes]], there: Collection[Key], rows: Iterable[FileRow]
+    ) -> bool:
+        """Bring the changes after the last one here, with whose line `numbered` begins; what they
+        touched and is `there` now are the `rows`. Returns False when the journal here is not the
+        beginning of theirs."""
         if self.history.last:
             own = next(self.history.changes(), None)
             if not numbered or own is None or Change.load(numbered[0][1]) != own:
@@ -229,12 +271,16 @@ class PostgresHome(Home):
                 self._folder.remove(*key)
         for row in rows:
             self._folder.put(row)
-        self.history.append_lines(b"".join(line for _, line in numbered), numbered[-1][0], durable=False)
+        self.history.append_lines(
+            b"".join(line for _, line in numbered), numbered[-1][0], durable=False
+        )
         self._note_erased(changes)
         return True
 
     def _bring_all(self, seen: Snapshot, state: SpaceState, last: int | None) -> None:
-        """Compare everything. `last`: what is older is here as it should be; None: every file is read."""
+        """Compare everything. `last`: what is older is here as it should be; None: every file is
+        read.
+        """
         self._folder.set_state(None)
         self._folder.begin()
         wanted = seen.places(-1)
@@ -242,10 +288,13 @@ class PostgresHome(Home):
         if last is not None:
             differing = list(seen.places(last))
         else:
-            differing = [key for key, digest in wanted.items() if not self._folder.holds(key, digest)]
+            differing = [
+                key for key, digest in wanted.items() if not self._folder.holds(key, digest)
+            ]
         if len(differing) <= _FEW:
             for key in differing:
-                if (row := seen.row(*key)) is not None:
+                row = seen.row(*key)
+                if row is not None:
                     self._folder.put(row)
         else:
             missing = set(differing)
@@ -266,23 +315,31 @@ class PostgresHome(Home):
         self._note_erased([Change.load(line) for line in lines], before)
 
     def _bring_slowly(self, tell: Callable[[int, int], bool]) -> None:
-        """Bring everything for the first time, in batches between which others have the folder's lock."""
+        """Bring everything for the first time, in batches between which others have the folder's
+        lock.
+        """
         database = SpaceDatabase(self._url, self._space)
         try:
             with database.snapshot() as seen:
-                state, wanted, done, is_first = seen.state(), seen.places(-1), 0, True
+                state = seen.state()
+                wanted = seen.places(-1)
+                done = 0
+                is_first = True
                 rows = seen.rows(-1)
                 while batch := list(islice(rows, _BATCH)):
                     if not tell(done, len(wanted)):
                         return
                     with self.lock:
                         if self._folder.state() is not None:
-                            return  # another process has done it in one go
+                            # Another process has done it in one go
+                            return
                         if is_first:
                             self._folder.begin()
                             is_first = False
                         for row in batch:
-                            if row.kind != "file" or not self._folder.holds((row.project, row.path), row.sha256):
+                            if row.kind != "file" or not self._folder.holds(
+                                (row.project, row.path), row.sha256
+                            ):
                                 self._folder.put(row)
                     done += len(batch)
                 with self.lock:
@@ -303,18 +360,25 @@ class PostgresHome(Home):
         self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
 
     def _is_log(self, each: Step | Touched) -> bool:
-        return each.path == self.layout.access_log.name and self._folder.root(each.project) == self.layout.private
+        return (
+            each.path == self.layout.access_log.name
+            and self._folder.root(each.project) == self.layout.private
+        )
 
     # --- changing
 
     def _fits(self, steps: Sequence[Step]) -> bool:
         return super()._fits(steps) and not any(map(self._is_log, steps))
 
-    def _carry_out(self, changes: Sequence[tuple[Change, list[Step]]], staged: Execution | None = None) -> None:
-        """Commit changes in the database, all or none, then show them in the folder. Raises also DatabaseAway, and
-        OutcomeUnknown when the connection was lost in the commit and nobody can be asked; then the next call sees what
-        came of it."""
-        execution = staged or Execution(self.history, strict=self.holds_truth, durable=self.holds_truth)
+    def _carry_out(
+        self, changes: Sequence[tuple[Change, list[Step]]], staged: Execution | None = None
+    ) -> None:
+        """Commit changes in the database, all or none, then show them in the folder. Raises also
+        DatabaseAway, and OutcomeUnknown when the connection was lost in the commit and nobody can
+        be asked; then the next call sees what came of it."""
+        execution = staged or Execution(
+            self.history, strict=self.holds_truth, durable=self.holds_truth
+        )
         first = changes[0][0]
         logs = [step for _, each in changes for step in each if self._is_log(step)]
         rows = [(change, [step for step in each if step not in logs]) for change, each in changes]
@@ -349,26 +413,41 @@ class PostgresHome(Home):
             if has_locks:
                 self._database.release_lock()
 
-    def _exchange(self, execution: Execution, steps: Sequence[Step], changes: Sequence[Change]) -> None:
-        """Show committed changes in the folder. Raises NotPutBack when even their rows cannot be fetched."""
+    def _exchange(
+        self, execution: Execution, steps: Sequence[Step], changes: Sequence[Change]
+    ) -> None:
+        """Show committed changes in the folder. Raises NotPutBack when even their rows cannot be
+        fetched.
+        """
         last = changes[-1].number
         try:
             for step in steps:
                 execution.run(step)
-            self.history.append_lines(b"".join(each.dump() for each in changes), last, durable=False)
-        except (OSError, MemorandaError):  # something lay in the way that is in no row
+            self.history.append_lines(
+                b"".join(each.dump() for each in changes), last, durable=False
+            )
+        # Something lay in the way that is in no row
+        except (OSError, MemorandaError):
             try:
                 self._bring()
             except (OSError, MemorandaError) as error:
-                why = reason(error) if isinstance(error, OSError) else str(error)
-                raise NotPutBack("the copy on this machine", f"{why}; in the database change {last} is made") from None
+                if isinstance(error, OSError):
+                    why = reason(error)
+                else:
+                    why = str(error)
+                raise NotPutBack(
+                    "the copy on this machine", f"{why}; in the database change {last} is made"
+                ) from None
 
     def _mend(self, steps: Sequence[Step]) -> None:
         """Make the places of a refused change what the database says: somebody wrote there by hand."""
         with suppress(DatabaseAway, OSError), self._database.snapshot() as seen:
             self._folder.begin()
-            for project, path in {(step.project, each) for step in steps for each in (step.path, step.to) if each}:
-                if (row := seen.row(project, path)) is not None:
+            for project, path in {
+                (step.project, each) for step in steps for each in (step.path, step.to) if each
+            }:
+                row = seen.row(project, path)
+                if row is not None:
                     if not self._folder.holds((project, path), row.sha256):
                         self._folder.put(row)
                 else:
@@ -376,7 +455,9 @@ class PostgresHome(Home):
 
 
 def _check_folders(steps: Sequence[Step]) -> None:
-    """Raise what the folder would for a path through a link or a file, of which the rows know nothing."""
+    """Raise what the folder would for a path through a link or a file, of which the rows know
+    nothing.
+    """
     made = {(step.root, step.path) for step in steps if step.do == "mkdir"}
     for step in steps:
         parent = (step.to or step.path).rpartition("/")[0]
@@ -389,4 +470,6 @@ class _NoLines(LineChanges):
     """Files used in place lie on one machine; here there are none."""
 
     def begin(self, change: Change, lines: LineChange) -> None:
-        raise StorageError(change.path, "it is a file of this machine, and the notes are in PostgreSQL")
+        raise StorageError(
+            change.path, "it is a file of this machine, and the notes are in PostgreSQL"
+        )

@@ -1,4 +1,6 @@
-"""A connection to a PostgreSQL server that is made again when it was lost, and what the server says in our words."""
+"""A connection to a PostgreSQL server that is made again when it was lost, and what the server says
+in our words.
+"""
 
 from __future__ import annotations
 
@@ -21,35 +23,51 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 OLDEST_SERVER = 150000
 _CONNECT_SECONDS = 3
-_AWAY_SECONDS, _AWAY_TIMES = 1.0, 5.0
-"""After a failed connection none is tried for at least so long, and so many times as long as it took to fail: calls are
-not to spend their time waiting for a server that does not answer."""
-_STATEMENT_SECONDS, _LOCK_SECONDS, _IDLE_SECONDS = 60, 10, 300
-"""How long a statement may take, wait for a lock, and a transaction wait for us before the server ends it."""
+_AWAY_SECONDS = 1.0
+_AWAY_TIMES = 5.0
+"""After a failed connection none is tried for at least so long, and so many times as long as it
+took to fail: calls are not to spend their time waiting for a server that does not answer."""
+_STATEMENT_SECONDS = 60
+_LOCK_SECONDS = 10
+_IDLE_SECONDS = 300
+"""How long a statement may take, wait for a lock, and a transaction wait for us before the server
+ends it.
+"""
 SETTINGS = {
-    "statement_timeout": f"{_STATEMENT_SECONDS}s", "lock_timeout": f"{_LOCK_SECONDS}s",
+    "statement_timeout": f"{_STATEMENT_SECONDS}s",
+    "lock_timeout": f"{_LOCK_SECONDS}s",
     "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS}s",
-    "default_transaction_isolation": "read committed", "plan_cache_mode": "force_custom_plan",
-    "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
-}  # fmt: skip
-"""Plans are made for the one partition; the server notices within 25 s that a machine is gone, and frees its lock."""
-logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it says on stderr is in our errors
+    "default_transaction_isolation": "read committed",
+    "plan_cache_mode": "force_custom_plan",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+"""Plans are made for the one partition; the server notices within 25 s that a machine is gone, and
+frees its lock.
+"""
+# What it says on stderr is in our errors
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 _REASONS = {
-    "28": "it refuses this user or password", "3D000": "it has no database of this name; make it with createdb",
+    "28": "it refuses this user or password",
+    "3D000": "it has no database of this name; make it with createdb",
     "42501": "this user may not do that; see docs/teams.md for the rights it needs",
     "25006": "it is a read-only standby; name the primary, or all servers with target_session_attrs=read-write",
-    "53100": "its disk is full", "53300": "all its connections are in use", "53": "it is out of resources",
+    "53100": "its disk is full",
+    "53300": "all its connections are in use",
+    "53": "it is out of resources",
     "54000": "the path is too long for it",
     "57014": f"a statement took longer than {_STATEMENT_SECONDS} s; see in pg_stat_activity what keeps it busy",
     "55P03": f"somebody kept a table locked for more than {_LOCK_SECONDS} s; see pg_locks for who, and end that",
     "25P03": f"this process said nothing for {_IDLE_SECONDS} s in a transaction, so it was ended",
-}  # fmt: skip
+}
 """What a server says, by SQLSTATE or the first digits of it."""
 
 
 class Connection:
-    """A space of the database at `url`. For one thread at a time. The connection is made when it is needed, and made
-    again when it was lost; what was said before is then never said twice. Raises ConfigError without the driver."""
+    """A space of the database at `url`. For one thread at a time. The connection is made when it is
+    needed, and made again when it was lost; what was said before is then never said twice. Raises
+    ConfigError without the driver."""
 
     settings = SETTINGS
 
@@ -58,11 +76,15 @@ class Connection:
             import psycopg  # noqa: F401
         except ImportError:
             what = "notes in PostgreSQL need psycopg and libpq"
-            raise ConfigError(f"{what}: pip install 'memoranda[postgres]' 'psycopg[binary]'") from None
-        self._url, self.space = url, space
+            raise ConfigError(
+                f"{what}: pip install 'memoranda[postgres]' 'psycopg[binary]'"
+            ) from None
+        self._url = url
+        self.space = space
         self._connection: psycopg.Connection[Any] | None = None
         self._away_until = 0.0
-        self._away = ""  # why it could not be reached just now
+        # Why it could not be reached just now
+        self._away = ""
         parts = urlsplit(url)
         self.server = f"{parts.netloc.rpartition('@')[2] or 'the local server'}{parts.path}"
         """The server and database for people: no password."""
@@ -83,13 +105,19 @@ class Connection:
         self.close()
         if self._away and time.monotonic() < self._away_until:
             raise DatabaseAway(self.server, self._away)
-        name = f"memoranda {socket.gethostname()} {os.getpid()} {os.path.basename(sys.argv[0])[:16]}"
+        name = (
+            f"memoranda {socket.gethostname()} {os.getpid()} {os.path.basename(sys.argv[0])[:16]}"
+        )
         begun = time.monotonic()
         try:
             db = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name=name,
-                client_encoding="utf8", tcp_user_timeout=5000,
-            )  # fmt: skip
+                self._url,
+                autocommit=True,
+                connect_timeout=_CONNECT_SECONDS,
+                application_name=name,
+                client_encoding="utf8",
+                tcp_user_timeout=5000,
+            )
         except psycopg.Error as error:
             spent = time.monotonic() - begun
             self._away_until = begun + spent + max(_AWAY_SECONDS, _AWAY_TIMES * spent)
@@ -123,12 +151,14 @@ class Connection:
         if db.closed or db.broken:
             db.close()
             was_idle = error.sqlstate == "25P03"
-            return DatabaseAway(self.server, reason_of(error) if was_idle else "the connection was lost")
+            return DatabaseAway(
+                self.server, reason_of(error) if was_idle else "the connection was lost"
+            )
         return DatabaseRefused(self.server, reason_of(error))
 
     def _again(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """What `work` does with the connection, on a new one if the one that was idle is gone; for what may be done
-        twice."""
+        """What `work` does with the connection, on a new one if the one that was idle is gone; for
+        what may be done twice."""
         had_one = self._connection is not None
         try:
             with self._connected() as db:
@@ -147,12 +177,18 @@ def reason_of(error: psycopg.Error) -> str:
         if state and state.startswith(known):
             return words
     text = " ".join(str(error).split())
-    for sign, words in (("Connection refused", "it refuses connections"), ("timeout", "it does not answer"),
-                        ("No such file", "it is not running"),
-                        ("too many c", _REASONS["53300"]), ("remaining connection slots", _REASONS["53300"]),
-                        ("password", _REASONS["28"]), ('role "', _REASONS["28"]),
-                        ("does not exist", _REASONS["3D000"]), ("not known", "its name is unknown"),
-                        ("read-only", _REASONS["25006"])):  # fmt: skip
+    for sign, words in (
+        ("Connection refused", "it refuses connections"),
+        ("timeout", "it does not answer"),
+        ("No such file", "it is not running"),
+        ("too many c", _REASONS["53300"]),
+        ("remaining connection slots", _REASONS["53300"]),
+        ("password", _REASONS["28"]),
+        ('role "', _REASONS["28"]),
+        ("does not exist", _REASONS["3D000"]),
+        ("not known", "its name is unknown"),
+        ("read-only", _REASONS["25006"]),
+    ):
         if not state and sign in text:
             return words
     said = text.rpartition(" failed: ")[2].removeprefix("FATAL: ")

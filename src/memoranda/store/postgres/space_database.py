@@ -46,12 +46,15 @@ class SpaceDatabase(Connection):
         self._state: SpaceState | None = None
         self._has_jobs = False
         key = sha256(f"memoranda\0{space}".encode())
-        self._writers, self._jobs = (int.from_bytes(bytes.fromhex(key[at : at + 16]), signed=True) for at in (0, 16))
+        self._writers, self._jobs = (
+            int.from_bytes(bytes.fromhex(key[at : at + 16]), signed=True) for at in (0, 16)
+        )
 
     def close(self) -> None:
         """End the connection, and with it the locks it holds."""
         db = self._connection
-        if self._has_jobs and db is not None and not db.closed:  # the next one need not wait until the server notices
+        # The next one need not wait until the server notices
+        if self._has_jobs and db is not None and not db.closed:
             with suppress(DatabaseRefused), self._connected() as db:
                 db.execute("select pg_advisory_unlock_all()")
         self._has_jobs = False
@@ -59,7 +62,9 @@ class SpaceDatabase(Connection):
 
     @property
     def _locked_connection(self) -> psycopg.Connection[Any]:
-        """The connection that took the lock. Raises DatabaseAway when it was lost: another one does not have it."""
+        """The connection that took the lock. Raises DatabaseAway when it was lost: another one does
+        not have it.
+        """
         if self._locked is None or self._locked.closed:
             raise DatabaseAway(self.server, "the connection was lost")
         return self._locked
@@ -67,23 +72,29 @@ class SpaceDatabase(Connection):
     # --- spaces and migrations
 
     def prepare(self) -> SpaceState:
-        """Bring the schema up to date, make the space if there is none: a partition of each table, and the row that
-        says that there is the space. Raises DatabaseRefused, DatabaseAway."""
+        """Bring the schema up to date, make the space if there is none: a partition of each table,
+        and the row that says that there is the space. Raises DatabaseRefused, DatabaseAway."""
         from psycopg import sql
 
         self._again(self._migrate)
-        if (state := self._newest(self._db)) is not None:
+        state = self._newest(self._db)
+        if state is not None:
             return state
         suffix = sha256(self.space.encode())[:12]
         with self._connected() as db, db.transaction():
             db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
-            if (state := self._newest(db)) is not None:
+            state = self._newest(db)
+            if state is not None:
                 return state
             for table in _PARTITIONED:
-                parent, own = sql.Identifier("memoranda", table), sql.Identifier("memoranda", f"{table}_{suffix}")
+                parent = sql.Identifier("memoranda", table)
+                own = sql.Identifier("memoranda", f"{table}_{suffix}")
                 db.execute(sql.SQL("create table {} (like {} including all)").format(own, parent))
-                db.execute(sql.SQL("alter table {} attach partition {} for values in ({})").format(
-                    parent, own, sql.Literal(self.space)))  # fmt: skip
+                db.execute(
+                    sql.SQL("alter table {} attach partition {} for values in ({})").format(
+                        parent, own, sql.Literal(self.space)
+                    )
+                )
             db.execute("insert into memoranda.space (name) values (%s)", [self.space])
             state = self._newest(db)
         assert state is not None
@@ -95,22 +106,27 @@ class SpaceDatabase(Connection):
         with db.transaction():
             db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
             db.execute("create schema if not exists memoranda")
-            db.execute("create table if not exists memoranda.version (number integer primary key, "
-                       "reads integer not null, writes integer not null, at timestamptz not null default now())"
-                       )  # fmt: skip
+            db.execute(
+                "create table if not exists memoranda.version (number integer primary key, "
+                "reads integer not null, writes integer not null, at timestamptz not null default now())"
+            )
             scripts = files("memoranda.store.postgres").joinpath("migrations")
             for number in range(self._known(db) + 1, SCHEMA + 1):
                 text = scripts.joinpath(f"{number:03}.sql").read_text("utf-8")
                 db.execute(text)
                 oldest = [int(line.partition(": ")[2]) for line in text.splitlines()[:2]]
-                db.execute("insert into memoranda.version (number, reads, writes) values (%s, %s, %s)",
-                           [number, *oldest])  # fmt: skip
+                db.execute(
+                    "insert into memoranda.version (number, reads, writes) values (%s, %s, %s)",
+                    [number, *oldest],
+                )
 
     def _known(self, db: psycopg.Connection[Any]) -> int:
         """The number of the last migration that was made, 0 for none."""
         if db.execute("select to_regclass('memoranda.version')").fetchall()[0][0] is None:
             return 0
-        return int(db.execute("select coalesce(max(number), 0) from memoranda.version").fetchall()[0][0])
+        return int(
+            db.execute("select coalesce(max(number), 0) from memoranda.version").fetchall()[0][0]
+        )
 
     # --- what there is
 
@@ -127,12 +143,18 @@ class SpaceDatabase(Connection):
 
     def _newest(self, db: psycopg.Connection[Any]) -> SpaceState | None:
         row = db.execute(STATE, [self.space]).fetchone()
-        return self._readable(SpaceState(*row)) if row else None
+        if row:
+            return self._readable(SpaceState(*row))
+        return None
 
     def _readable(self, state: SpaceState) -> SpaceState:
-        """The state. Raises DatabaseRefused when a later version has made the tables others than we can read."""
+        """The state. Raises DatabaseRefused when a later version has made the tables others than we
+        can read.
+        """
         if state.reads > SCHEMA:
-            raise DatabaseRefused(self.server, "its notes are of a later version; upgrade memoranda")
+            raise DatabaseRefused(
+                self.server, "its notes are of a later version; upgrade memoranda"
+            )
         return state
 
     def has_more_than(self, notes: int) -> bool:
@@ -140,9 +162,12 @@ class SpaceDatabase(Connection):
         sql = "select count(*) from (select from memoranda.note where space = %s limit %s) as found"
         return bool(self._rows(sql, self.space, notes + 1)[0][0] > notes)
 
-    def news(self, since: int, most: int) -> tuple[SpaceState, list[tuple[int, bytes]], list[FileRow]] | None:
-        """Where the space is, the journal's lines from this number on and the files that changed after it, in one round
-        trip; None for more than `most`. Raises DatabaseAway, DatabaseRefused."""
+    def news(
+        self, since: int, most: int
+    ) -> tuple[SpaceState, list[tuple[int, bytes]], list[FileRow]] | None:
+        """Where the space is, the journal's lines from this number on and the files that changed
+        after it, in one round trip; None for more than `most`. Raises DatabaseAway,
+        DatabaseRefused."""
 
         def work(db: psycopg.Connection[Any]) -> list[list[tuple[Any, ...]]]:
             with self._pipeline(db):
@@ -150,7 +175,9 @@ class SpaceDatabase(Connection):
                 cursors = [
                     db.execute(STATE, [self.space]),
                     db.execute(f"{LINES} limit %s", [self.space, since, most + 1]),
-                    db.execute(f"{FILE_ROWS} and number > %s limit %s", [self.space, since, most + 1]),
+                    db.execute(
+                        f"{FILE_ROWS} and number > %s limit %s", [self.space, since, most + 1]
+                    ),
                 ]
                 db.execute("commit")
             return [each.fetchall() for each in cursors]
@@ -158,12 +185,16 @@ class SpaceDatabase(Connection):
         (state,), lines, rows = self._again(work)
         if max(len(lines), len(rows)) > most:
             return None
-        return SpaceState(*state), [(number, bytes(line)) for number, line in lines], [FileRow(*row) for row in rows]
+        return (
+            SpaceState(*state),
+            [(number, bytes(line)) for number, line in lines],
+            [FileRow(*row) for row in rows],
+        )
 
     @contextmanager
     def _pipeline(self, db: psycopg.Connection[Any]) -> Iterator[None]:
-        """Inside, statements are said without waiting for each answer; a transaction one of them is refused in is
-        rolled back. Raises DatabaseAway, DatabaseRefused."""
+        """Inside, statements are said without waiting for each answer; a transaction one of them is
+        refused in is rolled back. Raises DatabaseAway, DatabaseRefused."""
         import psycopg
 
         try:
@@ -178,13 +209,16 @@ class SpaceDatabase(Connection):
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """One state of the space, to be read from. Raises DatabaseAway, DatabaseRefused."""
-        with self._transaction_begun("set transaction isolation level repeatable read, read only") as db:
+        with self._transaction_begun(
+            "set transaction isolation level repeatable read, read only"
+        ) as db:
             yield Snapshot(db, self.space)
 
     @contextmanager
     def _transaction_begun(self, first: str, *values: str) -> Iterator[psycopg.Connection[Any]]:
         """A transaction with this statement done. Raises DatabaseAway, DatabaseRefused."""
-        self.newest()  # a connection that was lost is made again
+        # A connection that was lost is made again
+        self.newest()
         with self._connected() as db, db.transaction():
             db.execute(first, values)
             yield db
@@ -193,26 +227,40 @@ class SpaceDatabase(Connection):
         """A text of the history by its SHA-256."""
         sql = "select body from memoranda.blob where space = %s and sha256 = %s"
         rows = self._rows(sql, self.space, digest)
-        return bytes(rows[0][0]) if rows else None
+        if rows:
+            return bytes(rows[0][0])
+        return None
 
     def reads(self) -> list[tuple[str, int, int]]:
-        """(id, reads, last use in seconds since 1970) of the notes whose reads are in no frontmatter yet."""
+        """(id, reads, last use in seconds since 1970) of the notes whose reads are in no
+        frontmatter yet.
+        """
         sql = "select id, count, used from memoranda.access where space = %s order by id"
         return self._rows(sql, self.space)
 
     def add_reads(
-        self, mark: UUID, restarted: Sequence[str], counts: Mapping[str, int], used: Mapping[str, int]
+        self,
+        mark: UUID,
+        restarted: Sequence[str],
+        counts: Mapping[str, int],
+        used: Mapping[str, int],
     ) -> None:
         """Add reads under a mark; those of `restarted` notes begin anew."""
-        rows = [[self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})]
+        rows = [
+            [self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})
+        ]
         with self._connected() as db, db.transaction():
-            db.execute("insert into memoranda.counted (space, mark) values (%s, %s)", [self.space, mark])
+            db.execute(
+                "insert into memoranda.counted (space, mark) values (%s, %s)", [self.space, mark]
+            )
             sql = "delete from memoranda.access where space = %s and id = any(%s)"
             if restarted:
                 db.execute(sql, [self.space, [*restarted]])
-            sql = ("insert into memoranda.access (space, id, count, used) values (%s, %s, %s, %s) on conflict "
-                   "(space, id) do update set count = access.count + excluded.count, "
-                   "used = greatest(access.used, excluded.used)")  # fmt: skip
+            sql = (
+                "insert into memoranda.access (space, id, count, used) values (%s, %s, %s, %s) on conflict "
+                "(space, id) do update set count = access.count + excluded.count, "
+                "used = greatest(access.used, excluded.used)"
+            )
             db.cursor().executemany(sql, rows)
 
     def has_counted(self, mark: UUID) -> bool:
@@ -234,20 +282,24 @@ class SpaceDatabase(Connection):
     # --- locks
 
     def take_lock(self) -> SpaceState:
-        """Keep all other writers of the space out, on any machine, until `release_lock` or the end of the connection.
-        Returns where the space is. Raises Busy, DatabaseAway, DatabaseRefused."""
+        """Keep all other writers of the space out, on any machine, until `release_lock` or the end
+        of the connection. Returns where the space is. Raises Busy, DatabaseAway,
+        DatabaseRefused."""
         try:
             if not self._again(self._try_lock):
                 block_for(self._wait_for_lock, LOCK_WAITS)
             self._locked = self._connection
             state = self._readable(self._state or self.newest())
             if state.writes > SCHEMA:
-                raise DatabaseRefused(self.server, "its notes are of a later version; upgrade memoranda to write")
+                raise DatabaseRefused(
+                    self.server, "its notes are of a later version; upgrade memoranda to write"
+                )
             return state
         except (Busy, DatabaseRefused):
             self.release_lock()
             raise
-        except BaseException:  # interrupted: nobody knows whether it has the lock
+        # interrupted: nobody knows whether it has the lock
+        except BaseException:
             self.close()
             raise
 
@@ -268,8 +320,15 @@ class SpaceDatabase(Connection):
 
         with self._connected() as db:
             try:
-                with db.pipeline(), db.transaction():  # the time is for this transaction, the lock for the session
-                    db.execute("select set_config('lock_timeout', %s, true)", [f"{max(1, int(seconds * 1000))}ms"])
+                # The time is for this transaction, the lock for the session
+                with (
+                    db.pipeline(),
+                    db.transaction(),
+                ):
+                    db.execute(
+                        "select set_config('lock_timeout', %s, true)",
+                        [f"{max(1, int(seconds * 1000))}ms"],
+                    )
                     db.execute("select pg_advisory_lock(%s)", [self._writers])
                     found = db.execute(STATE, [self.space])
             except psycopg.errors.LockNotAvailable:
@@ -281,11 +340,14 @@ class SpaceDatabase(Connection):
         """Who holds the lock of the writers, as far as the server tells."""
         import psycopg
 
-        sql = ("select application_name from pg_locks join pg_stat_activity using (pid) where locktype = 'advisory' "
-               "and granted and classid = %s and objid = %s and pid <> pg_backend_pid()")  # fmt: skip
+        sql = (
+            "select application_name from pg_locks join pg_stat_activity using (pid) where locktype = 'advisory' "
+            "and granted and classid = %s and objid = %s and pid <> pg_backend_pid()"
+        )
         key = self._writers & 0xFFFFFFFFFFFFFFFF
         with suppress(psycopg.Error):
-            if row := self._db.execute(sql, [key >> 32, key & 0xFFFFFFFF]).fetchone():
+            row = self._db.execute(sql, [key >> 32, key & 0xFFFFFFFF]).fetchone()
+            if row:
                 return str(row[0]).removeprefix("memoranda ") or "another program"
         return "another program"
 
@@ -293,38 +355,52 @@ class SpaceDatabase(Connection):
         """Let other writers in. A connection that was lost has done so."""
         import psycopg
 
-        db, self._locked = self._locked, None
+        db = self._locked
+        self._locked = None
         if db is not None and not db.closed:
             with suppress(psycopg.Error):
                 db.execute("select pg_advisory_unlock(%s)", [self._writers])
 
     def passes_by_policies(self) -> str:
-        """The name of the role of this connection, if row-level security does not hold for it; else ""."""
+        """The name of the role of this connection, if row-level security does not hold for it; else
+        "".
+        """
         sql = "select rolname from pg_roles where rolname = current_user and (rolsuper or rolbypassrls)"
         rows = self._rows(sql)
-        return str(rows[0][0]) if rows else ""
+        if rows:
+            return str(rows[0][0])
+        return ""
 
     def runs_jobs(self) -> bool:
-        """Whether this replica does the upkeep of the space: the first that asks, until its connection ends."""
-        sql = ("select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "
-               "and classid = %s and objid = %s) then true else pg_try_advisory_lock(%s) end")  # fmt: skip
+        """Whether this replica does the upkeep of the space: the first that asks, until its
+        connection ends.
+        """
+        sql = (
+            "select case when exists (select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() "
+            "and classid = %s and objid = %s) then true else pg_try_advisory_lock(%s) end"
+        )
         key = self._jobs & 0xFFFFFFFFFFFFFFFF
         self._has_jobs = bool(self._rows(sql, key >> 32, key & 0xFFFFFFFF, self._jobs)[0][0])
         return self._has_jobs
 
     # --- changes
 
-    def commit(self, changes: Sequence[tuple[Change, Sequence[Step]]], logs: Sequence[Step] = ()) -> None:
-        """Commit changes with their steps, all or none; the lock must be held. On return they are durable. `logs`:
-        steps that leave less in the access log.
+    def commit(
+        self, changes: Sequence[tuple[Change, Sequence[Step]]], logs: Sequence[Step] = ()
+    ) -> None:
+        """Commit changes with their steps, all or none; the lock must be held. On return they are
+        durable. `logs`: steps that leave less in the access log.
 
-        Raises Conflict when a file is not as read, Exists when a destination is taken, DatabaseRefused, DatabaseAway:
-        then nothing changed. Raises OutcomeUnknown when the connection was lost and nobody can be asked.
+        Raises Conflict when a file is not as read, Exists when a destination is taken,
+        DatabaseRefused, DatabaseAway: then nothing changed. Raises OutcomeUnknown when the
+        connection was lost and nobody can be asked.
         """
         statements = [
-            each for change, steps in changes for step in steps
+            each
+            for change, steps in changes
+            for step in steps
             for each in of_step(self.server, self.space, change.number, step)
-        ]  # fmt: skip
+        ]
         for step in logs:
             assert step.old is not None
             statements += of_log(self.space, counted(step.old.data), counted(step.data or b""))
@@ -333,20 +409,34 @@ class SpaceDatabase(Connection):
     def append(self, change: Change, texts: Mapping[str, bytes]) -> None:
         """Commit a line of the journal that changes no note, with texts it keeps."""
         sql = "insert into memoranda.blob (space, sha256, body) values (%s, %s, %s) on conflict do nothing"
-        statements = [SqlStatement(sql, [self.space, digest, data]) for digest, data in texts.items()]
+        statements = [
+            SqlStatement(sql, [self.space, digest, data]) for digest, data in texts.items()
+        ]
         self._write(statements, [change])
 
     def _write(self, statements: Sequence[SqlStatement], changes: Sequence[Change]) -> None:
-        ids, numbers = [uuid4() for _ in changes], [each.number for each in changes]
-        lines = [numbers, ids, [parse_stamp(each.time) for each in changes], [each.dump() for each in changes]]
+        ids = [uuid4() for _ in changes]
+        numbers = [each.number for each in changes]
+        lines = [
+            numbers,
+            ids,
+            [parse_stamp(each.time) for each in changes],
+            [each.dump() for each in changes],
+        ]
         every = [
             *statements,
-            SqlStatement("insert into memoranda.journal (space, number, id, at, line) select %s, * from "
-                         "unnest(%s::bigint[], %s::uuid[], %s::timestamptz[], %s::bytea[])", [self.space, *lines]),
-            SqlStatement("update memoranda.space set last = %s where name = %s and last = %s",
-                         [numbers[-1], self.space, numbers[0] - 1], 1,
-                         lambda: DatabaseRefused(self.server, "somebody wrote there without the lock")),
-        ]  # fmt: skip
+            SqlStatement(
+                "insert into memoranda.journal (space, number, id, at, line) select %s, * from "
+                "unnest(%s::bigint[], %s::uuid[], %s::timestamptz[], %s::bytea[])",
+                [self.space, *lines],
+            ),
+            SqlStatement(
+                "update memoranda.space set last = %s where name = %s and last = %s",
+                [numbers[-1], self.space, numbers[0] - 1],
+                1,
+                lambda: DatabaseRefused(self.server, "somebody wrote there without the lock"),
+            ),
+        ]
         db = self._locked_connection
         try:
             with self._pipeline(db):
@@ -360,12 +450,15 @@ class SpaceDatabase(Connection):
             self._acknowledge(ids[-1])
         except MemorandaError:
             raise
-        except BaseException:  # interrupted: what was said must not become part of the next transaction
+        # interrupted: what was said must not become part of the next transaction
+        except BaseException:
             self.close()
             raise
 
     def _acknowledge(self, id: UUID) -> None:
-        """Commit the transaction; its last change is there by this id. When the connection is lost meanwhile, ask."""
+        """Commit the transaction; its last change is there by this id. When the connection is lost
+        meanwhile, ask.
+        """
         import psycopg
 
         db = self._locked_connection
@@ -377,7 +470,8 @@ class SpaceDatabase(Connection):
                 raise DatabaseRefused(self.server, reason_of(error)) from None
         self.close()
         try:
-            self.take_lock()  # whoever has it, the lost session has ended, so the answer stands
+            # Whoever has it, the lost session has ended, so the answer stands
+            self.take_lock()
             sql = "select 1 from memoranda.journal where space = %s and id = %s"
             with self._connected() as db:
                 is_there = bool(db.execute(sql, [self.space, id]).fetchall())
@@ -394,8 +488,16 @@ class SpaceDatabase(Connection):
             sql = "select number, id from memoranda.journal where space = %s"
             ids = dict(db.execute(sql, [space]).fetchall())
             db.execute("delete from memoranda.journal where space = %s", [space])
-            rows = ([space, each.number, ids.get(each.number) or uuid4(), parse_stamp(each.time), each.dump()]
-                    for each in changes)  # fmt: skip
+            rows = (
+                [
+                    space,
+                    each.number,
+                    ids.get(each.number) or uuid4(),
+                    parse_stamp(each.time),
+                    each.dump(),
+                ]
+                for each in changes
+            )
             sql = "insert into memoranda.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)"
             db.cursor().executemany(sql, rows)
             db.execute("update memoranda.space set epoch = epoch + 1 where name = %s", [space])
@@ -416,7 +518,10 @@ class SpaceDatabase(Connection):
     def put_shared(self, name: str, data: bytes | None) -> None:
         """Write a shared file, or remove it; inside `sharing`."""
         with self._connected() as db:
-            db.execute("delete from memoranda.shared_file where space = %s and name = %s", [self.space, name])
+            db.execute(
+                "delete from memoranda.shared_file where space = %s and name = %s",
+                [self.space, name],
+            )
             if data is not None:
                 sql = "insert into memoranda.shared_file (space, name, data) values (%s, %s, %s)"
                 db.execute(sql, [self.space, name, data])

@@ -1,5 +1,5 @@
-"""The rows of a space: what they hold at one moment, read in one transaction, and what the steps of a change do to
-them."""
+"""The rows of a space: what they hold at one moment, read in one transaction, and what the steps of
+a change do to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _ROWS = 200
 
 
 class SpaceState(NamedTuple):
-    """Where a space is: `last` is the number of its latest change; `epoch` and `files` as in the table. `reads` and
+    """Where a space is: `last` is the number of its latest change; `epoch` and `files` as in the
+    table. `reads` and
     `writes`: the oldest SCHEMA that may."""
 
     id: str
@@ -50,14 +51,17 @@ class FileRow(NamedTuple):
 
 
 FILE_ROWS = "select project, path, kind, body, sha256, link, mode, changed_ns from memoranda.note where space = %s"
-LINES = "select number, line from memoranda.journal where space = %s and number >= %s order by number"
+LINES = (
+    "select number, line from memoranda.journal where space = %s and number >= %s order by number"
+)
 
 
 class Snapshot:
     """One state of a space, inside a transaction."""
 
     def __init__(self, db: psycopg.Connection[Any], space: str):
-        self._db, self._space = db, space
+        self._db = db
+        self._space = space
 
     def state(self) -> SpaceState:
         """Where the space is."""
@@ -67,12 +71,18 @@ class Snapshot:
         """The lines of the journal from this number on, the oldest first."""
         with self._db.cursor("lines") as cursor:
             cursor.itersize = _ROWS
-            yield from ((number, bytes(line)) for number, line in cursor.execute(LINES, [self._space, since]))
+            yield from (
+                (number, bytes(line))
+                for number, line in cursor.execute(LINES, [self._space, since])
+            )
 
     def places(self, since: int) -> dict[tuple[str, str], str | None]:
         """(project, path) of what changed after this number, all for -1, with the SHA-256 of files."""
         sql = "select project, path, sha256 from memoranda.note where space = %s and number > %s"
-        return {(project, path): digest for project, path, digest in self._db.execute(sql, [self._space, since])}
+        return {
+            (project, path): digest
+            for project, path, digest in self._db.execute(sql, [self._space, since])
+        }
 
     def rows(self, since: int) -> Iterator[FileRow]:
         """What changed after this number, all for -1."""
@@ -85,12 +95,16 @@ class Snapshot:
         """What is at one place."""
         sql = f"{FILE_ROWS} and project = %s and path = %s"
         found = self._db.execute(sql, [self._space, project, path]).fetchone()
-        return FileRow(*found) if found else None
+        if found:
+            return FileRow(*found)
+        return None
 
 
 @dataclass(slots=True)
 class SqlStatement:
-    """One statement of a commit: how many rows it must touch (None: any), and what it is if it does not."""
+    """One statement of a commit: how many rows it must touch (None: any), and what it is if it does
+    not.
+    """
 
     sql: str
     values: Sequence[Any]
@@ -102,52 +116,93 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
     """What one step does to the rows."""
     where = [space, step.project, step.path]
     at = "where space = %s and project = %s and path = %s"
-    below = "where space = %s and project = %s and path >= %s::text || '/' and path < %s::text || '0'"
+    below = (
+        "where space = %s and project = %s and path >= %s::text || '/' and path < %s::text || '0'"
+    )
 
     def conflict() -> Exception:
         return Conflict(step.path, "unknown", step.old.etag[:8] if step.old else "none")
 
     if step.do in ("put", "remove") and step.old is not None and step.kept:
-        yield SqlStatement("insert into memoranda.blob (space, sha256, body) select space, sha256, body "
-                         f"from memoranda.note {at} and sha256 = %s on conflict do nothing",
-                         [*where, step.old.etag])  # fmt: skip
+        yield SqlStatement(
+            "insert into memoranda.blob (space, sha256, body) select space, sha256, body "
+            f"from memoranda.note {at} and sha256 = %s on conflict do nothing",
+            [*where, step.old.etag],
+        )
     if step.do == "put":
-        stamp, mode = step.stamp, step.mode if step.mode is not None else step.old.mode if step.old else 0o600
+        stamp = step.stamp
+        if step.mode is not None:
+            mode = step.mode
+        elif step.old:
+            mode = step.old.mode
+        else:
+            mode = 0o600
         assert stamp is not None
         values = [step.data, step.etag, mode, stamp.mtime_ns, number]
         if step.old is None:
-            yield SqlStatement("insert into memoranda.note (space, project, path, kind, body, sha256, mode, "
-                             "changed_ns, number) values (%s, %s, %s, 'file', %s, %s, %s, %s, %s) "
-                             "on conflict do nothing", [*where, *values], 1, lambda: Exists(step.path))  # fmt: skip
+            yield SqlStatement(
+                "insert into memoranda.note (space, project, path, kind, body, sha256, mode, "
+                "changed_ns, number) values (%s, %s, %s, 'file', %s, %s, %s, %s, %s) "
+                "on conflict do nothing",
+                [*where, *values],
+                1,
+                lambda: Exists(step.path),
+            )
         else:
-            yield SqlStatement("update memoranda.note set body = %s, sha256 = %s, mode = %s, changed_ns = %s, "
-                             f"number = %s {at} and kind = 'file' and sha256 = %s",
-                             [*values, *where, step.old.etag], 1, conflict)  # fmt: skip
+            yield SqlStatement(
+                "update memoranda.note set body = %s, sha256 = %s, mode = %s, changed_ns = %s, "
+                f"number = %s {at} and kind = 'file' and sha256 = %s",
+                [*values, *where, step.old.etag],
+                1,
+                conflict,
+            )
     elif step.do == "remove":
         assert step.old is not None
-        yield SqlStatement(f"delete from memoranda.note {at} and kind = 'file' and sha256 = %s",
-                         [*where, step.old.etag], 1, conflict)  # fmt: skip
+        yield SqlStatement(
+            f"delete from memoranda.note {at} and kind = 'file' and sha256 = %s",
+            [*where, step.old.etag],
+            1,
+            conflict,
+        )
     elif step.do == "move":
         inside = [space, step.project, step.path, step.path]
-        yield SqlStatement(f"select 1 from memoranda.note {at}", [space, step.project, step.to], 0,
-                         lambda: Exists(step.to))  # fmt: skip
-        yield SqlStatement("update memoranda.note set path = %s::text || substr(path, length(%s::text) + 1), "
-                         f"number = %s {below}", [step.to, step.path, number, *inside])  # fmt: skip
+        yield SqlStatement(
+            f"select 1 from memoranda.note {at}",
+            [space, step.project, step.to],
+            0,
+            lambda: Exists(step.to),
+        )
+        yield SqlStatement(
+            "update memoranda.note set path = %s::text || substr(path, length(%s::text) + 1), "
+            f"number = %s {below}",
+            [step.to, step.path, number, *inside],
+        )
         same, etag = (" and sha256 = %s", [step.old.etag]) if step.old else ("", [])
-        yield SqlStatement(f"update memoranda.note set path = %s, number = %s {at}{same}",
-                         [step.to, number, *where, *etag], 1, conflict)  # fmt: skip
+        yield SqlStatement(
+            f"update memoranda.note set path = %s, number = %s {at}{same}",
+            [step.to, number, *where, *etag],
+            1,
+            conflict,
+        )
     elif step.do in ("mkdir", "symlink"):
         kind, link = ("folder", None) if step.do == "mkdir" else ("link", step.link)
-        yield SqlStatement("insert into memoranda.note (space, project, path, kind, link, mode, number) "
-                         "values (%s, %s, %s, %s, %s, %s, %s) on conflict (space, project, path) do update "
-                         "set number = excluded.number where note.kind = excluded.kind and note.kind = 'folder'",
-                         [*where, kind, link, 0o700, number], 1, lambda: Exists(step.path))  # fmt: skip
+        yield SqlStatement(
+            "insert into memoranda.note (space, project, path, kind, link, mode, number) "
+            "values (%s, %s, %s, %s, %s, %s, %s) on conflict (space, project, path) do update "
+            "set number = excluded.number where note.kind = excluded.kind and note.kind = 'folder'",
+            [*where, kind, link, 0o700, number],
+            1,
+            lambda: Exists(step.path),
+        )
     elif step.do == "unlink":
         yield SqlStatement(f"delete from memoranda.note {at} and kind = 'link'", where, 1, conflict)
     elif step.do == "rmdir":
-        yield SqlStatement(f"select 1 from memoranda.note {below} limit 1",
-                         [space, step.project, step.path, step.path], 0,
-                         lambda: DatabaseRefused(server, f"the folder {step.path} is not empty"))  # fmt: skip
+        yield SqlStatement(
+            f"select 1 from memoranda.note {below} limit 1",
+            [space, step.project, step.path, step.path],
+            0,
+            lambda: DatabaseRefused(server, f"the folder {step.path} is not empty"),
+        )
         yield SqlStatement(f"delete from memoranda.note {at} and kind = 'folder'", where)
 
 
@@ -158,8 +213,10 @@ def of_log(
     for id, (count, used) in before.items():
         left, still = after.get(id, (0, 0))
         if (count, used) != (left, still):
-            sql = ("update memoranda.access set count = greatest(0, count - %s), "
-                   "used = case when used > %s then used else %s end where space = %s and id = %s")  # fmt: skip
+            sql = (
+                "update memoranda.access set count = greatest(0, count - %s), "
+                "used = case when used > %s then used else %s end where space = %s and id = %s"
+            )
             yield SqlStatement(sql, [count - left, used, still, space, id])
     sql = "delete from memoranda.access where space = %s and count = 0 and used = 0"
     yield SqlStatement(sql, [space])

@@ -221,9 +221,17 @@ class SocketServer:
         self._connections: dict[asyncio.Task[None], bool] = {}
         self._server: asyncio.Server | None = None
         self._stopping = False
+        self.quiet_since: float | None = None
+        """Since when nobody is connected, on the clock of the event loop; None while somebody is."""
+
+    @property
+    def clients(self) -> int:
+        """How many are connected."""
+        return len(self._connections)
 
     async def start(self) -> None:
         """Begin to accept connections."""
+        self.quiet_since = asyncio.get_running_loop().time()
         self._server = await asyncio.start_unix_server(
             self._connected, sock=self._listener.socket, limit=LIMIT
         )
@@ -249,6 +257,7 @@ class SocketServer:
         task = asyncio.current_task()
         assert task is not None
         self._connections[task] = False
+        self.quiet_since = None
         try:
             with self._session():
                 while not self._stopping:
@@ -285,6 +294,8 @@ class SocketServer:
             pass
         finally:
             del self._connections[task]
+            if not self._connections:
+                self.quiet_since = asyncio.get_running_loop().time()
             writer.close()
             with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()

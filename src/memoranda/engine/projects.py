@@ -21,6 +21,7 @@ from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJE
 from memoranda.store.base import Store
 from memoranda.store.files import make_private, reason, sync_folder, write_file
 from memoranda.store.layout import changing_shared
+from memoranda.text.gate import SECRET, default_rules
 
 _SYSTEM = frozenset(
     (
@@ -120,6 +121,8 @@ class ProjectVerbs(ReadVerbs):
                 # As it is now: a link could be set anew
                 root = _real(root)
                 if not self._may_add(root, folder):
+                    if default_rules().find(f"{name} {root}", SECRET):
+                        raise ProjectRefused(folder, "the path seems to hold a secret")
                     ask(self, name, root, default)
                     return Project(name, root, False), "asked"
             if _is_graph_file(root):

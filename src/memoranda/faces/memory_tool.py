@@ -29,7 +29,7 @@ from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Prompt, Tool, Toolset
 from memoranda.note.edit import InsertLine, StrReplace
 from memoranda.store.files import NAME_REASONS
-from memoranda.store.path_guard import NAME_BYTES, climbs
+from memoranda.store.path_guard import NAME_BYTES, check_size, climbs
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
@@ -323,7 +323,9 @@ def _inside(path: str) -> str:
         if len(part.encode()) > NAME_BYTES:
             shown = f"{part[:60]}{'…' * (len(part) > 60)}"
             raise InvalidInput(f"Invalid path: the name {shown} has more than {NAME_BYTES} bytes.")
-    return "/".join(parts)
+    inside = "/".join(parts)
+    check_size(inside)
+    return inside
 
 
 def _existing_file(files: Files, path: str) -> str:

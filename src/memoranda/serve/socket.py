@@ -22,6 +22,7 @@ from memoranda.errors import StorageError
 from memoranda.faces.agent.session import call_tool, ends_batch, parse_json, result_data, tool_list
 from memoranda.serve.sessions import McpSessions
 from memoranda.serve.turns import InternalError
+from memoranda.text.gate import default_rules
 
 if TYPE_CHECKING:
     from memoranda.engine import Memory
@@ -141,7 +142,7 @@ class Protocol:
             raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_SAID]}"')
         given = {"client": request.get("client"), "session": request.get("session")}
         by = {
-            key: value[:_SAID]
+            key: default_rules().redacted(value[:_SAID])
             for key, value in given.items()
             if isinstance(value, str) and value.isprintable()
         }

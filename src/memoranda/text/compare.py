@@ -6,6 +6,7 @@ minutes. Here a comparison that takes too many steps ends, and the texts count a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from difflib import Match, SequenceMatcher
 from itertools import accumulate
@@ -26,7 +27,9 @@ class _Bounded(SequenceMatcher[str]):
 
     def __init__(self, old: Sequence[str], new: Sequence[str]):
         super().__init__(None, old, new, autojunk=False)
-        pairs = (1 + len(self.b2j.get(line, ())) for line in old)
+        in_new = Counter(new)
+        pairs = (1 + in_new[line] for line in old)
+        self._old_lines = len(old)
         self._pairs_before = [0, *accumulate(pairs)]
         self._left = STEPS
 
@@ -34,7 +37,7 @@ class _Bounded(SequenceMatcher[str]):
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> Match:
         """As difflib's. Raises _TooManySteps."""
-        end = len(self.a) if ahi is None else ahi
+        end = self._old_lines if ahi is None else ahi
         self._left -= self._pairs_before[end] - self._pairs_before[alo]
         if self._left < 0:
             raise _TooManySteps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 
 import pytest
 
@@ -13,6 +14,13 @@ from memoranda.store.path_guard import PATH_BYTES, SEGMENTS, clean
 from memoranda.store.walking import walk
 
 DEPTH = 1_100
+
+
+@pytest.fixture
+def removed(tmp_path):
+    """A folder that is removed at the end: pytest's own removal calls itself for each level."""
+    yield tmp_path
+    subprocess.run(["rm", "-rf", str(tmp_path)], check=True)
 
 
 def nest(root, depth):
@@ -58,7 +66,7 @@ def test_no_tool_makes_folders_deeper_than_that(tmp_path):
         for name, arguments in (
             ("memory", {"command": "create", "path": f"/memories/{deep}/a.md", "file_text": "x"}),
             ("write_note", {"title": "a", "content": "x", "directory": deep}),
-            ("create_memory_project", {"project_name": "p", "project_path": deep}),
+            ("create_memory_project", {"project_name": "p", "project_path": f"/x/{deep}"}),
         ):
             reply = tools.call(memory, name, arguments)
             assert reply.is_error, name
@@ -81,7 +89,8 @@ def test_a_walk_goes_as_deep_as_there_are_folders(tmp_path):
 
 
 @pytest.mark.promise("paths-sizes")
-def test_deep_folders_of_another_program_stop_no_command(tmp_path, terminal):
+def test_deep_folders_of_another_program_stop_no_command(removed, terminal):
+    tmp_path = removed
     home = terminal.home
     (home / "memories").mkdir(parents=True)
     nest(home / "memories", DEPTH)

@@ -21,6 +21,7 @@ from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJE
 from memoranda.store.base import Store
 from memoranda.store.files import make_private, reason, sync_folder, write_file
 from memoranda.store.layout import changing_shared
+from memoranda.store.path_guard import check_size
 from memoranda.text.gate import SECRET, default_rules
 
 _SYSTEM = frozenset(
@@ -107,6 +108,7 @@ class ProjectVerbs(ReadVerbs):
                 (each for each in self.engine.stores if each.lower() == name.lower()), None
             )
             root = self._root(known or name, folder)
+            check_size(str(root))
             if known is not None:
                 if known in BUILT_IN_PROJECTS or _real(self.engine.stores[known].root) != _real(
                     root

@@ -108,7 +108,10 @@ class ProjectVerbs(ReadVerbs):
                 (each for each in self.engine.stores if each.lower() == name.lower()), None
             )
             root = self._root(known or name, folder)
-            check_size(str(root))
+            try:
+                check_size(str(root))
+            except InvalidInput as error:
+                raise ProjectRefused(f"{folder[:80]}…", str(error).rstrip(".")) from None
             if known is not None:
                 if known in BUILT_IN_PROJECTS or _real(self.engine.stores[known].root) != _real(
                     root

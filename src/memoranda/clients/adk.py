@@ -26,6 +26,7 @@ from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 
 from memoranda import Memory
+from memoranda.engine import session_of
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, TRACE_PROJECT, Draft
 from memoranda.query import Query
@@ -48,7 +49,7 @@ class MemorandaMemoryService(BaseMemoryService):
     """
 
     def __init__(self, memory: Memory, *, limit: int = 10):
-        self._memory = memory
+        self._memory = session_of(memory)
         self._limit = limit
 
     async def add_session_to_memory(self, session: Session) -> None:

@@ -35,6 +35,7 @@ except ImportError as error:
     ) from error
 
 from memoranda import Memory
+from memoranda.engine import session_of
 from memoranda.engine.entries import Entry, NoteEntries, whole_milliseconds
 from memoranda.errors import InvalidInput
 from memoranda.note.model import KV_PROJECT
@@ -59,7 +60,8 @@ class MemorandaStore(BaseStore):
     supports_ttl = True
 
     def __init__(self, memory: Memory, *, ttl: TTLConfig | None = None):
-        self._memory, self._entries = memory, NoteEntries(memory)
+        self._memory = session_of(memory)
+        self._entries = NoteEntries(self._memory)
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:

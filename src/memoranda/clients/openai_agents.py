@@ -22,6 +22,7 @@ except ImportError as error:
     ) from error
 
 from memoranda import Memory
+from memoranda.engine import session_of
 from memoranda.errors import Exists, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import TRACE_PROJECT, Draft
@@ -47,7 +48,7 @@ class MemorandaSession(SessionABC):
         if not session_id.strip():
             raise InvalidInput("session_id must not be empty")
         self.session_id, self.session_settings = session_id, session_settings or SessionSettings()
-        self._memory = memory
+        self._memory = session_of(memory)
         self._folder = (
             f"openai-agents/{sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
         )

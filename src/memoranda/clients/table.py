@@ -19,7 +19,7 @@ from memoranda.clients.hook_events import CLIENTS
 from memoranda.errors import InvalidInput, MemorandaError
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.projects import Project
 
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
@@ -279,7 +279,7 @@ def auto_memory_folder(home: Path) -> Path:
     return home / "projects" / "claude-memory"
 
 
-def add_native(memory: Memory) -> tuple[list[Project], list[tuple[Path, str]]]:
+def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, str]]]:
     """Make a project of each folder in which Claude Code, Codex and Gemini CLI keep memories of
     their own that is none yet. Returns them, and the folders left out with the reason. Raises
     InvalidInput for an agent."""

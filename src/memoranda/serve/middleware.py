@@ -31,7 +31,7 @@ from memoranda.errors import MemorandaError
 from memoranda.serve.auth import StoredToken
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 _log = logging.getLogger("memoranda.http")
 
@@ -245,7 +245,7 @@ def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) 
 def health_routes(
     metrics: Metrics,
     stopping: threading.Event,
-    memory: Memory,
+    memory: MemorySession,
     connections: Callable[[], int],
     admitted: Callable[[Request], Any],
 ) -> list[BaseRoute]:

@@ -326,6 +326,19 @@ def test_sql_is_written_in_the_index_alone():
     assert wrong == []
 
 
+def test_parameters_of_sql_have_names_or_no_number():
+    """`?1` with a sequence of values warns in Python 3.12.0 to 3.12.3."""
+    numbered = re.compile(r"\?[0-9]")
+    wrong = []
+    for name in FILES:
+        if name.startswith(("index/", "store/", "engine/")):
+            for node in ast.walk(tree(name)):
+                is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+                if is_text and numbered.search(node.value) and "select" in node.value:
+                    wrong.append(f"{name}:{node.lineno}")
+    assert wrong == []
+
+
 def test_files_are_locked_in_one_module():
     """The Lock, `lock_file` and `lock_folders` of store/files.py are the only users of flock."""
     callers = {

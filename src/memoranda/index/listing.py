@@ -283,10 +283,17 @@ def _matching_rows(
             else name.casefold() in wanted
         ):
             found += db.execute(
-                "select permalink, ?1, path, row from note where project = ?2 and (permalink glob ?3"
-                " or permalink glob ?4 || ?3 or ?4 || permalink glob ?3)"
-                " and (?5 is null or scope in ('global', 'agent:' || ?5))",
-                (name, number, pattern, f"{lead(name)}/", viewer),
+                "select permalink, :name, path, row from note where project = :project"
+                " and (permalink glob :pattern or permalink glob :lead || :pattern"
+                " or :lead || permalink glob :pattern)"
+                " and (:viewer is null or scope in ('global', 'agent:' || :viewer))",
+                {
+                    "name": name,
+                    "project": number,
+                    "pattern": pattern,
+                    "lead": f"{lead(name)}/",
+                    "viewer": viewer,
+                },
             ).fetchall()
     return [row for *_, row in sorted(found)]
 

@@ -62,8 +62,8 @@ _TABLES = {
 }
 _AROUND = (
     "select p.id, 1 + coalesce((select seq from sqlite_sequence where name = 'note'), 0), n.row,"
-    " exists (select 1 from note o where o.permalink = ?3 and +o.project = p.id and o.path <> ?2)"
-    " from project p left join note n on n.project = p.id and n.path = ?2 where p.name = ?1"
+    " exists (select 1 from note o where o.permalink = :permalink and +o.project = p.id and o.path <> :path)"
+    " from project p left join note n on n.project = p.id and n.path = :path where p.name = :project"
 )
 """The id of a project, the row of the next new note, that of the note at a path, and whether
 another note has a permalink."""
@@ -128,11 +128,12 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     path = sqlite_text(note.path)
     wanted = sqlite_text(note.permalink)
     own = note.own_permalink
-    around = db.execute(_AROUND, (note.project, path, wanted)).fetchone()
+    place = {"project": note.project, "path": path, "permalink": wanted}
+    around = db.execute(_AROUND, place).fetchone()
     if around is None:
         # Adds it
         project_id(db, note.project)
-        around = db.execute(_AROUND, (note.project, path, wanted)).fetchone()
+        around = db.execute(_AROUND, place).fetchone()
     project, next_row, is_known, is_taken = around
     if note.project == "kv":
         db.execute(_FORGET_EXPIRED, (path,))
@@ -568,10 +569,12 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
     """
     members = db.execute(
         # `+`: else SQLite walks all notes of the project in the order of their paths
-        "select row, path, permalink, scope from note where permalink = ?1 and +project = ?2 and own = 0"
-        " and base is null union select row, path, permalink, scope from note where base = ?1 and +project = ?2"
+        "select row, path, permalink, scope from note where permalink = :base"
+        " and +project = :project and own = 0 and base is null"
+        " union select row, path, permalink, scope from note where base = :base"
+        " and +project = :project"
         " order by path",
-        (base, project),
+        {"base": base, "project": project},
     ).fetchall()
     members.sort(key=lambda member: member[3] != GLOBAL)
     next_of: dict[str, int] = {}

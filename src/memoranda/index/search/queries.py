@@ -75,15 +75,18 @@ _SPELLED_COUNT = 100
 _PREFIX = re.compile(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')
 """A string of an FTS5 expression; one word as a prefix, with the word."""
 _LONGER = (
-    "with recursive longer(word) as (select ?1 union all"
-    " select (select term from words where term >= word || char(1) limit 1) from longer where word glob ?1 || '*'"
-    " limit ?2) select word from longer where word glob ?1 || '*'"
+    "with recursive longer(word) as (select :prefix union all"
+    " select (select term from words where term >= word || char(1) limit 1) from longer where word glob :prefix || '*'"
+    " limit :most) select word from longer where word glob :prefix || '*'"
 )
 """A prefix, whether it is a word or not, and the words that begin with it. No character of a word
 comes before char(1): each word is looked up behind the one before, whatever notes hold that."""
 _GIVEN = "(select value from json_each(?))"
-_VISIBLE = "(?2 is null or exists (select 1 from note n where n.row = f.row and n.scope in ('global', ?2)))"
-"""Whether the viewer whose own scope is ?2 sees the note of feature `f`."""
+_VISIBLE = (
+    "(:scope is null or exists"
+    " (select 1 from note n where n.row = f.row and n.scope in ('global', :scope)))"
+)
+"""Whether the viewer whose own scope is :scope sees the note of feature `f`."""
 _SIDE = (
     "(select group_concat(row) from (select f.row from feature f where f.conversation = c.conversation"
     f" and (f.position, f.row) {{side}} (c.position, c.row) and {_VISIBLE}"
@@ -91,7 +94,7 @@ _SIDE = (
 )
 _NEIGHBORS = (
     f"select r.value, {_SIDE.format(side='<', way='desc')}, {_SIDE.format(side='>', way='asc')}"
-    " from json_each(?1) r join feature c on c.row = r.value"
+    " from json_each(:rows) r join feature c on c.row = r.value"
 )
 
 
@@ -323,7 +326,9 @@ class SearchContext:
             return prefix[0]
         asked = ("longer", prefix[0])
         if asked not in self._cache:
-            found = self.db.execute(_LONGER, (prefix[1].lower(), _MAX_LONGER + 1)).fetchall()
+            found = self.db.execute(
+                _LONGER, {"prefix": prefix[1].lower(), "most": _MAX_LONGER + 1}
+            ).fetchall()
             words = " OR ".join(
                 [prefix[0].removesuffix("*"), *(quoted(word) for (word,) in found[1:])]
             )
@@ -519,7 +524,9 @@ class SearchContext:
     def neighbors(self, rows: Collection[int]) -> dict[int, tuple[list[int], list[int]]]:
         """Of each note, the visible notes before it in its conversation and those after it, up to
         three each, the nearest first."""
-        found = self.db.execute(_NEIGHBORS, (_json(rows), self._own_scope)).fetchall()
+        found = self.db.execute(
+            _NEIGHBORS, {"rows": _json(rows), "scope": self._own_scope}
+        ).fetchall()
         return {
             row: (json.loads(f"[{before or ''}]"), json.loads(f"[{after or ''}]"))
             for row, before, after in found
@@ -530,9 +537,9 @@ class SearchContext:
         return {
             word
             for (word,) in self.db.execute(
-                "select value from json_each(?) where exists"
+                "select value from json_each(:words) where exists"
                 f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",
-                (json.dumps(words), self._own_scope),
+                {"words": json.dumps(words), "scope": self._own_scope},
             )
         }
 

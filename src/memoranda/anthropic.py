@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from memoranda.extras import install_command
+
 try:
     from anthropic.lib.tools import ToolError
     from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
 except ImportError as error:
     raise ImportError(
-        "memoranda.anthropic needs the Anthropic SDK 0.84 or newer: pip install 'memoranda[anthropic]'"
+        f"memoranda.anthropic needs the Anthropic SDK 0.84 or newer: {install_command('anthropic')}"
     ) from error
 
 from anyio import to_thread

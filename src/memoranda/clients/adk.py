@@ -13,13 +13,15 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+from memoranda.extras import install_command
+
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
     from google.adk.memory.memory_entry import MemoryEntry
     from google.genai.types import Content, Part
 except ImportError as error:
     raise ImportError(
-        "memoranda.clients.adk needs Google's Agent Development Kit: pip install 'memoranda[adk]'"
+        f"memoranda.clients.adk needs Google's Agent Development Kit: {install_command('adk')}"
     ) from error
 
 from google.adk.events.event import Event

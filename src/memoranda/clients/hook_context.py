@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from memoranda import former_name
 from memoranda.clients.hook_events import HookEvent, is_long_enough
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine import MemorySession
@@ -42,8 +43,8 @@ _CLOSE = f"</{_TAG}>"
 # What could end our fence; in its place
 _MARKS = re.compile(rf"</?\s*{_TAG}[^>\n]*>?", re.I)
 _HARMLESS = f"[{_TAG}]"
-FENCED = re.compile(rf"<{_TAG}\b.*?(?:</{_TAG}>|\Z)", re.I | re.S)
-"""What stands between our marks."""
+FENCED = re.compile(rf"<(?P<mark>{_TAG}|{former_name.TAG})\b.*?(?:</(?P=mark)>|\Z)", re.I | re.S)
+"""What stands between our marks, those of earlier checkouts included."""
 _PASTED = re.compile(
     r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)|\Z)|^[ \t]*>[^\n]*$|<(?P<tag>[\w-]+)>", re.M | re.S
 )

@@ -17,6 +17,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from memoranda.extras import install_command
+
 try:
     from langgraph.store.base import (
         BaseStore,
@@ -31,7 +33,8 @@ try:
     )
 except ImportError as error:
     raise ImportError(
-        "memoranda.clients.langgraph needs LangGraph's store interface: pip install 'memoranda[langgraph]'"
+        "memoranda.clients.langgraph needs LangGraph's store interface: "
+        f"{install_command('langgraph')}"
     ) from error
 
 from memoranda import Memory

@@ -14,11 +14,14 @@ from hashlib import sha256
 from pathlib import PurePath
 from typing import Any
 
+from memoranda.extras import install_command
+
 try:
     from agents.memory import SessionABC, SessionSettings
 except ImportError as error:
     raise ImportError(
-        "memoranda.clients.openai_agents needs the OpenAI Agents SDK: pip install 'memoranda[openai-agents]'"
+        "memoranda.clients.openai_agents needs the OpenAI Agents SDK: "
+        f"{install_command('openai-agents')}"
     ) from error
 
 from memoranda import Memory

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memoranda import Draft
+from memoranda import Draft, former_name
 from memoranda.clock import wait_for
 from memoranda.engine import open_session
 from memoranda.engine.doctor import examine
@@ -218,3 +218,27 @@ def test_a_transaction_left_idle_is_ended_by_the_server_and_the_next_question_is
 def test_an_address_that_is_none_is_refused_before_anything_is_made(address: str, tmp_path: Path):
     with pytest.raises(ConfigError):
         open_session(address)
+
+
+def test_a_database_of_an_earlier_checkout_gets_its_schema_and_keeps_its_notes(
+    space: str, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_session(space) as memory:
+        note = memory.write(Draft("kept", title="Kept"))
+        name = memory.engine.settings.space
+    back = former_name.RENAME_SCHEMA.replace(former_name.NAME, "\0")
+    back = back.replace("memoranda", former_name.NAME).replace("\0", "memoranda")
+    with psycopg.connect(database, autocommit=True) as db:
+        db.execute(back)
+        policies = db.execute("select qual from pg_policies").fetchall()
+        assert all(f"{former_name.NAME}.space" in str(qual) for (qual,) in policies)
+    for folder in ("first", "second"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / folder))
+        with open_session(space) as memory:
+            assert memory.read(note.id).content == "kept"
+            memory.write(Draft("more", title=folder))
+    with connected(database, name) as db:
+        policies = db.execute("select qual from pg_policies").fetchall()
+        assert policies
+        assert all("memoranda.space" in str(qual) for (qual,) in policies)
+        assert db.execute("select count(*) from memoranda.space").fetchone() == (1,)

@@ -107,7 +107,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         from memoranda.note.frontmatter import REMOVE
 
         with self.change("restore", fresh=False) as change:
-            info = self.find_ref(ref)
+            info = self.find_to_change(ref)
             file, text = editable(self, info)
             category = category or info.category or INBOX
             keys = pinned_down(info) | {
@@ -187,7 +187,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         fewer may see, Locked.
         """
         if isinstance(new, Draft):
-            before = self.find_ref(old)
+            before = self.find_to_change(old)
             place = (before.project, before.path)
             note = self.write(
                 replace(
@@ -198,8 +198,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             )
             return self.find_ref(place), note
         with self.change("supersede") as change:
-            before = self.find_ref(old)
-            after = self.find_ref(new)
+            before = self.find_to_change(old)
+            after = self.find_to_change(new)
             step = memory_links.supersede(self, change, before, after, valid_from)
         return self.find_ref((before.project, before.path)), change.written(step)
 
@@ -398,7 +398,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """
         with self.change("edit") as change:
             try:
-                info = self.find_ref(ref, project)
+                info = self.find_to_change(ref, project)
             except NotFound:
                 if not create or not isinstance(ref, str):
                     raise
@@ -478,7 +478,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         gone = {each.lower() for each in remove}
         with self.change("tag") as change:
-            infos = {each.row: each for each in map(self.find_ref, refs)}
+            infos = {each.row: each for each in map(self.find_to_change, refs)}
             done: list[Note | Step] = []
             for info in infos.values():
                 file, text = editable(self, info)

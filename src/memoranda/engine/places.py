@@ -57,7 +57,7 @@ class PlaceVerbs(ReadVerbs):
         Other notes are never rewritten. With `follow` a permalink in its frontmatter becomes that
         of the new path."""
         with self.change("move") as change:
-            info = self.find_ref(ref, project)
+            info = self.find_to_change(ref, project)
             target = path_guard.clean("" if destination == "/" else destination, info.project)
             if destination.endswith("/"):
                 name = info.path.rpartition("/")[2]
@@ -179,7 +179,7 @@ class PlaceVerbs(ReadVerbs):
         are those of the first one's."""
         with self.change("delete") as change:
             infos = {
-                each.row: each for each in (self.find_ref(one, project) for one in (ref, *more))
+                each.row: each for each in (self.find_to_change(one, project) for one in (ref, *more))
             }
             remove_note(
                 self, change, *((info, read_unlocked(self, info)) for info in infos.values())

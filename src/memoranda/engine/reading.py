@@ -18,6 +18,7 @@ from memoranda.errors import InvalidInput, NotFound, OutsideError
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
+from memoranda.note.names import Looseness
 from memoranda.query import Query, memory_query, parse
 from memoranda.store import path_guard
 from memoranda.store.base import sha256
@@ -163,9 +164,15 @@ class ReadVerbs(HomeSession):
         return "".join(self.index.notes.text_of(info.row))
 
     @verb
-    def find(self, identifier: str, project: str | None = None) -> NoteInfo:
-        """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous,
-        ProjectNotFound, OutsideError."""
+    def find(
+        self,
+        identifier: str,
+        project: str | None = None,
+        *,
+        looseness: Looseness = Looseness.SIGNS,
+    ) -> NoteInfo:
+        """The one note an identifier names (contract 000b, 4.2). `looseness` is how far the name may
+        differ from the note's. Raises NotFound, Ambiguous, ProjectNotFound, OutsideError."""
         if project is not None:
             project = self.engine.store(project).name
         self.engine.fresh()
@@ -176,6 +183,7 @@ class ReadVerbs(HomeSession):
             project=project,
             default_project=self.default_project,
             viewer=self.agent,
+            looseness=looseness,
         )
         try:
             info = look()
@@ -197,10 +205,16 @@ class ReadVerbs(HomeSession):
         return info
 
     @verb
-    def find_ref(self, ref: Ref, project: str | None = None) -> NoteInfo:
+    def find_ref(
+        self,
+        ref: Ref,
+        project: str | None = None,
+        *,
+        looseness: Looseness = Looseness.SIGNS,
+    ) -> NoteInfo:
         """What the index knows of the note `ref` names. Raises as `find`."""
         if isinstance(ref, str):
-            return self.find(ref, project)
+            return self.find(ref, project, looseness=looseness)
         if isinstance(ref, tuple):
             place = ref
         else:
@@ -215,6 +229,11 @@ class ReadVerbs(HomeSession):
             raise NotFound(place[1], place[0])
         self.engine.count_pending_reads([info])
         return info
+
+    def find_to_change(self, ref: Ref, project: str | None = None) -> NoteInfo:
+        """The note `ref` names, for a change: a name without its signs or marks is another name.
+        Raises as `find`."""
+        return self.find_ref(ref, project, looseness=Looseness.CASE)
 
     @verb
     def memory_id(self, text: str) -> NoteInfo:

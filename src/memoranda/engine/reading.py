@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoranda import clock
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.transaction import HomeSession
-from memoranda.errors import InvalidInput, NotFound, OutsideError
+from memoranda.errors import Ambiguous, InvalidInput, NotFound, OutsideError
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
@@ -234,6 +234,46 @@ class ReadVerbs(HomeSession):
         """The note `ref` names, for a change: a name without its signs or marks is another name.
         Raises as `find`."""
         return self.find_ref(ref, project, looseness=Looseness.CASE)
+
+    def find_to_remove(self, ref: Ref, project: str | None = None) -> NoteInfo:
+        """The note `ref` names, to be deleted: only an exact name will do. Raises as `find`."""
+        return self.find_ref(ref, project, looseness=Looseness.EXACT)
+
+    @verb
+    def find_any(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
+        """The note of any project that `ref` names: as `find`, or a memory by the beginning of its
+        id, or a note as lists show it, `project/path` or `project: permalink`.
+
+        Raises as `find`, and Ambiguous where an exact name is the beginning of an id, too.
+        """
+        memory: NoteInfo | None = None
+        with suppress(NotFound):
+            memory = self.memory_id(ref)
+        if memory is not None and memory.id == ref.strip().lower():
+            return memory
+        named: NoteInfo | None = None
+        with suppress(NotFound, InvalidInput, OutsideError):
+            named = self._find_as_listed(ref, Looseness.EXACT)
+        if memory is None and named is None:
+            return self._find_as_listed(ref, looseness)
+        if memory is None or named is None:
+            return memory or cast("NoteInfo", named)
+        if memory.row != named.row:
+            raise Ambiguous(ref, [memory.id, f"{named.project}/{named.path}"])
+        return memory
+
+    def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
+        """The note `ref` names, with the project in front as lists show it or without."""
+        names = {each.lower(): each for each in self.engine.stores}
+        project, slash, path = ref.partition("/")
+        if slash and project.lower() in names:
+            with suppress(NotFound, InvalidInput, OutsideError):
+                return self.find_ref((names[project.lower()], path))
+        project, colon, name = ref.partition(": ")
+        if colon and project.lower() in names:
+            with suppress(NotFound, InvalidInput, OutsideError):
+                return self.find(name, names[project.lower()], looseness=looseness)
+        return self.find(ref, looseness=looseness)
 
     @verb
     def memory_id(self, text: str) -> NoteInfo:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import posixpath
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -350,9 +349,13 @@ class NoteQueries(Queries):
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
         """The first note of a project with exactly this permalink."""
+        return next(iter(self.with_permalink(project, address)), None)
+
+    def with_permalink(self, project: str, address: str) -> list[NoteInfo]:
+        """The notes of a project with exactly this permalink, in the order of their paths."""
         # `+`: else SQLite walks all notes of the project in the order of their paths
-        sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path limit 1"
-        return next(iter(self._select(sql, (address, project))), None)
+        sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path"
+        return self._select(sql, (address, project))
 
     def holding_link(self, identity: str) -> list[NoteInfo]:
         """The memories whose `links` hold an id."""

@@ -305,7 +305,9 @@ class Resolver:
         join = "join project p on p.id = n.project"
         found = list[tuple[str, Candidate]]()
         if keys:
-            sql = f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join}"
+            sql = (
+                f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join}"
+            )
             marks = ", ".join("?" * len(keys))
             rows = self.db.execute(f"{sql} where f.fold in ({marks})", keys)
             found += [(name, Candidate(*values)) for name, *values in rows]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import posixpath
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
 from memoranda.note.model import ARCHIVE_PROJECT, KV_PROJECT, MEMORY_PROJECTS
+from memoranda.note.names import file_key
 from memoranda.store.base import Stamp
 from memoranda.text.unicode import sqlite_text
 
@@ -345,20 +345,24 @@ class NoteQueries(Queries):
         return [path for (path,) in self._db.execute(sql, (KV_PROJECT, now, limit))]
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
-        """A note of the same folder and name but for case."""
+        """A note whose path would be the same file where case and Unicode form do not count."""
         found = self._db.execute(
             "select n.row, n.path from note_fold f cross join note n on n.row = f.note"
             f" where f.fold = ? and n.project = {_PROJECT}",
-            (fold_key(posixpath.splitext(path)[0]), project),
+            (fold_key(path), project),
         )
-        rows = [row for row, other in found if other.casefold() == path.casefold()]
+        rows = [row for row, other in found if file_key(other) == file_key(path)]
         return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
         """The first note of a project with exactly this permalink."""
+        return next(iter(self.with_permalink(project, address)), None)
+
+    def with_permalink(self, project: str, address: str) -> list[NoteInfo]:
+        """The notes of a project with exactly this permalink, in the order of their paths."""
         # `+`: else SQLite walks all notes of the project in the order of their paths
-        sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path limit 1"
-        return next(iter(self._select(sql, (address, project))), None)
+        sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path"
+        return self._select(sql, (address, project))
 
     def holding_link(self, identity: str) -> list[NoteInfo]:
         """The memories whose `links` hold an id."""

@@ -12,6 +12,7 @@ from memoranda.faces.notes.replies import lines, note_data, plural, short, whole
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
 from memoranda.note.model import CATEGORIES, Draft, Note
+from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.text.unicode import flat
 
@@ -294,8 +295,9 @@ def _note(memory: MemorySession, args: Arguments, verb: str) -> Any:
     """
     identifier = args["identifier"]
     project = args.get("project")
+    looseness = Looseness.EXACT if verb == "delete" else Looseness.CASE
     try:
-        return memory.find(identifier, project)
+        return memory.find(identifier, project, looseness=looseness)
     except NotFound as missing:
         try:
             _, folder = folder_named(memory, identifier, project)

@@ -168,7 +168,7 @@ class Reminder:
         """The first time of its rule after `now`; None for a rule that cannot be read or has no
         time left.
         """
-        from memoranda.note.timephrase.dates import completed, following
+        from memoranda.note.timephrase.rules import completed, following
 
         if self.repeat is None or self.regular is None:
             return None

@@ -131,7 +131,7 @@ def _outcome(group: Sentence, clock: Clock) -> Reading | TimeRefused:
 
 
 def _says_when(part: Part) -> bool:
-    return not part.is_loose and part.kind not in ("zone", "length", "times", "month")
+    return not part.is_loose and part.kind not in ("zone", "where", "length", "times", "month")
 
 
 def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
@@ -186,15 +186,17 @@ def _unused(sentence: Sentence, parts: Sequence[Part]) -> str:
     `parts` are those of the sentence and the adverbs that are about its subject.
     """
     text = sentence.text
+    has_day = any(part.is_day or part.kind in ("repeat", "instant") for part in sentence.parts)
+    has_clock = any(part.is_clock or part.kind in ("instant", "delay") for part in sentence.parts)
     for cluster in clusters(sentence.parts):
         words = leftovers.beside(text, cluster)
+        if not words and not has_clock:
+            words = leftovers.number_beside(text, cluster)
         if words:
             return words
     words = leftovers.unused_words(text, parts)
     if words:
         return words
-    has_day = any(part.is_day or part.kind in ("repeat", "instant") for part in sentence.parts)
-    has_clock = any(part.is_clock or part.kind in ("instant", "delay") for part in sentence.parts)
     if not (has_day and has_clock):
         # The day or the hour may be in a language that is not read
         return leftovers.unread_script(text)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
+from zoneinfo import available_timezones
 
 from memoranda.note.timephrase.numbers import HALF, number, whole
 from memoranda.note.timephrase.values import (
@@ -324,9 +325,17 @@ def read_lunar(match: re.Match[str], before: str) -> Values:
     return [("lunar", date)]
 
 
+def read_where(match: re.Match[str], before: str) -> Values:
+    """A city; only right behind a clock it may be its zone."""
+    return [("where?", table("zones.where")[" ".join(match["place"].split())])]
+
+
 def read_zone(match: re.Match[str], before: str) -> Values:
     """A zone named in words, "" for a name of several zones. Abbreviations are weak."""
     groups = match.groupdict()
+    if groups.get("iana"):
+        names = {name.lower(): name for name in available_timezones()}
+        return [("zone", names.get(match["iana"], ""))]
     if groups.get("offset"):
         return [("zone", match["offset"].replace(" ", ""))]
     for group, kind in (("place", "zone"), ("zplace", "zone"), ("short", "zone?")):
@@ -366,4 +375,5 @@ READERS: dict[str, Reader] = {
     "span": read_span,
     "lunar": read_lunar,
     "zone": read_zone,
+    "where": read_where,
 }

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from memoranda.note.timephrase.parts import Part
+from memoranda.note.timephrase.parts import Part, clusters
 from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.words import compiled, data_file
 
@@ -23,7 +23,10 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
     start = cluster[0].start
     end = max(part.end for part in cluster)
     near = max(0, start - _LONGEST_BEFORE)
-    for pattern in data_file("leftovers.toml")["before"]:
+    patterns = list(data_file("leftovers.toml")["before"])
+    if cluster[0].is_day:
+        patterns += data_file("leftovers.toml")["before_day"]
+    for pattern in patterns:
         match = compiled(rf"(?<![a-z0-9])(?:{pattern})\Z").search(text.plain[near:start])
         if match:
             return text.as_written(near + match.start(), start)
@@ -34,14 +37,34 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
     return ""
 
 
+def number_beside(text: Text, cluster: Sequence[Part]) -> str:
+    """A bare number right beside a day, which may be its hour, as written; "" without."""
+    table = data_file("leftovers.toml")
+    start = cluster[0].start
+    end = max(part.end for part in cluster)
+    after = compiled(table["number_after"]).match(text.plain, end)
+    if after and cluster[-1].is_day:
+        return text.as_written(end, after.end())
+    before = re.search(r"(?<![\w.,:/$€£#+-])\d{1,2}(?:\s?[-–—]\s?\d{1,2})?\s+\Z", text.plain[:start])
+    if before and cluster[0].is_day:
+        words = text.plain[: before.start()].split()
+        if not words or words[-1] not in table["labels"]:
+            return text.as_written(before.start(), start)
+    return ""
+
+
 def unused_words(text: Text, parts: Sequence[Part]) -> str:
     """The first time word of a text that is none of these parts, as written; "" without.
 
     `parts` are those that were read. Words that are often part of a subject ("Christmas") count
     where the text names no day, or no clock.
     """
-    spans = [(part.start, part.end) for part in parts]
+    spans = [
+        (cluster[0].start, max(part.end for part in cluster)) for cluster in clusters(parts)
+    ]
     names = ["always"]
+    if any(part.kind == "repeat" for part in parts):
+        names.append("of_series")
     if not any(part.is_day or part.kind in ("instant", "repeat") for part in parts):
         names.append("without_day")
     if not any(part.kind in ("clock", "instant") for part in parts):
@@ -49,9 +72,14 @@ def unused_words(text: Text, parts: Sequence[Part]) -> str:
     for name in names:
         for pattern in _patterns(name):
             for match in pattern.finditer(text.plain):
-                if not _is_covered(match.span(), spans):
+                if not _is_inside(match.span(), spans):
                     return text.as_written(*match.span())
     return foreign_words(text, spans) or misspelled_word(text, spans)
+
+
+def _is_inside(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a piece is a part of one of the spans."""
+    return any(start <= span[0] and span[1] <= end for start, end in spans)
 
 
 def _is_covered(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:

@@ -136,6 +136,8 @@ def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
     days = day_slots(parts)
     clocks = clock_slots(sentence, parts)
     _refuse_loose(sentence, days, clocks)
+    if sentence.of("where"):
+        raise AmbiguousTime(sentence.phrase)
     zone = NamedZone(sentence, clock)
     if zone.is_named and not clocks:
         raise sentence.unused(*sentence.of("zone"))

@@ -125,6 +125,9 @@ def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, 
         return "or", ""
     if is_same_class and lexeme.kind == previous.lexeme.kind and _COMMA.fullmatch(gap):
         return "and", ""
+    if lexeme.kind == previous.lexeme.kind == "weekday" and not whole_gap:
+        # 周二周四
+        return "and", ""
     if whole_gap.strip() == "of":
         return ("beside" if lexeme.kind in ("span", "month") else "apart"), ""
     if _pattern("beside").fullmatch(gap):
@@ -192,7 +195,7 @@ def _is_sure(cluster: Sequence[Part], index: int, plain: str) -> bool:
         has_clock = any(other.kind == "clock" for other in others)
         has_surer_day = any(other.is_day for other in sure)
         return not has_surer_day and (has_clock or is_announced)
-    if part.kind == "zone":
+    if part.kind in ("zone", "where"):
         follows_clock = index > 0 and cluster[index - 1].kind in ("clock", "instant", "zone")
         return follows_clock and "," not in plain[cluster[index - 1].end : part.lexeme.start]
     if part.kind == "month":

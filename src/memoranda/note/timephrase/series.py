@@ -11,14 +11,16 @@ from fractions import Fraction
 from memoranda.errors import AmbiguousTime, PastTime
 from memoranda.note.timephrase.days import first_day, last_day, possible_days, shifted, wall_time
 from memoranda.note.timephrase.hours import Hour, agrees, possible_hours
-from memoranda.note.timephrase.parts import END, EXCEPT, START, Part
+from memoranda.note.timephrase.parts import END, EXCEPT, START, Part, clusters
 from memoranda.note.timephrase.reading import Clock, NamedZone, Reading, Sentence
 from memoranda.note.timephrase.rules import SHORTEST, Recurrence, next_time
 from memoranda.note.timephrase.series_readers import days_between
-from memoranda.note.timephrase.slots import ClockSlot, clock_slots
+from memoranda.note.timephrase.slots import clock_slots
+from memoranda.note.timephrase.lexer import table
 from memoranda.note.timephrase.values import UNIT_SECONDS, Delay, Lexeme, Repetition
 
 _FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
+_BARE_UNITS = tuple(Repetition(unit) for unit in ("week", "fortnight", "month", "year"))
 _ALL_DAYS = range(7)
 
 
@@ -29,7 +31,6 @@ class Bounds:
 
     first: date | None = None
     last: date | None = None
-    last_clock: ClockSlot | None = None
     length: Delay | None = None
     times: int | None = None
 
@@ -47,11 +48,25 @@ def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
         return [_elapsed_series(sentence, repetition, bounds, named, clock)]
     if repetition.interval.denominator != 1:
         raise AmbiguousTime(sentence.phrase)
+    if named and _is_about_subject(sentence):
+        raise AmbiguousTime(sentence.phrase)
     rules = _rules(repetition, named, bounds.first)
     if len(rules) != 1:
         raise AmbiguousTime(sentence.phrase)
     rule = _without_exceptions(sentence, rules[0])
     return _timed_series(sentence, rule, bounds, clock)
+
+
+def _is_about_subject(sentence: Sentence) -> bool:
+    """Whether an adverb apart from the day may be about the subject: "weekly report Friday"."""
+    for cluster in clusters(sentence.parts):
+        has_day = any(part.is_day for part in cluster)
+        for part in cluster:
+            is_adverb = part.kind == "repeat" and part.lexeme.value in _BARE_UNITS
+            words = sentence.text.plain[part.lexeme.start : part.lexeme.end]
+            if is_adverb and not has_day and words in table("english.adverbs"):
+                return True
+    return False
 
 
 def _repetition(sentence: Sentence) -> Repetition:
@@ -143,12 +158,30 @@ def _elapsed_series(
         rule = Recurrence("MINUTELY", int(minutes))
     else:
         rule = Recurrence("HOURLY", int(minutes / 60))
-    has_clock = any(part.is_clock for part in sentence.parts)
-    if named or has_clock or bounds.first or sentence.of("zone") or _exceptions(sentence):
+    clocks = [part for part in sentence.parts if part.is_clock]
+    is_until_clock = len(clocks) == 1 and clocks[0].role == END and not bounds.last
+    if clocks and not is_until_clock:
+        raise AmbiguousTime(sentence.phrase)
+    if named or bounds.first or sentence.of("zone") or _exceptions(sentence):
         raise AmbiguousTime(sentence.phrase)
     due = next_time(rule, clock.now, clock.zone, clock.now)
-    until = _elapsed_until(bounds, due, minutes, clock)
+    if is_until_clock:
+        until = _until_clock(sentence, clocks[0], due, clock)
+    else:
+        until = _elapsed_until(bounds, due, minutes, clock)
     return Reading(sentence.phrase, due, False, str(replace(rule, until=until)))
+
+
+def _until_clock(sentence: Sentence, end: Part, due: datetime, clock: Clock) -> datetime:
+    """Today's clock as the end of a series of hours. Raises AmbiguousTime, PastTime."""
+    moments = [
+        hour.on(clock.now.date(), clock.zone) for hour in possible_hours([end.lexeme.value], [])
+    ]
+    if len(moments) != 1:
+        raise AmbiguousTime(sentence.phrase, moments)
+    if moments[0] < due:
+        raise PastTime(sentence.phrase)
+    return moments[0].replace(tzinfo=None)
 
 
 def _elapsed_until(
@@ -175,6 +208,8 @@ def _timed_series(
         raise sentence.unused(*sentence.of("length"))
     parts = _without_clock_ends(sentence)
     slots = clock_slots(sentence, parts)
+    if sentence.of("where"):
+        raise AmbiguousTime(sentence.phrase)
     zone = NamedZone(sentence, clock)
     if zone.is_named and not slots:
         raise sentence.unused(*sentence.of("zone"))

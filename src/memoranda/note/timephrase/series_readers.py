@@ -128,8 +128,9 @@ def read_repeat_zh_unit(match: re.Match[str], before: str) -> Values:
         return [("repeat", Repetition("day", Fraction(2 if match["alternate"] else 1)))]
     unit = match["unit"]
     is_time = unit in ("小时", "钟头", "分钟", "秒钟", "秒", "刻钟")
-    if match["gap"] and not is_time and match["count"] not in (None, "一", "1"):
-        # 每隔两天 is every second or every third day
+    is_single = match["count"] in (None, "一", "1")
+    if match["gap"] and is_time == is_single:
+        # 每隔两天 is every second or every third day, 每隔一小时 every hour or every other one
         return UNCLEAR
     interval = interval_of(match)
     if unit == "工作日":

@@ -77,6 +77,7 @@ def clock_slots(sentence: Sentence, parts: Sequence[Part]) -> list[ClockSlot]:
         if not part.is_clock or part.is_loose:
             continue
         value = part.lexeme.value
+        is_new = is_new or _begins_clock(parts, position, slots)
         if is_new:
             slots.append(ClockSlot(position=position))
             is_new = False
@@ -92,6 +93,15 @@ def clock_slots(sentence: Sentence, parts: Sequence[Part]) -> list[ClockSlot]:
     for slot in slots:
         slot.loose_parts = loose
     return slots
+
+
+def _begins_clock(parts: Sequence[Part], position: int, slots: Sequence[ClockSlot]) -> bool:
+    """Whether a part of the day begins another time, right behind a complete one: 早8点晚8点."""
+    is_complete = bool(slots) and bool(slots[-1].clocks) and bool(slots[-1].day_parts)
+    if parts[position].kind != "part" or not is_complete or position + 1 == len(parts):
+        return False
+    following = parts[position + 1]
+    return following.kind == "clock" and following.link == "beside"
 
 
 def _share_parts(slots: list[ClockSlot]) -> None:

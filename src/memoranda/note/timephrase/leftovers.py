@@ -45,7 +45,9 @@ def number_beside(text: Text, cluster: Sequence[Part]) -> str:
     after = compiled(table["number_after"]).match(text.plain, end)
     if after and cluster[-1].is_day:
         return text.as_written(end, after.end())
-    before = re.search(r"(?<![\w.,:/$€£#+-])\d{1,2}(?:\s?[-–—]\s?\d{1,2})?\s+\Z", text.plain[:start])
+    before = re.search(
+        r"(?<![\w.,:/$€£#+-])\d{1,2}(?:\s?[-–—]\s?\d{1,2})?\s+\Z", text.plain[:start]
+    )
     if before and cluster[0].is_day:
         words = text.plain[: before.start()].split()
         if not words or words[-1] not in table["labels"]:
@@ -59,9 +61,7 @@ def unused_words(text: Text, parts: Sequence[Part]) -> str:
     `parts` are those that were read. Words that are often part of a subject ("Christmas") count
     where the text names no day, or no clock.
     """
-    spans = [
-        (cluster[0].start, max(part.end for part in cluster)) for cluster in clusters(parts)
-    ]
+    spans = [(cluster[0].start, max(part.end for part in cluster)) for cluster in clusters(parts)]
     names = ["always"]
     if any(part.kind == "repeat" for part in parts):
         names.append("of_series")

@@ -11,12 +11,12 @@ from fractions import Fraction
 from memoranda.errors import AmbiguousTime, PastTime
 from memoranda.note.timephrase.days import first_day, last_day, possible_days, shifted, wall_time
 from memoranda.note.timephrase.hours import Hour, agrees, possible_hours
+from memoranda.note.timephrase.lexer import table
 from memoranda.note.timephrase.parts import END, EXCEPT, START, Part, clusters
 from memoranda.note.timephrase.reading import Clock, NamedZone, Reading, Sentence
 from memoranda.note.timephrase.rules import SHORTEST, Recurrence, next_time
 from memoranda.note.timephrase.series_readers import days_between
 from memoranda.note.timephrase.slots import clock_slots
-from memoranda.note.timephrase.lexer import table
 from memoranda.note.timephrase.values import UNIT_SECONDS, Delay, Lexeme, Repetition
 
 _FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
@@ -158,25 +158,25 @@ def _elapsed_series(
         rule = Recurrence("MINUTELY", int(minutes))
     else:
         rule = Recurrence("HOURLY", int(minutes / 60))
-    clocks = [part for part in sentence.parts if part.is_clock]
-    is_until_clock = len(clocks) == 1 and clocks[0].role == END and not bounds.last
-    if clocks and not is_until_clock:
-        raise AmbiguousTime(sentence.phrase)
     if named or bounds.first or sentence.of("zone") or _exceptions(sentence):
         raise AmbiguousTime(sentence.phrase)
     due = next_time(rule, clock.now, clock.zone, clock.now)
-    if is_until_clock:
+    until = _elapsed_until(bounds, due, minutes, clock)
+    clocks = [part for part in sentence.parts if part.is_clock]
+    if clocks:
+        if len(clocks) > 1 or clocks[0].kind != "clock" or clocks[0].role != END or until:
+            raise AmbiguousTime(sentence.phrase)
         until = _until_clock(sentence, clocks[0], due, clock)
-    else:
-        until = _elapsed_until(bounds, due, minutes, clock)
     return Reading(sentence.phrase, due, False, str(replace(rule, until=until)))
 
 
 def _until_clock(sentence: Sentence, end: Part, due: datetime, clock: Clock) -> datetime:
     """Today's clock as the end of a series of hours. Raises AmbiguousTime, PastTime."""
-    moments = [
-        hour.on(clock.now.date(), clock.zone) for hour in possible_hours([end.lexeme.value], [])
-    ]
+    moments = []
+    for hour in possible_hours([end.lexeme.value], []):
+        # Midnight is the one ahead
+        on_day = hour._replace(days=1) if hour.word == "midnight" else hour
+        moments.append(on_day.on(clock.now.date(), clock.zone))
     if len(moments) != 1:
         raise AmbiguousTime(sentence.phrase, moments)
     if moments[0] < due:

@@ -16,6 +16,8 @@ from memoranda.note.timephrase.values import Delay
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MOST_PIECES = 8
+"""How many words apart a phrase holds, as one of a long text is shown to people."""
 GAP = " … "
 """Between the words of a phrase that are apart in the text."""
 
@@ -68,8 +70,10 @@ class Sentence:
 
     def words(self, parts: Sequence[Part]) -> str:
         """The words of these parts as written."""
-        pieces = []
+        pieces: list[str] = []
         for cluster in clusters(parts):
+            if len(pieces) == _MOST_PIECES:
+                break
             end = max(part.end for part in cluster)
             pieces.append(self.text.as_written(cluster[0].start, end))
         return GAP.join(pieces)

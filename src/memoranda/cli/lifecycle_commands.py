@@ -320,7 +320,9 @@ def _set_reminders(
         call.answer_each(answers, rows)
 
 
-def _reading_row(memory: Memory, text: str, reading: Reading, *, is_stored: bool) -> dict[str, Any]:
+def _reading_row(
+    memory: MemorySession, text: str, reading: Reading, *, is_stored: bool
+) -> dict[str, Any]:
     """The keys of a reading in JSON; `reading` says it for people."""
     local = reading.due.astimezone(memory.settings.reading_zone)
     shown = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"

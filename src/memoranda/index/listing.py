@@ -18,16 +18,15 @@ from memoranda.errors import InvalidInput
 from memoranda.index import filters
 from memoranda.index.database import held, in_snapshot
 from memoranda.index.filters import (
-    UNDERSTOOD,
     counted,
     expression,
     passes,
-    predicate,
     project_ids,
     projects_of,
     wanted,
 )
-from memoranda.index.rows import NoteInfo, header_of, in_order
+from memoranda.index.header_filters import passing_rows, rows_with
+from memoranda.index.rows import NoteInfo, in_order
 from memoranda.note.links import check_length, lead, slug
 from memoranda.note.model import ARCHIVE_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
@@ -104,6 +103,11 @@ def listing(
         facets = ""
         conditions.append(f"n.row in ({_THESE})")
         values.append(json.dumps(_holding(db, query.contains, needed, unwanted, projects)))
+    if query.metadata:
+        known = None
+        is_since = False
+        conditions.append(f"n.row in ({_THESE})")
+        values.append(json.dumps(sorted(rows_with(db, query.metadata))))
     source = "note n"
     where = " and ".join(conditions)
     every = values
@@ -114,10 +118,9 @@ def listing(
         every = [facets, *values]
         where = " and ".join(["note_fts match ?", *conditions])
     source += f" where {where}" if where else ""
-    # Every note that passes the filters SQL can apply is read
-    if query.metadata or query.contains or limit is None:
+    if query.contains or limit is None:
         found = db.execute(f"select n.row from {source} order by {by}", every)
-        rows = passing(db, query.replace(contains=None), [row for (row,) in found])
+        rows = [row for (row,) in found]
         return in_order(db, rows[offset : None if limit is None else offset + limit]), len(rows)
     if facets and not conditions and offset + limit <= _FEW:
         up_to = "select count(*) from (select 1 from note_fts where note_fts match ? limit ?)"
@@ -218,29 +221,7 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
         rows = [row for row in rows if row in held]
     if not query.metadata:
         return rows
-    test = predicate(query.metadata)
-    held = set()
-    asked = [name for name in map(str, query.metadata) if name not in UNDERSTOOD]
-    begins = [sqlite_text(name.partition(".")[0]) for name in asked]
-    # Else none need be read
-    conditions = "".join([" and instr(t.front || coalesce(t.header, ''), ?)"] * len(asked))
-    front = "t.front, t.header" if asked else "'', null"
-    for row, front_text, header, tags, *values in db.execute(
-        f"select n.row, {front}, n.tags, {', '.join(f'n.{name}' for name in UNDERSTOOD if name != 'tags')}"
-        " from note n join text t on t.row = n.row"
-        f" where n.row in (select value from json_each(?)){conditions}",
-        (json.dumps(rows), *begins),
-    ):
-        known = header_of(front_text, header)
-        known |= {
-            name: value
-            for name, value in zip(UNDERSTOOD, values, strict=False)
-            if value is not None
-        }
-        known["tags"] = json.loads(tags) if tags else []
-        if test(known):
-            held.add(row)
-    return [row for row in rows if row in held]
+    return passing_rows(db, query.metadata, rows)
 
 
 def matching(

@@ -25,7 +25,7 @@ from memoranda.index.listing import listing, matching
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
-from memoranda.note.model import ARCHIVE_PROJECT, KV_PROJECT, MEMORY_PROJECTS
+from memoranda.note.model import ARCHIVE_PROJECT, GLOBAL, KV_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import file_key
 from memoranda.store.base import Stamp
 from memoranda.text.unicode import sqlite_text
@@ -229,12 +229,19 @@ class NoteQueries(Queries):
         prefix = f"{folder.strip('/')}/".lstrip("/")
         folders = self._folders(project, prefix, depth, viewer)
         notes: list[tuple[str, int]] = []
+        most = prefix.count("/") + depth
+        # Read from an index of paths, which has no scopes, where there is nothing to hide
+        hides = self._hides(project, folder.strip("/"), viewer)
+        scope_of = "scope" if hides else f"'{GLOBAL}'"
         for start, stop in _between(prefix, folders, depth):
-            for path, row, scope in self._db.execute(
-                f"select path, row, scope from note where {_BELOW}", (project, start, stop)
-            ):
-                if may_see(scope, viewer) and path.count("/") < prefix.count("/") + depth:
-                    notes.append((path, row))
+            found = self._db.execute(
+                f"select path, row, {scope_of} from note where {_BELOW}", (project, start, stop)
+            )
+            notes += [
+                (path, row)
+                for path, row, scope in found
+                if may_see(scope, viewer) and path.count("/") < most
+            ]
         entries: list[tuple[str, int | None]] = [
             *((path, None) for path in sorted(folders)),
             *notes,
@@ -249,6 +256,12 @@ class NoteQueries(Queries):
             FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row])
             for path, row in page
         ], len(entries)
+
+    def _hides(self, project: str, folder: str, viewer: str | None) -> bool:
+        """Whether a folder has notes that `viewer` does not see."""
+        sql = f"select distinct scope from tally where project = {_PROJECT} and folder = ?"
+        scopes = self._db.execute(sql, (project, folder))
+        return not all(may_see(scope, viewer) for (scope,) in scopes)
 
     def _folders(self, project: str, prefix: str, depth: int, viewer: str | None) -> dict[str, int]:
         """The folders below `prefix` down to `depth` levels, and how many notes of each `viewer`

@@ -103,8 +103,8 @@ create table expired (
 create index expired_key on expired (key);
 
 -- One row per note: the file's text, parted into frontmatter and body, and what is needed to take
--- the note's words out of the full-text tables again. `header` is JSON, only for notes whose header
--- does not stand in their text. A long text has so many `passages`; the first one is in row 65536 * `row` of `passage`.
+-- the note's words out of the full-text tables again. `header` is JSON, which filters read faster than YAML;
+-- null for notes without one. A long text has so many `passages`; the first one is in row 65536 * `row` of `passage`.
 -- `folds`: with case folded it holds other letters of ASCII than before (listing.py).
 create table text (
   row      integer primary key,

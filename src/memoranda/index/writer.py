@@ -9,7 +9,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, count
@@ -311,7 +311,7 @@ def prepare(
     tags = [*note.tags]
     for seen in note.observations:
         tags += [*seen.tags, seen.category] if seen.category else seen.tags
-    header = None if "---" in front else _json(note.header)
+    header = _header_json(note.header)
     if len(text) >= LONG_TEXT:
         places = passages(text[:PLACED])
     else:
@@ -524,6 +524,14 @@ def _keys(project: str, old: _Indexed) -> set[str]:
     return keys_of(
         project, old.path, old.permalink, (old.title, *json.loads(old.aliases or "[]")), first
     )
+
+
+def _header_json(header: Mapping[str, Any]) -> str | None:
+    """The header as JSON, which is read ten times as fast as YAML; None where it is nested too deep."""
+    try:
+        return _json(header)
+    except RecursionError:
+        return None
 
 
 def _json(value: Any) -> str | None:

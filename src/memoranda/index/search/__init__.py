@@ -19,7 +19,8 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from memoranda.errors import InvalidInput
-from memoranda.index.filters import predicate, validity_marks
+from memoranda.index.filters import validity_marks
+from memoranda.index.header_filters import conditions
 from memoranda.index.listing import listing, matching
 from memoranda.index.rows import (
     Hit,
@@ -87,7 +88,7 @@ def search(
     counts from, `near` compares meanings. Raises InvalidInput for a broken metadata filter; no text
     raises.
     """
-    predicate(query.metadata)
+    conditions(query.metadata)
     query = query.replace(text=sqlite_text(query.text))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)

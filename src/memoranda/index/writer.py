@@ -20,14 +20,15 @@ from memoranda.clock import microseconds
 from memoranda.index import entity_queries, features, filters
 from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids
-from memoranda.index.listing import folds_to_ascii
+from memoranda.index.listing import folds
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
 from memoranda.index.rows import FIRST_PASSAGE
 from memoranda.note.links import lead
 from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note, Provenance, Relation
 from memoranda.store.base import Stamp
-from memoranda.text.tokens import fts_text, passages, runs, tokens
+from memoranda.text.tokens import fts_text, passages, tokens
 from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
+from memoranda.text.words import runs
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -336,9 +337,7 @@ def prepare(
         "note": [in_note],
         "note_fts": [words],
         "name_fts": [names],
-        "text": [
-            (front, header, headings, known.tags, facet, len(places), folds_to_ascii(body), body)
-        ],
+        "text": [(front, header, headings, known.tags, facet, len(places), folds(body), body)],
         "stem_fts": [stems],
         "feature": [features.row(note, text, project)],
         "note_fold": [(one,) for one in _keys(note.project, known)],

@@ -251,6 +251,7 @@ Edit = (
     | Prepend
     | FindReplace
     | ReplaceSection
+    | AppendToSection
     | InsertBeforeSection
     | InsertAfterSection
     | AddItem

@@ -9,7 +9,8 @@ import logging
 import pytest
 from mcp import MCPError
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.errors import ConfigError
 from memoranda.serve.http import LIMIT, Place, place_of
 from serve.web import ACCEPT, FAR, LIST, Web, bearer, official, rpc, tool, tools
@@ -336,7 +337,7 @@ async def test_a_space_is_there_for_its_members_alone(web, client):
     assert await status(ann, "/mcp") == 404
     web.access.set_member("team", "ann", None)
     assert await status(ann, team) == 404
-    with open_memory(web.access.space("team").home) as shared:
+    with open_session(web.access.space("team").home) as shared:
         assert shared.find("plan").provenance.who == "agent:ann"
 
 

@@ -28,7 +28,7 @@ from memoranda.store.files import reason, remove_left
 from memoranda.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.graph import FileGraph, GraphText
     from memoranda.engine.graphs import NoteGraph
     from memoranda.transfer.moving import MovePlan
@@ -279,7 +279,9 @@ def _move_in(
         call.answer(f"{'Would import' if dry_run else 'Imported'} {said}", **counts)
 
 
-def _plan(memory: Memory, kind: str, place: Path, project: str, *, skip_bad: bool) -> MovePlan:
+def _plan(
+    memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
+) -> MovePlan:
     """What moving in the store at `place` does. Raises Failure when the memory itself lies there."""
     from memoranda.transfer import moving
 
@@ -433,7 +435,7 @@ def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
     ), counts
 
 
-def _graph(memory: Memory, taken_in: str = "-") -> NoteGraph | FileGraph:
+def _graph(memory: MemorySession, taken_in: str = "-") -> NoteGraph | FileGraph:
     """The graph: that of the graph file in use (contract 002, 8), unless it is what is `taken_in`,
     else the notes.
     """

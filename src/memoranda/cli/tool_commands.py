@@ -24,7 +24,7 @@ from memoranda.note.entry import DEFAULT_NAMESPACE
 from memoranda.query import split_list
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.entries import Entries
     from memoranda.engine.graph import Graph
     from memoranda.faces.agent.session import Batch
@@ -118,10 +118,10 @@ def mcp(
         # Other packages log from warnings on
         logging.getLogger("memoranda").setLevel(logging.DEBUG)
 
-    def opened() -> Memory:
-        from memoranda.engine import open_memory
+    def opened() -> MemorySession:
+        from memoranda.engine import open_session
 
-        return open_memory(
+        return open_session(
             agent=agent, projects=projects, config=settings, face="mcp", serving=True
         )
 
@@ -145,7 +145,7 @@ def mcp(
         )
 
 
-def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
+def _graphs(file: Path | None) -> Callable[[MemorySession, str], Graph] | None:
     """What opens graphs when that of project `graph` is a file."""
     if file is None:
         return None

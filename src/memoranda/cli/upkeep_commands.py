@@ -18,7 +18,7 @@ from memoranda.store.files import lock_owner
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.doctor import Finding
 
 # Seconds for the daemon to say how it is
@@ -72,7 +72,7 @@ def status(call: Invocation) -> None:
         )
 
 
-def _daemon(memory: Memory) -> dict[str, Any]:
+def _daemon(memory: MemorySession) -> dict[str, Any]:
     """The daemon of the home (contract 001, 13), and what it says of itself where one runs."""
     from memoranda.engine import daemon_client
     from memoranda.store.layout import Layout
@@ -116,7 +116,7 @@ def _daemon_line(daemon: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _status(memory: Memory) -> dict[str, Any]:
+def _status(memory: MemorySession) -> dict[str, Any]:
     from memoranda.clock import stamp
     from memoranda.jobs.job import last_dream
     from memoranda.note.reminder import Reminder
@@ -157,7 +157,7 @@ def _status(memory: Memory) -> dict[str, Any]:
     }
 
 
-def _semantic(memory: Memory) -> dict[str, Any]:
+def _semantic(memory: MemorySession) -> dict[str, Any]:
     """The embedding model and its progress; without a model all counts are 0 and `reason` says why."""
     from memoranda.engine.embedding import Embedding
 
@@ -215,7 +215,7 @@ def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
     return 0
 
 
-def _elsewhere(memory: Memory) -> list[Finding]:
+def _elsewhere(memory: MemorySession) -> list[Finding]:
     """What is wrong with the stores that only the environment or a preset points to: they are in no
     configuration.
     """

@@ -110,8 +110,8 @@ class ProjectVerbs(ReadVerbs):
             root = self._root(known or name, folder)
             try:
                 check_size(str(root))
-            except InvalidInput as error:
-                raise ProjectRefused(f"{folder[:80]}…", str(error).rstrip(".")) from None
+            except InvalidInput as too_long:
+                raise ProjectRefused(f"{folder[:80]}…", str(too_long).rstrip(".")) from None
             if known is not None:
                 if known in BUILT_IN_PROJECTS or _real(self.engine.stores[known].root) != _real(
                     root

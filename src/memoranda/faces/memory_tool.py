@@ -30,10 +30,10 @@ from memoranda.faces.tool import Prompt, Tool, Toolset
 from memoranda.note.edit import InsertLine, StrReplace
 from memoranda.store.files import NAME_REASONS
 from memoranda.store.path_guard import NAME_BYTES, check_size, climbs
-from memoranda.text.unicode import flat
+from memoranda.text.unicode import flat, is_valid_unicode
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.plain_files import Files
 
 PROJECT = "memories"
@@ -113,7 +113,7 @@ class MemoryCommands:
     view_max_characters: int = 0
     folder: str = ""
 
-    def run(self, memory: Memory, arguments: Any) -> Reply:
+    def run(self, memory: MemorySession, arguments: Any) -> Reply:
         """Carry out one command. Bad input is answered, never raised."""
         # The engine is needed by the first call, not by the handshake
         from memoranda.engine.plain_files import (
@@ -129,8 +129,10 @@ class MemoryCommands:
                 raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
             if command == "rename" and arguments.get("old_path") is None:
                 arguments = arguments | {"old_path": arguments.get("path")}
-            args = check(arguments, _definition()["commands"][command], "memory", command)
             files = Files(memory, PROJECT, self.folder)
+            if command == "create" and arguments.get("file_text") is None:
+                arguments = _as_empty_file(files, arguments)
+            args = check(arguments, _definition()["commands"][command], "memory", command)
             if command == "view":
                 with files.reading():
                     return Reply(self._view(files, args["path"], arguments.get("view_range")))
@@ -142,7 +144,7 @@ class MemoryCommands:
         except MemorandaError as error:
             return plain_error_reply(error)
 
-    def clear(self, memory: Memory) -> Reply:
+    def clear(self, memory: MemorySession) -> Reply:
         """Move everything to the history, as one change."""
         from memoranda.engine.plain_files import Files
 
@@ -217,6 +219,20 @@ class MemoryCommands:
         with _worded(path, own={Exists: f"File {path} already exists", NotFound: missing}):
             files.write(inside, args["file_text"], overwrite=self.create_existing == "overwrite")
         return f"File created successfully at: {path}"
+
+
+def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
+    """The arguments of `create` with an empty text, when its file does not exist yet.
+
+    Clients leave out empty texts (amendment 5), but a forgotten text must not empty a file.
+    """
+    path = arguments.get("path")
+    if not isinstance(path, str) or not is_valid_unicode(path):
+        return arguments
+    with suppress(MemorandaError), files.reading():
+        if files.at(_inside(path)).kind == "missing":
+            return arguments | {"file_text": ""}
+    return arguments
 
 
 def _str_replace(files: Files, args: Arguments) -> str:

@@ -40,7 +40,7 @@ PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY
 _DAY = 86_400_000_000
 HAS_BEGUN = f"n.begins <= case when n.begins % {_DAY} then ? else ? end"
 """A condition on `note n`; its values are those of `moment_values`."""
-_GIVEN = "(select value from json_each(?1))"
+_GIVEN = "(select value from json_each(:given))"
 _NAME = "case when new.permalink like '%-' || substr(new.id, 1, 8) then substr(new.id, 1, 8) else new.permalink end"
 """How the later note is called: a memory by the beginning of its id."""
 SUPERSEDES = (
@@ -327,14 +327,14 @@ def validity_marks(
     found = dict(
         db.execute(
             f"select row, {said} from note where row in {_GIVEN} and (ends is not null or begins > created)",
-            (given,),
+            {"given": given},
         )
     )
     found |= db.execute(
         f"select old.row, 'superseded by ' || {_NAME} from {SUPERSEDES} where old.row in {_GIVEN}"
-        " and (?2 is null or new.scope in ('global', 'agent:' || ?2))"
+        " and (:viewer is null or new.scope in ('global', 'agent:' || :viewer))"
         " order by new.begins desc",
-        (given, viewer),
+        {"given": given, "viewer": viewer},
     )
     # A permalink may be written with anything in it
     return {row: one_line(mark) for row, mark in found.items()}

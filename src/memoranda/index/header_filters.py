@@ -325,7 +325,9 @@ class HeaderColumns:
         wanted = list(names)
         by_last_row: dict[int, list[str]] = {}
         for name in wanted:
-            self._columns[name] = self._columns.pop(name, Column())
+            # Moved to the end: the columns asked for last are dropped last
+            column = self._columns.pop(name) if name in self._columns else Column()
+            self._columns[name] = column
             by_last_row.setdefault(self._last_rows.get(name, 0), []).append(name)
         for last_row, same in by_last_row.items():
             self._add_new(db, same, last_row)

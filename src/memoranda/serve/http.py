@@ -66,7 +66,7 @@ from memoranda.serve.socket import LIMIT
 from memoranda.serve.turns import InternalError, Stopping
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 T = TypeVar("T")
 _log = logging.getLogger("memoranda.http")
@@ -172,22 +172,25 @@ class Homes:
     `registry_for` makes those of a space. Thread-safe."""
 
     def __init__(
-        self, memory: Memory, registry: Registry, registry_for: Callable[[Memory], Registry]
+        self,
+        memory: MemorySession,
+        registry: Registry,
+        registry_for: Callable[[MemorySession], Registry],
     ):
         self._memory = memory
         self._registry = registry
         self._registry_for = registry_for
         self._lock = threading.Lock()
-        self._open: dict[tuple[str | None, tuple[str, ...]], Memory] = {}
+        self._open: dict[tuple[str | None, tuple[str, ...]], MemorySession] = {}
         self._ends = ExitStack()
 
-    def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> Memory:
+    def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> MemorySession:
         """The memory of a space (None: the home) in which there are no projects but these (empty:
         all).
         """
         if space is None and not projects:
             return self._memory
-        from memoranda.engine import open_memory
+        from memoranda.engine import open_session
 
         key = (space.place if space else None, tuple(sorted(projects)))
         with self._lock:
@@ -197,7 +200,7 @@ class Homes:
                     home = self._memory.settings.address_of(space.database)
                 settings = None if space else self._memory.settings
                 clock = self._memory.clock
-                made = open_memory(
+                made = open_session(
                     home, config=settings, face="mcp", clock=clock, only=projects, serving=True
                 )
                 self._open[key] = self._ends.enter_context(made)
@@ -239,7 +242,7 @@ class AdmittedRequest:
             return self.token.projects
         return ()
 
-    def caller(self, memory: Memory, named: str, face: str, client: str) -> Memory:
+    def caller(self, memory: MemorySession, named: str, face: str, client: str) -> MemorySession:
         """`memory` for this caller, whose client calls itself `named` and the journal `client`."""
         identity = self.server.identity
         token = self.token
@@ -275,7 +278,7 @@ class _HttpHandlers(Handlers):
         finally:
             request.server.metrics.count_call(params.name, end, time.perf_counter() - begun)
 
-    async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
+    async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
         request: AdmittedRequest = ctx.request.scope[CALL]
         if ctx.session.client_params:
             client = ctx.session.client_params.client_info
@@ -461,7 +464,7 @@ class HttpServer:
                 self.access.note_use(token)
         return AdmittedRequest(token, space, self)
 
-    async def run(self, call: AdmittedRequest, work: Callable[[Memory], T]) -> T:
+    async def run(self, call: AdmittedRequest, work: Callable[[MemorySession], T]) -> T:
         """The result of `work` with the caller's memory, on a thread. Raises MemorandaError."""
         if self.stopping.is_set():
             raise Stopping

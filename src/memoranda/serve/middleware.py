@@ -33,7 +33,7 @@ from memoranda.serve.auth import StoredToken
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 _log = logging.getLogger("memoranda.http")
 
@@ -329,7 +329,7 @@ def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) 
 def health_routes(
     metrics: Metrics,
     stopping: threading.Event,
-    memory: Memory,
+    memory: MemorySession,
     connections: Callable[[], int],
     admitted: Callable[[Request], Any],
 ) -> list[BaseRoute]:

@@ -25,10 +25,10 @@ from memoranda.serve.turns import InternalError
 from memoranda.text.gate import default_rules
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
 
-Methods = Mapping[str, Callable[["Memory", dict[str, Any]], Any]]
+Methods = Mapping[str, Callable[["MemorySession", dict[str, Any]], Any]]
 """What the socket answers besides tools: functions of the caller's memory and the request's
 `params`, by method.
 """
@@ -65,7 +65,7 @@ class Protocol:
     """Answers requests with the tools of `registry`, as the callers they name, and with the
     further `methods`, which get the owner's `memory`."""
 
-    def __init__(self, memory: Memory, registry: Registry, methods: Methods | None = None):
+    def __init__(self, memory: MemorySession, registry: Registry, methods: Methods | None = None):
         self._memory = memory
         self._registry = registry
         self._methods = methods or {}
@@ -131,7 +131,7 @@ class Protocol:
             return result_data(reply)
         raise _Refused(_TOOL_ERROR if name in self._registry.tools else _NO_TOOL, reply.text)
 
-    def _caller(self, request: dict[str, Any]) -> Memory:
+    def _caller(self, request: dict[str, Any]) -> MemorySession:
         """The memory as the caller that a request names; who names nobody is an agent without a
         name, never the owner. Raises _Refused."""
         own = self._memory.agent

@@ -16,7 +16,7 @@ from memoranda.clock import CALL_WAITS, waits_until
 from memoranda.errors import Busy, MemorandaError
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 T = TypeVar("T")
 _log = logging.getLogger("memoranda.serve")
@@ -71,17 +71,17 @@ class CallQueue:
 
     def __init__(
         self,
-        open_memory: Callable[[], Memory],
-        upkeep: Callable[[Memory], object] = lambda _: None,
-        background: Callable[[Memory], bool] = lambda _: False,
+        open_session: Callable[[], MemorySession],
+        upkeep: Callable[[MemorySession], object] = lambda _: None,
+        background: Callable[[MemorySession], bool] = lambda _: False,
         is_shared: bool = False,
     ):
-        self._open = open_memory
+        self._open = open_session
         self._is_shared = is_shared
         self._upkeep = upkeep
         self._background = background
         self._waiting: asyncio.Task[None] | None = None
-        self._memory: Memory | None = None
+        self._memory: MemorySession | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memoranda")
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="background")
         self._prepared = self._stopping = False
@@ -96,7 +96,7 @@ class CallQueue:
             self._prepared = True
             self._thread.submit(waits_until(self._ended)(self._opened))
 
-    async def take(self, call: Callable[[Memory], T]) -> T:
+    async def take(self, call: Callable[[MemorySession], T]) -> T:
         """The result of `call(memory)`, after all calls that came before.
 
         Cancelling a call that waits drops it; one that runs ends by itself. Raises MemorandaError:
@@ -169,7 +169,7 @@ class CallQueue:
                 return
             await asyncio.sleep(AGAIN_AFTER)
 
-    def _logged(self, work: Callable[[Memory], object]) -> object:
+    def _logged(self, work: Callable[[MemorySession], object]) -> object:
         """The result of work on the open memory; None if there is none, or for an error, which is
         logged.
         """
@@ -201,7 +201,7 @@ class CallQueue:
                 self._memory.close()
             self._memory = None
 
-    def _opened(self) -> Memory:
+    def _opened(self) -> MemorySession:
         if self._memory is None:
             self._memory = self._open()
         return self._memory

@@ -16,7 +16,7 @@ from contract.note_tools import texts
 from memoranda import Draft
 from memoranda.cli.presets import preset
 from memoranda.config import load
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.errors import NotFound
 from memoranda.faces import registry
 from memoranda.faces.notes import drop_in_reading
@@ -46,7 +46,7 @@ class Program:
         own = replace(
             load(folder / "home", None), default_project=self.chosen.default_project or "notes"
         )
-        self.memory = open_memory(projects=self.chosen.projects, config=own, watch=False)
+        self.memory = open_session(projects=self.chosen.projects, config=own, watch=False)
         self.registry = registry(self.chosen.tools, own, vault=self.chosen.vault)
 
     def call(self, tool: str, **arguments: Any) -> Any:
@@ -821,11 +821,10 @@ def test_a_search_for_observations_that_few_notes_have_ends_and_says_that_it_did
 
 
 def test_replies_say_what_happened_and_what_was_given(program: Program) -> None:
-    program.text("write_note", title="A", content="one", directory="")
-    text = program.text(
+    program.text("write_note", title="A", content="one\n\n## Old\n\nx", directory="")
+    assert "No section" in program.fails(
         "edit_note", identifier="A", operation="replace_section", section="New", content="x"
     )
-    assert "operation: Added section 'New', which was missing" in text
     assert program.text("read_note", identifier="A", start_line=99).startswith(
         "[no line 99: the note has "
     )

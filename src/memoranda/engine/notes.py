@@ -41,6 +41,7 @@ from memoranda.errors import (
     NotFound,
     OutsideError,
     SectionError,
+    choices,
 )
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
@@ -223,7 +224,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         moment = self.clock()
         category = draft.category or INBOX
         if category not in CATEGORIES:
-            raise InvalidInput(f'invalid category "{category}"')
+            raise InvalidInput(f'invalid category "{category}"', choices(category, CATEGORIES))
         if not draft.text.strip():
             raise InvalidInput("content must not be empty")
         # 5 ms, for new memories only
@@ -277,6 +278,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """A note of contract 000b, 7 (write_note), new or in place of an existing one."""
         from memoranda.note import markdown
 
+        if draft.category is not None:
+            raise InvalidInput(
+                f"A note of project {draft.project} has no category; memories have one.",
+                "Leave the project out, or the category.",
+            )
         project, path, title = self._place_of(draft)
         path, info, file = self._existing(project, path, names_itself="permalink" in draft.metadata)
         if checksum is not None:

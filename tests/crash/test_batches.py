@@ -526,5 +526,6 @@ def test_what_others_write_while_a_call_waits_for_the_lock_is_seen_by_it(tmp_pat
             assert wait_for(lambda: memory.engine.freshness.is_swept)
             (tmp_path / "notes/By Hand.md").write_text("---\npermalink: notes/foo\n---\nbefore\n")
         assert not call.result().is_error
-        assert "after" in (tmp_path / "notes/By Hand.md").read_text()
-        assert not (tmp_path / "notes/Foo.md").exists()
+        # What it wrote gives way to the permalink it saw
+        assert "permalink: notes/foo-1\n" in (tmp_path / "notes/Foo.md").read_text()
+        assert "before" in (tmp_path / "notes/By Hand.md").read_text()

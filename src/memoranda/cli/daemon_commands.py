@@ -264,6 +264,7 @@ def _serve(
     from memoranda.serve.daemon import Daemon, Running, daemon_lock, http_noted
     from memoranda.serve.sessions import McpSessions
     from memoranda.serve.socket import Listener
+    from memoranda.serve.turns import collect_garbage
     from memoranda.store.files import make_private, storing
     from memoranda.store.layout import Layout
 
@@ -332,6 +333,7 @@ def _serve(
             if daemon.round():
                 return 0
             return 1
+        collect_garbage()
         daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))
     return 0
 

@@ -22,6 +22,7 @@ from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.overview import home_path, read_record, record
 from memoranda.errors import Ambiguous, Conflict, Locked, MemorandaError, NotFound, TimeframeError
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
+from memoranda.note.names import Looseness
 from memoranda.query import check_memory, split_list
 
 if TYPE_CHECKING:
@@ -158,10 +159,10 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
     tags of OLD; `-` reads the text from stdin.
     """
     with call.memory() as memory:
-        old = any_note(memory, ref)
+        old = any_note(memory, ref, looseness=Looseness.CASE)
         new: NoteInfo | Draft
         if len(words) == 1 and _REFERENCE(words[0]):
-            new = any_note(memory, words[0])
+            new = any_note(memory, words[0], looseness=Looseness.CASE)
         else:
             place: dict[str, Any] = {
                 "project": old.project,
@@ -240,27 +241,18 @@ def read(call: Invocation, *refs: str, as_of: Text) -> None:
         call.answer_each(texts, rows, "\n\n")
 
 
-def any_note(memory: MemorySession, ref: str) -> NoteInfo:
+def any_note(
+    memory: MemorySession, ref: str, *, looseness: Looseness = Looseness.SIGNS
+) -> NoteInfo:
     """The note `ref` names: a memory by its id, else one of any project, by all that `log`,
     `search` and tools print. Raises NotFound, Ambiguous."""
     try:
-        return memory.memory_id(ref)
-    except NotFound as missing:
-        names = {each.name.lower(): each.name for each in memory.projects}
-        for sign in ("/", ": "):
-            project, found, rest = ref.partition(sign)
-            if found and (name := names.get(project.lower())):
-                with suppress(MemorandaError):
-                    if sign == "/":
-                        return memory.find_ref((name, rest))
-                    return memory.find(rest, name)
-        try:
-            return memory.find(ref)
-        except Ambiguous:
-            raise
-        except MemorandaError as error:
-            near = error.suggestions if isinstance(error, NotFound) else ()
-            raise NotFound(ref, missing.project, near) from None
+        return memory.find_any(ref, looseness=looseness)
+    except Ambiguous:
+        raise
+    except MemorandaError as error:
+        near = error.suggestions if isinstance(error, NotFound) else ()
+        raise NotFound(ref, CATEGORY_PROJECT, near) from None
 
 
 def place_of(info: Note | NoteInfo) -> str:
@@ -408,7 +400,7 @@ def edit(call: Invocation, ref: str) -> None:
 
     command = _editor()
     with call.memory() as memory:
-        info = any_note(memory, ref)
+        info = any_note(memory, ref, looseness=Looseness.CASE)
         if info.locked:
             raise Locked(info.permalink)
         note = memory.read(info, count=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import posixpath
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +25,8 @@ from memoranda.index.listing import listing, matching
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
-from memoranda.note.model import ARCHIVE_PROJECT, KV_PROJECT, MEMORY_PROJECTS
+from memoranda.note.model import ARCHIVE_PROJECT, GLOBAL, KV_PROJECT, MEMORY_PROJECTS
+from memoranda.note.names import file_key
 from memoranda.store.base import Stamp
 from memoranda.text.unicode import sqlite_text
 
@@ -229,12 +229,19 @@ class NoteQueries(Queries):
         prefix = f"{folder.strip('/')}/".lstrip("/")
         folders = self._folders(project, prefix, depth, viewer)
         notes: list[tuple[str, int]] = []
+        most = prefix.count("/") + depth
+        # Read from an index of paths, which has no scopes, where there is nothing to hide
+        hides = self._hides(project, folder.strip("/"), viewer)
+        scope_of = "scope" if hides else f"'{GLOBAL}'"
         for start, stop in _between(prefix, folders, depth):
-            for path, row, scope in self._db.execute(
-                f"select path, row, scope from note where {_BELOW}", (project, start, stop)
-            ):
-                if may_see(scope, viewer) and path.count("/") < prefix.count("/") + depth:
-                    notes.append((path, row))
+            found = self._db.execute(
+                f"select path, row, {scope_of} from note where {_BELOW}", (project, start, stop)
+            )
+            notes += [
+                (path, row)
+                for path, row, scope in found
+                if may_see(scope, viewer) and path.count("/") < most
+            ]
         entries: list[tuple[str, int | None]] = [
             *((path, None) for path in sorted(folders)),
             *notes,
@@ -249,6 +256,12 @@ class NoteQueries(Queries):
             FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row])
             for path, row in page
         ], len(entries)
+
+    def _hides(self, project: str, folder: str, viewer: str | None) -> bool:
+        """Whether a folder has notes that `viewer` does not see."""
+        sql = f"select distinct scope from tally where project = {_PROJECT} and folder = ?"
+        scopes = self._db.execute(sql, (project, folder))
+        return not all(may_see(scope, viewer) for (scope,) in scopes)
 
     def _folders(self, project: str, prefix: str, depth: int, viewer: str | None) -> dict[str, int]:
         """The folders below `prefix` down to `depth` levels, and how many notes of each `viewer`
@@ -345,20 +358,24 @@ class NoteQueries(Queries):
         return [path for (path,) in self._db.execute(sql, (KV_PROJECT, now, limit))]
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
-        """A note of the same folder and name but for case."""
+        """A note whose path would be the same file where case and Unicode form do not count."""
         found = self._db.execute(
             "select n.row, n.path from note_fold f cross join note n on n.row = f.note"
             f" where f.fold = ? and n.project = {_PROJECT}",
-            (fold_key(posixpath.splitext(path)[0]), project),
+            (fold_key(path), project),
         )
-        rows = [row for row, other in found if other.casefold() == path.casefold()]
+        rows = [row for row, other in found if file_key(other) == file_key(path)]
         return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
         """The first note of a project with exactly this permalink."""
+        return next(iter(self.with_permalink(project, address)), None)
+
+    def with_permalink(self, project: str, address: str) -> list[NoteInfo]:
+        """The notes of a project with exactly this permalink, in the order of their paths."""
         # `+`: else SQLite walks all notes of the project in the order of their paths
-        sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path limit 1"
-        return next(iter(self._select(sql, (address, project))), None)
+        sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path"
+        return self._select(sql, (address, project))
 
     def holding_link(self, identity: str) -> list[NoteInfo]:
         """The memories whose `links` hold an id."""

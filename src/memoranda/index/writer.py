@@ -9,7 +9,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, count
@@ -20,14 +20,15 @@ from memoranda.clock import microseconds
 from memoranda.index import entity_queries, features, filters
 from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids
-from memoranda.index.listing import folds_to_ascii
+from memoranda.index.listing import folds
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
 from memoranda.index.rows import FIRST_PASSAGE
 from memoranda.note.links import lead
 from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note, Provenance, Relation
 from memoranda.store.base import Stamp
-from memoranda.text.tokens import fts_text, passages, runs, tokens
+from memoranda.text.tokens import fts_text, passages, tokens
 from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
+from memoranda.text.words import runs
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -311,7 +312,7 @@ def prepare(
     tags = [*note.tags]
     for seen in note.observations:
         tags += [*seen.tags, seen.category] if seen.category else seen.tags
-    header = None if "---" in front else _json(note.header)
+    header = _header_json(note.header)
     if len(text) >= LONG_TEXT:
         places = passages(text[:PLACED])
     else:
@@ -336,9 +337,7 @@ def prepare(
         "note": [in_note],
         "note_fts": [words],
         "name_fts": [names],
-        "text": [
-            (front, header, headings, known.tags, facet, len(places), folds_to_ascii(body), body)
-        ],
+        "text": [(front, header, headings, known.tags, facet, len(places), folds(body), body)],
         "stem_fts": [stems],
         "feature": [features.row(note, text, project)],
         "note_fold": [(one,) for one in _keys(note.project, known)],
@@ -524,6 +523,14 @@ def _keys(project: str, old: _Indexed) -> set[str]:
     return keys_of(
         project, old.path, old.permalink, (old.title, *json.loads(old.aliases or "[]")), first
     )
+
+
+def _header_json(header: Mapping[str, Any]) -> str | None:
+    """The header as JSON, which is read ten times as fast as YAML; None where it is nested too deep."""
+    try:
+        return _json(header)
+    except RecursionError:
+        return None
 
 
 def _json(value: Any) -> str | None:

@@ -44,11 +44,19 @@ _LONGEST_NOTIFICATION = 100
 
 
 def read_time(memory: MemorySession, text: str) -> Reading:
-    """The time `text` names, by the memory's clock and zone. Raises TimeRefused."""
+    """The one time `text` names, by the memory's clock and zone. Raises TimeRefused."""
     from memoranda.note import timephrase
 
     settings = memory.settings
     return timephrase.read(text, memory.clock(), settings.reading_zone, settings.day_hour)
+
+
+def read_times(memory: MemorySession, text: str) -> list[Reading]:
+    """The times `text` names, several where it joins them ("8am and 8pm"). Raises TimeRefused."""
+    from memoranda.note import timephrase
+
+    settings = memory.settings
+    return timephrase.read_times(text, memory.clock(), settings.reading_zone, settings.day_hour)
 
 
 def store(

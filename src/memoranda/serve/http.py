@@ -48,18 +48,19 @@ from memoranda.serve.auth import (
     least_scope,
     may_use,
 )
+from memoranda.serve.connections import LOOPBACK, Connection
 from memoranda.serve.mcp import Handlers, ServerIdentity, agent_of, client_text
 from memoranda.serve.middleware import (
-    BODY_SECONDS,
     CALL,
     HANDLERS,
     TOKEN,
+    TOO_LATE,
+    BodyInTime,
     HostAndOrigin,
     Metrics,
     RequestLog,
     RequestRefused,
     health_routes,
-    in_time,
 )
 from memoranda.serve.socket import LIMIT
 from memoranda.serve.turns import InternalError, Stopping
@@ -70,10 +71,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _log = logging.getLogger("memoranda.http")
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WEB_CLIENTS = ("https://claude.ai", "https://claude.com", "https://chatgpt.com")
 """Origins whose pages may call a server with a public address."""
-_CONNECTIONS = 1000
 _LAST_WORDS = 5
 _KEPT_ALIVE = 75
 _HEADERS = [
@@ -144,7 +143,10 @@ class Place:
                 family = socket.AF_INET6
             else:
                 family = socket.AF_INET
-            return socket.create_server((self.host, self.port), family=family, backlog=1024)
+            listener = socket.create_server((self.host, self.port), family=family, backlog=1024)
+            # Connections inherit it. Without it each answer on a kept connection waits 40 ms.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return listener
         except OSError as error:
             # Python adds the address as a tuple
             why = str(error.strerror).partition(" (while")[0]
@@ -343,8 +345,10 @@ class HttpServer:
         )
         self.app = Starlette(
             routes=[
-                Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
-                Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
+                *(
+                    Route(path, endpoint, methods=["POST", "OPTIONS"])
+                    for path in ("/mcp", "/mcp/", "/s/{space}/mcp", "/s/{space}/mcp/")
+                ),
                 *health_routes(
                     self.metrics, stopping, homes.memory(None), self.connections, self.admitted
                 ),
@@ -353,7 +357,8 @@ class HttpServer:
             ],
             middleware=[
                 Middleware(RequestLog, counts=self.metrics.requests),
-                Middleware(HostAndOrigin, settings=security),
+                Middleware(HostAndOrigin, settings=security, public=place.public),
+                Middleware(BodyInTime),
             ],
             exception_handlers=HANDLERS,
             lifespan=self._lifespan,
@@ -382,14 +387,13 @@ class HttpServer:
         assert self._listener is not None
         config = uvicorn.Config(
             self.app,
-            http="h11",
+            http=Connection,
             ws="none",
             lifespan="on",
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=_CONNECTIONS,
             timeout_keep_alive=_KEPT_ALIVE,
             timeout_graceful_shutdown=_LAST_WORDS,
         )
@@ -416,11 +420,9 @@ class HttpServer:
         call = scope[CALL] = self.admitted(request)
         manager = await self._manager(call)
         try:
-            await manager.handle_request(scope, in_time(receive), send)
+            await manager.handle_request(_accepting(scope), receive, send)
         except TimeoutError:
-            raise RequestRefused(
-                408, f"The request did not come within {BODY_SECONDS:.0f} s."
-            ) from None
+            raise RequestRefused(408, TOO_LATE) from None
 
     def admitted(self, request: Request) -> AdmittedRequest:
         """The call a request makes, if it is let in. Raises RequestRefused."""
@@ -435,7 +437,7 @@ class HttpServer:
                 why = "Send a token: Authorization: Bearer cpl_…. The owner makes one with memory token add."
                 raise RequestRefused(401, why, "invalid_request", www_authenticate=challenge)
             token = self.access.find(secret.strip())
-            address = f"{self._place.public}{request.url.path}"
+            address = f"{self._place.public}{request.url.path.rstrip('/')}"
             if token is None or (token.audience is not None and token.audience != address):
                 why = "This token is unknown, expired or revoked, or for another address."
                 challenge += ("," if self._place.public else "") + ' error="invalid_token"'
@@ -520,6 +522,13 @@ class HttpServer:
         async with manager.run():
             task_status.started(manager)
             await anyio.sleep_forever()
+
+
+def _accepting(scope: Scope) -> Scope:
+    """`scope` with an Accept header: who sends none takes whatever there is (RFC 9110, 12.5.1)."""
+    if any(name == b"accept" for name, _ in scope["headers"]):
+        return scope
+    return {**scope, "headers": [*scope["headers"], (b"accept", b"*/*")]}
 
 
 class _Uvicorn(uvicorn.Server):

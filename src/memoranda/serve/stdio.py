@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import may_wait
 from memoranda.serve.pump import CONTINUED, answered_by, continued
-from memoranda.serve.turns import CallQueue
+from memoranda.serve.turns import CallQueue, collect_garbage
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -56,8 +56,7 @@ def run_stdio(
     try:
         from memoranda.serve.mcp import ClientConnection, ServerIdentity, converse
     finally:
-        gc.freeze()
-        gc.enable()
+        collect_garbage()
     turns = CallQueue(open_session, _keep_up, embed_some)
     identity = ServerIdentity(name, version, agent, clients or {})
 

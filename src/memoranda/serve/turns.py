@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import threading
@@ -47,6 +48,17 @@ AGAIN_AFTER = 0.2
 """Seconds between two pieces of work in the background, which leave a core to others."""
 KEPT_UP_AFTER = 4.0
 """Seconds from a call to the upkeep after it: `memory.md` may be 5 behind (contract 001, 10)."""
+
+
+# New objects before garbage is collected: some megabytes at most
+_OBJECTS = 10_000
+
+
+def collect_garbage() -> None:
+    """Collect garbage from now on, as a server must that lasts; what it is made of stays."""
+    gc.freeze()
+    gc.set_threshold(_OBJECTS)
+    gc.enable()
 
 
 class CallQueue:

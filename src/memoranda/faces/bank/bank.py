@@ -22,7 +22,7 @@ from memoranda.errors import MemorandaError, NotFound
 from memoranda.faces.texts import text_file
 from memoranda.store.layout import SKIPPED_FOLDERS
 from memoranda.store.path_guard import NAME_BYTES
-from memoranda.text.tokens import runs
+from memoranda.text.words import runs
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession

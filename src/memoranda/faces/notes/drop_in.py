@@ -39,6 +39,7 @@ from memoranda.note.edit import SetKeys
 from memoranda.note.grammar import scan
 from memoranda.note.links import permalink_for, slug
 from memoranda.note.markdown import own_permalink
+from memoranda.note.names import Looseness
 from memoranda.query import Query
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ def edit_note(tool: Tool, vault: Vault, memory: MemorySession, args: Arguments) 
     # A note that is not there has no such revision
     if args.get("expected_checksum"):
         try:
-            memory.find(args["identifier"], args["project"])
+            memory.find(args["identifier"], args["project"], looseness=Looseness.CASE)
         except NotFound as error:
             return replies.written(args, memory, vault, error_reply(error))
     if args.get("replace_subsections") is False and args["operation"] == "replace_section":
@@ -361,7 +362,7 @@ def move_note(tool: Tool, vault: Vault, memory: MemorySession, args: Arguments) 
         return replies.not_moved(args, "cross_project", shown=shown, other=other[0])
     info = None
     if not is_folder:
-        info = memory.find(args["identifier"], args["project"])
+        info = memory.find(args["identifier"], args["project"], looseness=Looseness.CASE)
         if folder:
             path = folder.strip("/") + "/"
         elif "." not in path.rpartition("/")[2].rstrip("."):
@@ -384,14 +385,10 @@ def delete_note(tool: Tool, vault: Vault, memory: MemorySession, args: Arguments
         args["identifier"] = name.strip("/") or name
     else:
         try:
-            info = memory.find(name, args["project"])
+            info = memory.find(name, args["project"], looseness=Looseness.EXACT)
         except NotFound:
             pass
-        # A title in another case is another one: what is deleted is named exactly.
-        is_title = (
-            info is not None and info.title.casefold() == name.casefold() and name != info.title
-        )
-        if info is None or (is_title and name not in (info.permalink, info.path)):
+        if info is None:
             blank = {"deleted": False, "title": None, "permalink": None, "file_path": None}
             if is_json(args):
                 return json_reply(blank)

@@ -12,6 +12,7 @@ from memoranda.faces.notes.replies import lines, note_data, plural, short, whole
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
 from memoranda.note.model import CATEGORIES, Draft, Note
+from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.text.unicode import flat
 
@@ -193,15 +194,11 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     }
     if operation == "find_replace":
         data["replacements"] = edited.count
-    if edited.section_added:
-        data["section_added"] = True
     section = short(section.strip())
     if changed.created:
         result = ""
     elif operation == "find_replace":
         result = f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
-    elif edited.section_added:
-        result = f'added: section "{section}", which was missing, at the end, line {edited.line}'
     elif operation == "replace_section":
         result = f'replaced: the text of section "{section}", from line {edited.line}'
     else:
@@ -294,8 +291,9 @@ def _note(memory: MemorySession, args: Arguments, verb: str) -> Any:
     """
     identifier = args["identifier"]
     project = args.get("project")
+    looseness = Looseness.EXACT if verb == "delete" else Looseness.CASE
     try:
-        return memory.find(identifier, project)
+        return memory.find(identifier, project, looseness=looseness)
     except NotFound as missing:
         try:
             _, folder = folder_named(memory, identifier, project)

@@ -12,7 +12,7 @@ from memoranda.errors import AmbiguousTime, PastTime
 from memoranda.note.timephrase.days import first_day, last_day, possible_days, shifted, wall_time
 from memoranda.note.timephrase.hours import Hour, agrees, possible_hours
 from memoranda.note.timephrase.lexer import table
-from memoranda.note.timephrase.parts import END, EXCEPT, START, Part, clusters
+from memoranda.note.timephrase.parts import BETWEEN, END, EXCEPT, START, Part, clusters
 from memoranda.note.timephrase.reading import Clock, NamedZone, Reading, Sentence
 from memoranda.note.timephrase.rules import SHORTEST, Recurrence, next_time
 from memoranda.note.timephrase.series_readers import days_between
@@ -91,33 +91,30 @@ def _bounds(sentence: Sentence, clock: Clock) -> tuple[Bounds, list[Lexeme]]:
     """When a series starts and ends, and the day words that say on which days it comes."""
     bounds = Bounds()
     today = clock.now.date()
-    named: list[Part] = []
-    starts: list[Part] = []
-    ends: list[Part] = []
-    for part in sentence.parts:
-        if part.is_day and part.role == START:
-            starts.append(part)
-        elif part.is_day and part.role == END:
-            ends.append(part)
-        elif part.kind == "month":
-            _bound_by_month(bounds, part, today)
-        elif part.kind == "span" and not part.role:
+    days = [part for part in sentence.parts if part.is_day]
+    named = []
+    for part in days:
+        if part.kind == "span" and not part.role:
             bounds.first = max(first_day(part.lexeme.value, today), today)
             bounds.last = last_day(part.lexeme.value, today)
-        elif part.is_day and part.role != EXCEPT:
-            named.append(part)
+        elif not part.role:
+            named.append(part.lexeme)
+    for part in sentence.of("month"):
+        _bound_by_month(bounds, part, today)
+    starts = [part for part in days if part.role in (START, BETWEEN)]
     if starts:
         bounds.first = _one_day(sentence, starts, today)
+    ends = [part for part in days if part.role == END]
     if ends:
         bounds.last = _last_day(sentence, ends, bounds.first or today)
     for part in sentence.of("length"):
         bounds.length = part.lexeme.value
     for part in sentence.of("times"):
         bounds.times = part.lexeme.value
-    limits = (bounds.last, bounds.length, bounds.times)
-    if sum(limit is not None for limit in limits) > 1:
+    limits = [bounds.last, bounds.length, bounds.times]
+    if limits.count(None) < len(limits) - 1:
         raise AmbiguousTime(sentence.phrase)
-    return bounds, [part.lexeme for part in named]
+    return bounds, named
 
 
 def _one_day(sentence: Sentence, parts: Sequence[Part], today: date) -> date:

@@ -26,6 +26,8 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
     patterns = list(data_file("leftovers.toml")["before"])
     if cluster[0].is_day:
         patterns += data_file("leftovers.toml")["before_day"]
+    if cluster[0].kind == "clock":
+        patterns += data_file("leftovers.toml")["before_clock"]
     for pattern in patterns:
         match = compiled(rf"(?<![a-z0-9])(?:{pattern})\Z").search(text.plain[near:start])
         if match:
@@ -65,7 +67,8 @@ def unused_words(text: Text, parts: Sequence[Part]) -> str:
     names = ["always"]
     if any(part.kind == "repeat" for part in parts):
         names.append("of_series")
-    if not any(part.is_day or part.kind in ("instant", "repeat") for part in parts):
+    has_day = any(part.is_day and part.kind != "span" for part in parts)
+    if not has_day and not any(part.kind in ("instant", "repeat") for part in parts):
         names.append("without_day")
     if not any(part.kind in ("clock", "instant") for part in parts):
         names.append("without_clock")

@@ -95,8 +95,11 @@ def read_repeat_adverb(match: re.Match[str], before: str) -> Values:
 
 
 def read_repeat_workdays(match: re.Match[str], before: str) -> Values:
-    is_other = bool(match.groupdict().get("gap"))
-    return [] if is_other else [("repeat", Repetition("week", Fraction(1), WORKDAYS))]
+    """Every weekday. The bare noun is weak: "weekdays are busy"."""
+    if match.groupdict().get("gap"):
+        return []
+    is_bare = match[0] in ("weekdays", "workdays", "工作日")
+    return [("repeat?" if is_bare else "repeat", Repetition("week", Fraction(1), WORKDAYS))]
 
 
 def read_repeat_weekends(match: re.Match[str], before: str) -> Values:

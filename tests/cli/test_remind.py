@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import tree
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.note.model import Draft
 
 NOW = "2026-05-06T10:00:00Z"
@@ -241,7 +241,7 @@ def test_whoever_writes_into_the_category_has_the_time_read(
         )
         ref = json.loads(ran.out)["id"]
     else:
-        with open_memory(terminal.home, watch=False) as memory:
+        with open_session(terminal.home, watch=False) as memory:
             ref = memory.write(Draft(text, project="categories", category="reminders")).id
     memory = terminal("read", ref, "--json").json["memory"]
     assert (memory["content"], memory.get("due_at")) == (text, due)

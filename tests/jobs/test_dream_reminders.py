@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 import pytest
 
 from jobs.homes import MOMENT, ONE, TWO, Home, further
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.overview import content_of
 from memoranda.errors import NotFound
 from memoranda.index.rows import NoteInfo
@@ -248,7 +248,7 @@ def test_a_memory_an_agent_does_not_see_is_not_gone(home: Home) -> None:
     (row,) = deep(home)["reminders"]
     home.upkeep.change(home.info(source), {"scope": "agent:bob"}, "edit")
     home.now = home.now.replace(month=6, day=9, hour=9)
-    with open_memory(home.memory.home, agent="alice", clock=lambda: home.now) as memory:
+    with open_session(home.memory.home, agent="alice", clock=lambda: home.now) as memory:
         assert [each.id for each in notify(memory).notified] == [row["id"]]
     assert "1. Dentist on 9 June at 10:00\n" in (home.memory.home / "pending.md").read_text()
 
@@ -297,7 +297,7 @@ def test_no_reminder_is_made_twice_also_when_it_was_deleted_as_the_files_alone_t
     fresh = tmp_path / "fresh"
     fresh.mkdir()
     (home.memory.home / "categories").rename(fresh / "categories")
-    with open_memory(fresh, clock=lambda: MOMENT, watch=False) as memory:
+    with open_session(fresh, clock=lambda: MOMENT, watch=False) as memory:
         assert dream.run(memory, 3).report["report"]["reminders"] == []
 
 

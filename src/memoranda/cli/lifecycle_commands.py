@@ -27,7 +27,7 @@ from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.review import ReviewItem
     from memoranda.jobs.job import Action, Outcome
     from memoranda.note.timephrase import Reading
@@ -231,7 +231,7 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
         return _answer(call, said, done.outcomes, **{key: done.report[key] for key in _DREAM_KEYS})
 
 
-def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) -> str:
+def _dream_lines(memory: MemorySession, found: dict[str, Any], *, with_report: bool) -> str:
     from memoranda.jobs.dream import report_lines
 
     head = f"Dream (level {found['level']}) processed {found['processed']} items"
@@ -320,7 +320,9 @@ def _set_reminders(
         call.answer_each(answers, rows)
 
 
-def _reading_row(memory: Memory, text: str, reading: Reading, *, is_stored: bool) -> dict[str, Any]:
+def _reading_row(
+    memory: MemorySession, text: str, reading: Reading, *, is_stored: bool
+) -> dict[str, Any]:
     """The keys of a reading in JSON; `reading` says it for people."""
     local = reading.due.astimezone(memory.settings.reading_zone)
     shown = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
@@ -437,7 +439,7 @@ def _listed(item: ReviewItem) -> list[str]:
     return [f"  {ref[:8]} {line}" for ref, line in pairs]
 
 
-def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
+def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
     """Ask one question after another until there are no more or `q` is pressed."""
     import click
 

@@ -27,7 +27,7 @@ from memoranda.text.tokens import is_cjk, stop_words, tokens
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
     from memoranda.note.timephrase import Reading
 
@@ -185,7 +185,7 @@ _WHO = frozenset(
 _NO_SUBJECT = frozenset(("due", "deadline", "user", "用户", "截止", *"和与跟同在了的我有要"))
 
 
-def outdated(memory: Memory, infos: Iterable[NoteInfo]) -> dict[str, str | None]:
+def outdated(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[str, str | None]:
     """By id, of these reminders those a dream made from a text that does not ask for them any
     longer, nor does another memory: what theirs says now, None when it is gone. Whether they are
     still wanted only the owner knows: they fire, and say so."""
@@ -207,7 +207,7 @@ def outdated(memory: Memory, infos: Iterable[NoteInfo]) -> dict[str, str | None]
     return texts
 
 
-def _source_states(memory: Memory, info: NoteInfo) -> list[MemoryState] | None:
+def _source_states(memory: MemorySession, info: NoteInfo) -> list[MemoryState] | None:
     """The memory that a reminder was made from, none when it is gone; None for a reminder that was
     not made by a dream, that the owner put off, or whose memory cannot be told."""
     source = info.header.get("reminder_of")
@@ -223,14 +223,14 @@ def _source_states(memory: Memory, info: NoteInfo) -> list[MemoryState] | None:
         return [] if memory.agent is None else None
 
 
-def _made_reminder(memory: Memory, info: NoteInfo) -> _MadeReminder:
+def _made_reminder(memory: MemorySession, info: NoteInfo) -> _MadeReminder:
     (text,) = contents(memory, [info])
     subject = _subject(text, str(info.header.get("due_text") or ""))
     reminder = Reminder.of(info.header)
     return _MadeReminder(info.id, info.header.get("reminder_of"), text.strip(), subject, reminder)
 
 
-def _other_texts(memory: Memory) -> list[_MemoryText]:
+def _other_texts(memory: MemorySession) -> list[_MemoryText]:
     infos = [info for info in Upkeep(memory).every() if info.category != REMINDERS]
     return [_MemoryText(state, memory.settings) for state in states_of(memory, infos)]
 

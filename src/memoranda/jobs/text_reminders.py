@@ -6,7 +6,7 @@ any longer.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -269,23 +269,29 @@ class _MemoryText:
 
     def asks_for(self, reminder: _MadeReminder) -> bool:
         """Whether the memory names the time of a reminder: for it, or for the same thing."""
-        ids = (self.memory.id, *self.memory.merged)
-        is_source = reminder.source in ids
-        if is_source and any(reminder.text == paragraph for paragraph, _ in self._paragraphs):
-            return True
-        may_be_same = any(_may_be_same(reminder.subject, words) for _, words in self._paragraphs)
-        if not is_source and not may_be_same:
+        if reminder.source in (self.memory.id, *self.memory.merged):
+            return self._still_asks_for(reminder)
+        if not any(_may_be_same(reminder.subject, words) for _, words in self._paragraphs):
             return False
-        for time in self._times:
-            if time.doubt not in ("", VAGUE_DAY):
-                continue
-            if is_source and reminder.id in [reminder_id(id, time.phrase) for id in ids]:
-                return True
-            if self._is_then(time, reminder) and (
-                is_source or _is_same(reminder.subject, _subject(time.paragraph, time.phrase))
-            ):
+        for time in self._times_that_ask():
+            subject = _subject(time.paragraph, time.phrase)
+            if self._is_then(time, reminder) and _is_same(reminder.subject, subject):
                 return True
         return False
+
+    def _still_asks_for(self, reminder: _MadeReminder) -> bool:
+        """Whether the memory that a reminder was made from names its time."""
+        if any(reminder.text == paragraph for paragraph, _ in self._paragraphs):
+            return True
+        sources = (self.memory.id, *self.memory.merged)
+        for time in self._times_that_ask():
+            ids = [reminder_id(source, time.phrase) for source in sources]
+            if reminder.id in ids or self._is_then(time, reminder):
+                return True
+        return False
+
+    def _times_that_ask(self) -> Iterator[TextTime]:
+        return (time for time in self._times if time.doubt in ("", VAGUE_DAY))
 
     def _is_then(self, time: TextTime, reminder: _MadeReminder) -> bool:
         """Whether a time is that of a reminder, or has its rule."""

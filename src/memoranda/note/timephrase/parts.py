@@ -115,12 +115,8 @@ def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, 
     whole_gap = plain[previous.end : lexeme.start]
     if PARAGRAPH.search(whole_gap) or "vague" in (previous.kind, lexeme.kind):
         return "apart", ""
-    if _class_of(previous.lexeme) == _class_of(lexeme):
-        is_range = _pattern("to").fullmatch(whole_gap) or (
-            previous.role == BETWEEN and _pattern("and").fullmatch(whole_gap)
-        )
-        if is_range:
-            return "beside", END
+    if _is_range(previous, lexeme, whole_gap):
+        return "beside", END
     if _pattern("or").fullmatch(gap):
         return "or", ""
     if _is_list(previous, lexeme, gap):
@@ -131,6 +127,14 @@ def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, 
         if _pattern(name).fullmatch(gap):
             return name, ""
     return "apart", ""
+
+
+def _is_range(previous: Part, lexeme: Lexeme, gap: str) -> bool:
+    """Whether a lexeme is the end of a range that the part before begins."""
+    if _class_of(previous.lexeme) != _class_of(lexeme):
+        return False
+    is_between = previous.role == BETWEEN and _pattern("and").fullmatch(gap)
+    return bool(is_between or _pattern("to").fullmatch(gap))
 
 
 def _is_list(previous: Part, lexeme: Lexeme, gap: str) -> bool:
@@ -243,7 +247,7 @@ _CHECKS: dict[str, Callable[[_Surroundings], bool]] = {
 
 
 def _is_clause(part: Part, plain: str) -> bool:
-    """Whether a Chinese part of the day is a clause by itself: 明天去医院，下午."""
+    """Whether a Chinese part of the day is a clause: 明天去医院，下午."""
     start = part.lexeme.start
     end = part.lexeme.end
     if plain[start:end].isascii():

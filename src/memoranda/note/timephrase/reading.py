@@ -113,8 +113,9 @@ class NamedZone:
         if self.is_named and self._abbreviation:
             actual = moment.astimezone(self.zone)
             if actual.tzname() != self._abbreviation:
-                other = local + (timedelta(hours=1) if actual.dst() else -timedelta(hours=1))
-                raise AmbiguousTime(self._sentence.phrase, sorted([local, other]))
+                hour = timedelta(hours=1)
+                as_named = local + hour if actual.dst() else local - hour
+                raise AmbiguousTime(self._sentence.phrase, sorted([local, as_named]))
         return local
 
 

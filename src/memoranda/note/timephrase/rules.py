@@ -27,7 +27,7 @@ _NEEDED_KEYS: dict[str, tuple[str, ...]] = {
     "MONTHLY": ("BYMONTHDAY", *_CLOCK_KEYS),
     "YEARLY": ("BYMONTH", "BYMONTHDAY", *_CLOCK_KEYS),
 }
-"""The keys a stored rule of each frequency has, besides those it may have."""
+"""The keys a stored rule of each frequency has, apart from those it may have."""
 _OPTIONAL_KEYS = {"FREQ", "INTERVAL", "UNTIL", "TZID"}
 _SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
 SHORTEST = 300

@@ -220,7 +220,9 @@ def _source_states(memory: MemorySession, info: NoteInfo) -> list[MemoryState] |
         return None
     except NotFound:
         # For an agent it may be what another one keeps to itself
-        return [] if memory.agent is None else None
+        if memory.agent is None:
+            return []
+        return None
 
 
 def _made_reminder(memory: MemorySession, info: NoteInfo) -> _MadeReminder:

@@ -147,7 +147,9 @@ def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
 def _without_time(written: Text, text: str) -> TimeRefused:
     """The refusal of a text without a time: with the words that may be one and are not read."""
     words = leftovers.foreign_words(written, ())
-    return UnusedWords(text, words) if words else NoTime(text)
+    if words:
+        return UnusedWords(text, words)
+    return NoTime(text)
 
 
 def _meaning(sentence: Sentence, clock: Clock) -> list[Reading]:

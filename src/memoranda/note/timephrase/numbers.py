@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 
 from memoranda.note.timephrase.words import table
@@ -39,6 +40,13 @@ def whole(text: str) -> int:
     return int(value)
 
 
+def whole_or_none(text: str | None) -> int | None:
+    """As `whole`; None for no text."""
+    if not text:
+        return None
+    return whole(text)
+
+
 def _english(values: list[int], text: str) -> Fraction:
     """Tens and a digit, or one number."""
     is_sum = len(values) == 2 and values[0] >= 20 and values[1] < 10
@@ -54,6 +62,11 @@ def _chinese(text: str) -> Fraction:
         if len(text) > 1 and text[0] not in "零〇" and len(text) != 4:
             raise ValueError(text)
         return Fraction("".join(str(digits[char]) for char in text))
+    return _hundreds(text, digits)
+
+
+def _hundreds(text: str, digits: Mapping[str, int]) -> Fraction:
+    """A Chinese number with its hundreds and tens spelled out."""
     match = _HUNDREDS.fullmatch(text)
     if not text or not match:
         raise ValueError(text)
@@ -62,6 +75,6 @@ def _chinese(text: str) -> Fraction:
         raise ValueError(text)
     hundreds, tens, units = (digits.get(char, 0) for char in spelled)
     if match["has_tens"] and not match["tens"]:
-        # 十五
+        # 十五 has no digit before its tens
         tens = 1
     return Fraction(100 * hundreds + 10 * tens + units)

@@ -147,7 +147,9 @@ def _is_list(previous: Part, lexeme: Lexeme, gap: str) -> bool:
 def _class_of(lexeme: Lexeme) -> str:
     if lexeme.kind in DAY_KINDS or lexeme.kind == "month":
         return "day"
-    return "clock" if lexeme.kind in _CLOCK_KINDS else lexeme.kind
+    if lexeme.kind in _CLOCK_KINDS:
+        return "clock"
+    return lexeme.kind
 
 
 def clusters(parts: Sequence[Part]) -> Iterator[list[Part]]:

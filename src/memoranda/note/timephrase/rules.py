@@ -83,7 +83,9 @@ class Recurrence:
 
     def zone(self, reader_zone: tzinfo) -> tzinfo:
         """The zone whose clock the rule follows."""
-        return ZoneInfo(self.zone_name) if self.zone_name else reader_zone
+        if self.zone_name:
+            return ZoneInfo(self.zone_name)
+        return reader_zone
 
 
 def parse_rule(text: str) -> Recurrence:

@@ -21,7 +21,7 @@ from memoranda.note.timephrase.slots import ClockSlot, clock_slots
 from memoranda.note.timephrase.values import UNIT_SECONDS, Lexeme, Repetition
 
 _FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
-_BARE_UNITS = tuple(Repetition(unit) for unit in ("week", "fortnight", "month", "year"))
+_BARE_UNITS = ("week", "month", "year")
 _ALL_DAYS = range(7)
 
 
@@ -48,7 +48,7 @@ def _is_about_subject(sentence: Sentence) -> bool:
     for cluster in clusters(sentence.parts):
         has_day = any(part.is_day for part in cluster)
         for part in cluster:
-            is_adverb = part.kind == "repeat" and part.lexeme.value in _BARE_UNITS
+            is_adverb = part.kind == "repeat" and part.lexeme.value.unit in _BARE_UNITS
             words = sentence.text.plain[part.lexeme.start : part.lexeme.end]
             if is_adverb and not has_day and words in table("english.adverbs"):
                 return True
@@ -257,7 +257,9 @@ def _excepted_days(part: Part) -> tuple[int, ...]:
         return (value.day,)
     if part.kind == "repeat" and value.unit == "week":
         return tuple(value.days)
-    return WEEKEND_DAYS if part.kind == "weekend" else ()
+    if part.kind == "weekend":
+        return WEEKEND_DAYS
+    return ()
 
 
 def _rules(
@@ -266,9 +268,9 @@ def _rules(
     """The rules, without an hour, of a repetition and the day words beside it; none when a part is
     missing or two contradict each other."""
     plain = Recurrence(
-        _FREQUENCIES[repetition.unit] if repetition.unit != "fortnight" else "WEEKLY",
-        int(repetition.interval) * (2 if repetition.unit == "fortnight" else 1),
-        months=(repetition.month,) if repetition.month else (),
+        _FREQUENCIES[repetition.unit],
+        int(repetition.interval),
+        months=repetition.months,
         monthdays=repetition.monthdays,
         days=repetition.days,
         nth=repetition.nth,
@@ -316,7 +318,9 @@ def _rules_of_week(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[Recur
         if lexeme.kind != "weekday" or lexeme.value.weeks is not None:
             return []
     days = tuple(sorted({lexeme.value.day for lexeme in day_words}))
-    return [replace(plain, days=days)] if days else []
+    if days:
+        return [replace(plain, days=days)]
+    return []
 
 
 def _rules_of_month(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:

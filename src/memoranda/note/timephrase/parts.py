@@ -218,6 +218,11 @@ class _Surroundings:
             return False
         return "," not in self._plain[previous.end : self._part.lexeme.start]
 
+    def _check_month(self) -> bool:
+        """ "June" counts behind a preposition, and beside a repetition: 12月每天."""
+        has_repeat = any(part.kind == "repeat" for part in self._neighbours)
+        return has_repeat or self._is_announced()
+
     def _check_day_part(self) -> bool:
         """ "the morning sun", and "in the evening" of no day, are no times."""
         has_time = any(part.is_day or part.kind in _TIMES for part in self._parts)
@@ -241,7 +246,7 @@ _CHECKS: dict[str, Callable[[_Surroundings], bool]] = {
     "weekday": _Surroundings._check_weekday,
     "zone": _Surroundings._check_zone,
     "where": _Surroundings._check_zone,
-    "month": _Surroundings._is_announced,
+    "month": _Surroundings._check_month,
     "part": _Surroundings._check_day_part,
     "clock": _Surroundings._check_clock,
     "times": _Surroundings._check_times,

@@ -2,7 +2,7 @@
 
 Firing goes through the pending lists, the memories, the desktop, in this order. A process that dies
 between two of these steps loses no reminder and fires none twice: the lists are derived from the
-memories, so the next round makes them anew, and what has fired says so itself. Only its
+memories, so the next round makes them again, and what has fired says so itself. Only its
 notification may be missing.
 """
 
@@ -76,16 +76,19 @@ def store(
 def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
     """The reminders the caller sees that are still to fire, the next one first, then those that
     cannot, as they have no time anybody can read; with `fired` all there are."""
-    found = [
-        (info, Reminder.of(info.header))
-        for info in Pending(memory).reminders()
-        if memory.sees(info.scope)
-    ]
-    shown = [each for each in found if fired or each[1].is_waiting or each[1].is_undated]
-    dated = sorted(
-        (each for each in shown if each[1].due), key=lambda each: (each[1].due, each[0].id)
-    )
-    return [*dated, *(each for each in shown if not each[1].due)]
+    dated: list[tuple[datetime, str, NoteInfo, Reminder]] = []
+    undated: list[tuple[NoteInfo, Reminder]] = []
+    for info in Pending(memory).reminders():
+        reminder = Reminder.of(info.header)
+        is_listed = fired or reminder.is_waiting or reminder.is_undated
+        if not is_listed or not memory.sees(info.scope):
+            continue
+        if reminder.due:
+            dated.append((reminder.due, info.id, info, reminder))
+        else:
+            undated.append((info, reminder))
+    dated.sort(key=lambda row: row[:2])
+    return [*((info, reminder) for _, _, info, reminder in dated), *undated]
 
 
 def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:

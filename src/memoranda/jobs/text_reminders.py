@@ -113,7 +113,7 @@ class _Plan:
             return None
         subject = _subject(time.paragraph, outcome.phrase)
         same_time = self._subjects[memory.scope, outcome.due]
-        is_known = any(_is_same(subject, other) for other in same_time)
+        is_known = any(_is_same(subject, known) for known in same_time)
         same_time.append(subject)
         if is_made or is_known or time.doubt != self._doubt:
             return None
@@ -160,7 +160,7 @@ class _Plan:
 
 
 def _subject(text: str, phrase: str = "") -> frozenset[str]:
-    """What a text is about besides the time it names with this phrase: its words, numbers and CJK
+    """What a text is about apart from the time it names with this phrase: its words, numbers and CJK
     characters.
     """
     for piece in phrase.split(" … ") if phrase else ():
@@ -172,11 +172,11 @@ def _subject(text: str, phrase: str = "") -> frozenset[str]:
     )
 
 
-def _is_same(subject: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether all that one of two texts is about the other is about, too."""
-    if subject and other:
-        return subject <= other or other <= subject
-    return subject == other
+def _is_same(subject: frozenset[str], second: frozenset[str]) -> bool:
+    """Whether all that one of two texts is about the second is about, too, or the reverse."""
+    if subject and second:
+        return subject <= second or second <= subject
+    return subject == second
 
 
 _WHO = frozenset(
@@ -190,7 +190,7 @@ def outdated(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[str, str 
     longer, nor does another memory: what theirs says now, None when it is gone. Whether they are
     still wanted only the owner knows: they fire, and say so."""
     texts: dict[str, str | None] = {}
-    others: list[_MemoryText] | None = None
+    further_texts: list[_MemoryText] | None = None
     for info in infos:
         states = _source_states(memory, info)
         if states is None:
@@ -199,9 +199,9 @@ def outdated(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[str, str 
         settings = memory.settings
         if any(_MemoryText(state, settings).asks_for(reminder) for state in states):
             continue
-        if others is None:
-            others = _other_texts(memory)
-        same_scope = [text for text in others if text.memory.scope == info.scope]
+        if further_texts is None:
+            further_texts = _other_texts(memory)
+        same_scope = [text for text in further_texts if text.memory.scope == info.scope]
         if not any(text.asks_for(reminder) for text in same_scope):
             texts[info.id] = states[0].content if states else None
     return texts

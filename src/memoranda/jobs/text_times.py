@@ -38,7 +38,7 @@ _TO_CANCEL = re.compile(
     r"|(?:\A[\s*•>-]*|[要得去请])取消(?![了的])",
     re.I,
 )
-"""What is to be done by a deadline, where cancelling anything else says that it does not take
+"""A task with a deadline, where cancelling anything else says that it does not take
 place.
 """
 _HABIT = re.compile(
@@ -71,7 +71,7 @@ _Marks = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class TextTime:
-    """A time that a memory names: its paragraph, its words, its reading or why there is none, and
+    """A time that a memory names: its paragraph, its words, its reading or the refusal, and
     the reason why it is no sure reminder, "" for a sure one."""
 
     paragraph: str
@@ -101,24 +101,24 @@ def times_of(memory: MemoryState, settings: Settings) -> Iterator[TextTime]:
     "Flight on 10 March, BA 117, at 7 am".
     """
     text = _MemoryText(memory, settings)
-    seen: set[object] = set()
-    taken: set[int] = set()
+    yielded: set[object] = set()
+    used_hours: set[int] = set()
     for index, ((start, end), outcome) in enumerate(text.groups):
-        if index in taken or text.ends_range(index):
+        if index in used_hours or text.ends_range(index):
             continue
         place = text.place(start, end)
         if place.is_birthday:
             outcome = text.yearly(outcome) or outcome
         elif not isinstance(outcome, TimeRefused) and outcome.is_explicit and outcome.all_day:
             hours = text.hours_of(index, outcome, place)
-            taken.update(hours)
+            used_hours.update(hours)
             outcome = text.with_hour(outcome, hours, place)
         key: object = start
         if not isinstance(outcome, TimeRefused):
             key = (place.paragraph, outcome.due, outcome.repeat)
-        if key in seen:
+        if key in yielded:
             continue
-        seen.add(key)
+        yielded.add(key)
         doubt = text.doubt(outcome, place)
         yield TextTime(place.paragraph, outcome.phrase, outcome, doubt)
 

@@ -71,7 +71,8 @@ class Recurrence:
             if values
         ]
         if self.until is not None:
-            parts.append(f"UNTIL={self.until:{'%Y%m%dT%H%M%S' if self.is_elapsed else '%Y%m%d'}}")
+            form = "%Y%m%dT%H%M%S" if self.is_elapsed else "%Y%m%d"
+            parts.append(f"UNTIL={self.until:{form}}")
         if self.zone_name is not None:
             parts.append(f"TZID={self.zone_name}")
         return ";".join(parts)

@@ -26,7 +26,7 @@ from memoranda.note.names import Looseness
 from memoranda.query import check_memory, split_list
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
     from memoranda.note.model import Note
 
@@ -241,7 +241,9 @@ def read(call: Invocation, *refs: str, as_of: Text) -> None:
         call.answer_each(texts, rows, "\n\n")
 
 
-def any_note(memory: Memory, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
+def any_note(
+    memory: MemorySession, ref: str, *, looseness: Looseness = Looseness.SIGNS
+) -> NoteInfo:
     """The note `ref` names: a memory by its id, else one of any project, by all that `log`,
     `search` and tools print. Raises NotFound, Ambiguous."""
     try:
@@ -258,7 +260,7 @@ def place_of(info: Note | NoteInfo) -> str:
     return f"{info.project}/{info.path}"
 
 
-def as_of_moment(memory: Memory, text: Text) -> datetime | None:
+def as_of_moment(memory: MemorySession, text: Text) -> datetime | None:
     """The time `--as-of` asks about, if it is given. Raises Failure."""
     hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
     if text is None:
@@ -304,7 +306,7 @@ def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
         call.answer_each([f"{verb} memory: {info.id}" for info in infos], rows)
 
 
-def memories_named(memory: Memory, refs: Iterable[str]) -> list[NoteInfo]:
+def memories_named(memory: MemorySession, refs: Iterable[str]) -> list[NoteInfo]:
     """The memories with these ids, each once. Raises NotFound, Ambiguous."""
     return list({info.id: info for info in map(memory.memory_id, refs)}.values())
 
@@ -471,7 +473,7 @@ def _editor() -> list[str]:
     return command
 
 
-def _draft(memory: Memory, note: Note) -> Path:
+def _draft(memory: MemorySession, note: Note) -> Path:
     """A file with the note's text for the editor, in the home, so that it outlives a crash of the
     machine.
     """

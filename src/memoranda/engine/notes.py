@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoranda.clock import stamp
 from memoranda.engine import memory_links
@@ -62,7 +62,7 @@ from memoranda.store.base import File
 from memoranda.store.change import Step
 
 if TYPE_CHECKING:
-    from memoranda.note.edit import Edited
+    from memoranda.note.edit import Edit, Edited
 
 
 @dataclass(slots=True)
@@ -400,7 +400,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def edit(
         self,
         ref: Ref,
-        edit: Any,
+        edit: Edit,
         *,
         checksum: str | None = None,
         create: bool = False,
@@ -439,7 +439,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             )
         return Changed(change.written(step), edited)
 
-    def _create(self, identifier: str, edit: Any, project: str | None) -> Changed:
+    def _create(self, identifier: str, edit: Edit, project: str | None) -> Changed:
         """`append` and `prepend` make a missing note; the identifier is its path or title."""
         from memoranda.note import edit as edits
 

@@ -699,7 +699,7 @@ def _ids(
         for last in (text, text + _LAST) if len(text) >= minimum else (text,):
             found = db.execute(
                 "select n.row, n.scope, p.name from note n join project p on p.id = n.project"
-                f" where {having} between ?1 and ?2{')' * having.count('(')} order by n.permalink limit 1000",
+                f" where {having} between ? and ?{')' * having.count('(')} order by n.permalink limit 1000",
                 (text, last),
             )
             rows = [

@@ -387,8 +387,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         for number in count(2):
             self.engine.freshness.look_at(project, at)
             info = notes.get(project, at) or notes.in_other_case(project, at)
-            if info is None or (self.sees(info.scope) and not _is_other_title(info, path, title)):
+            if info is None:
                 break
+            if self.sees(info.scope):
+                if not _is_other_title(info, path, title):
+                    break
+                if links.file_name(title or "") == f"{title}.md":
+                    raise InvalidInput(
+                        f'The file {info.path} is that of the note "{info.title}". '
+                        "Choose another title or directory."
+                    )
             at = f"{stem} {number}{dot}{suffix}"
         if info is None and store.place(at).kind != "missing":
             raise Exists(at, f"{project}/{at}")

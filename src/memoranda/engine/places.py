@@ -22,6 +22,7 @@ from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.names import file_key
 from memoranda.store import path_guard
 from memoranda.store.base import File
+from memoranda.store.walking import walk
 
 
 @dataclass(slots=True)
@@ -136,7 +137,7 @@ class PlaceVerbs(ReadVerbs):
                 change.move(store.name, source, target)
             # File by file: what the caller does not see stays
             else:
-                for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
+                for place, _, files in sorted(walk(os.path.join(store.root, source))):
                     here = os.path.relpath(place, store.root)
                     for path in (f"{here}/{name}" for name in sorted(files)):
                         if path not in foreign:
@@ -294,7 +295,7 @@ class PlaceVerbs(ReadVerbs):
 def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:
     """Folders that hold nothing once `removed` are gone, deepest first."""
     found: dict[str, None] = {}
-    for place, folders, files in os.walk(os.path.join(root, folder), topdown=False):
+    for place, folders, files in walk(os.path.join(root, folder), top_down=False):
         here = os.path.relpath(place, root)
         names = [f"{here}/{name}" for name in files]
         inside = [f"{here}/{name}" for name in folders]

@@ -260,14 +260,28 @@ class Files:
                 change.about = (self._project, f"{self._base}/" if self._base else "")
 
     def _remove(self, change: Transaction, place: PathInfo) -> None:
+        """Remove a file, a link, or a folder with what the caller sees of it: what is in a folder
+        first, and then the folder, if nothing is left."""
+        whole: dict[str, bool] = {}
+        waiting = [(place, False)]
+        while waiting:
+            each, is_emptied = waiting.pop()
+            if each.kind != "folder":
+                self._remove_one(change, each)
+                continue
+            inside = self._store.entries(each.path)
+            if not is_emptied:
+                waiting.append((each, True))
+                waiting += [(inner, False) for inner in reversed(inside) if self._shows(inner)]
+                continue
+            left = [inner for inner in inside if not whole.get(inner.path, False)]
+            whole[each.path] = all(map(self._is_all_shown, left))
+            if whole[each.path]:
+                change.add("rmdir", self._project, each.path)
+
+    def _remove_one(self, change: Transaction, place: PathInfo) -> None:
         if place.kind == "link":
             change.add("unlink", self._project, place.path, link=place.link)
-        elif place.kind == "folder":
-            inside = self._store.entries(place.path)
-            for each in filter(self._shows, inside):
-                self._remove(change, each)
-            if all(map(self._is_all_shown, inside)):
-                change.add("rmdir", self._project, place.path)
         elif place.kind == "other":
             raise InvalidInput("it is, or holds, something that is neither a file nor a folder.")
         else:
@@ -276,9 +290,16 @@ class Files:
 
     def _is_all_shown(self, place: PathInfo) -> bool:
         """Whether the caller sees all that lies there."""
-        if place.kind != "folder" or self._session.agent is None:
+        if self._session.agent is None:
             return self._shows(place)
-        return all(map(self._is_all_shown, self._store.entries(place.path)))
+        waiting = [place]
+        while waiting:
+            each = waiting.pop()
+            if each.kind == "folder":
+                waiting += self._store.entries(each.path)
+            elif not self._shows(each):
+                return False
+        return True
 
     def _relinking(self, source: PathInfo, target: str) -> Relinking:
         """What moving a file or folder does to links."""

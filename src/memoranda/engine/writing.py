@@ -23,6 +23,7 @@ RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """What a note may say of its source only when the owner, or an import, writes it."""
 _GUARDED = re.compile(r"\b(?:id|locked|merged|source)\b|\\")
 """What a header has in which a key stands that no agent may set."""
+_AGENT_CHARACTERS = 100
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
@@ -305,4 +306,4 @@ def scope_of(data: bytes) -> str:
 
 def is_agent(name: str) -> bool:
     """Whether `name` can be an agent's (contract 001, 1)."""
-    return _AGENT.fullmatch(name.lower()) is not None
+    return len(name) <= _AGENT_CHARACTERS and _AGENT.fullmatch(name.lower()) is not None

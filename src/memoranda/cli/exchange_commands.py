@@ -138,14 +138,15 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
 
 @command(
     "import",
+    "[FILE]",
     keys=("imported", "updated", "unchanged", "skipped"),
-    example="memory import --input memories.jsonl",
+    example="memory import memories.jsonl",
 )
 @option(
     "--input",
     "file",
     metavar="FILE",
-    help="JSON Lines of `memory export`; `-` or nothing is stdin.",
+    help="The same as FILE; `-` is stdin.",
 )
 @option(
     "--from",
@@ -164,6 +165,7 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
 @flag("--skip-bad", "Leave out what cannot be read, import the rest.")
 def import_(
     call: Invocation,
+    named: Text = None,
     *,
     file: Text,
     moved: tuple[str, str] | None,
@@ -171,11 +173,16 @@ def import_(
     dry_run: bool,
     skip_bad: bool,
 ) -> None:
-    """Take memories in, with nothing lost. Doing it twice is doing it once.
+    """Take notes in from FILE, with nothing lost. Doing it twice is doing it once.
+
+    FILE holds the lines of `memory export`; without one they are read from stdin.
 
     Everything is looked at before anything is written. Of a memory that is there already the newer
     one stays; the other is in the history.
     """
+    if named is not None and file is not None:
+        raise Usage("FILE and --input exclude each other")
+    file = file if named is None else named
     if moved and file is not None:
         raise Usage("--from names its own PATH: leave out --input")
     if project is not None and (not moved or moved[0] not in _WITH_PROJECT):

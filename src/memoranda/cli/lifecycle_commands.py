@@ -14,11 +14,12 @@ from memoranda.cli.invocation import Invocation, preview
 from memoranda.cli.memory_commands import (
     category_option,
     content_from,
-    memories_named,
     minute,
     new_memory_options,
+    notes_named,
 )
 from memoranda.cli.output import Failure
+from memoranda.cli.rows import noun
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
 from memoranda.engine.overview import content_of, record, records
@@ -115,27 +116,30 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
 @command("archive", "ID...", keys=("memories",), now=True, example="memory archive 5a1f")
 @_dry_run_option
 def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
-    """Put memories into the archive: out of lists, still found by ranked search.
+    """Put notes into the archive: out of lists, still found by ranked search.
 
-    Reading one, or `memory restore ID`, brings it back.
+    Reading one, or `memory restore ID`, brings it back to where it was.
     """
     with call.memory() as memory:
         from memoranda.jobs.lifecycle import archive_named
 
-        infos = archive_named(memory, refs, dry_run=dry_run)
-        said = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} memories"
+        infos = archive_named(memory, notes_named(memory, refs), dry_run=dry_run)
+        said = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} {noun(infos)}"
         call.answer(said, memories=records(memory, infos))
 
 
 @command("pin", "ID...", keys=("memories",), example="memory pin 5a1f 77c2")
 def pin(call: Invocation, *refs: str) -> None:
-    """Keep memories: they neither expire nor decay nor merge away, and stand first in memory.md."""
+    """Keep notes of any project: told first at the start of each session, never archived unasked.
+
+    A pinned memory neither expires nor decays nor merges away, and stands first in memory.md.
+    """
     _pin(call, refs, pinned=True)
 
 
 @command("unpin", "ID...", keys=("memories",), example="memory unpin 5a1f")
 def unpin(call: Invocation, *refs: str) -> None:
-    """Let upkeep treat pinned memories as others again."""
+    """Let pinned notes be as others again."""
     _pin(call, refs, pinned=False)
 
 
@@ -143,8 +147,8 @@ def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
     with call.memory() as memory:
         from memoranda.engine.upkeep import Upkeep
 
-        infos = Upkeep(memory).pin(memories_named(memory, refs), pinned=pinned)
-        said = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} memories"
+        infos = Upkeep(memory).pin(notes_named(memory, refs), pinned=pinned)
+        said = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} {noun(infos)}"
         call.answer(said, memories=records(memory, infos))
 
 

@@ -44,6 +44,8 @@ T = TypeVar("T")
 
 FOLDED_AT_ONCE = 100
 INGEST = "ingest"
+_ARCHIVED_NOTES = "knowledge"
+"""The folder of the archive for notes of other projects."""
 SOURCE_REF = "source_ref"
 SOURCE_ROOT = "source_root"
 SOURCE_HASH = "source_hash"
@@ -198,7 +200,9 @@ class Upkeep:
         """Set header keys of a memory that is as it was read, `updated_at` too with `touch`; with
         `category` in that folder of `project`."""
         file, text = self._as_read(info)
-        wanted = writing.pinned_down(info) | dict(keys)
+        wanted = dict(keys)
+        if info.project in MEMORY_PROJECTS or project in MEMORY_PROJECTS:
+            wanted = writing.pinned_down(info) | wanted
         wanted |= {"updated_at": stamp(self.memory.clock())} if touch else {}
         data = writing.with_keys(info, text, wanted)
         if category:
@@ -243,10 +247,11 @@ class Upkeep:
         self, infos: Sequence[NoteInfo], categories: Mapping[str, str | None]
     ) -> list[NoteInfo]:
         """Archive what the owner chose as one change, each into the folder of its category (by id);
-        what is archived already stays. Returns what the index knows of all then. Raises Conflict,
-        Locked, NotFound."""
-        live = [info for info in infos if info.project == CATEGORY_PROJECT]
-        about = (CATEGORY_PROJECT, live[0].path) if live else None
+        what is archived already stays. A note of another project remembers where it was. Returns
+        what the index knows of all then. Raises Conflict, InvalidInput for an entity of a graph
+        file, Locked, NotFound."""
+        live = [info for info in infos if info.project != model.ARCHIVE_PROJECT]
+        about = (live[0].project, live[0].path) if live else None
         with self.memory.change("archive", about, fresh=False) as change:
             for info in live:
                 self._archive(change, info, "user", categories.get(info.id))
@@ -254,7 +259,13 @@ class Upkeep:
 
     def _archive(self, change: Transaction, info: NoteInfo, by: str, category: str | None) -> None:
         category = category or info.category or INBOX
-        keys = {
+        keys = {}
+        if info.project != CATEGORY_PROJECT:
+            if self.engine.store(info.project).holds_entities:
+                raise InvalidInput(f"{info.title} is in a graph file, which has no archive.")
+            category = _ARCHIVED_NOTES
+            keys = {"title": info.title, "archived_from": f"{info.project}/{info.path}"}
+        keys |= {
             "phase": model.ARCHIVED,
             "category": category,
             "archived_at": stamp(self.memory.clock()),
@@ -270,6 +281,10 @@ class Upkeep:
         with self.memory.change("pin" if pinned else "unpin", fresh=False) as change:
             for info in infos:
                 if (info.header.get("pinned") is True) != pinned:
+                    if self.engine.store(info.project).holds_entities:
+                        raise InvalidInput(
+                            f"{info.title} is in a graph file, where no pin is kept."
+                        )
                     self._set(change, info, {"pinned": True if pinned else REMOVE})
         return self._after(change, infos)
 

@@ -33,7 +33,7 @@ from memoranda.jobs.job import (
     organize_all,
     states_of,
 )
-from memoranda.note.model import ARCHIVED, INBOX, ORGANIZED, REMINDERS
+from memoranda.note.model import ARCHIVED, INBOX, MEMORY_PROJECTS, ORGANIZED, REMINDERS
 from memoranda.note.reminder import Reminder
 
 if TYPE_CHECKING:
@@ -239,11 +239,17 @@ def upgrade_named(
     return upkeep.retried(refs, organized)
 
 
-def archive_named(memory: Memory, refs: Iterable[str], *, dry_run: bool = False) -> list[NoteInfo]:
-    """Archive the memories `refs` name, each once, as one change. Returns them as they are then."""
-    infos = list({info.id: info for info in map(memory.memory_id, refs)}.values())
+def archive_named(
+    memory: Memory, refs: Iterable[str | NoteInfo], *, dry_run: bool = False
+) -> list[NoteInfo]:
+    """Archive memories, given by id, and notes of any project, each once, as one change. Returns
+    them as they are then.
+    """
+    named = [memory.memory_id(ref) if isinstance(ref, str) else ref for ref in refs]
+    infos = list({info.row: info for info in named}.values())
+    memories = [info for info in infos if info.project in MEMORY_PROJECTS]
     classifier = _classifier(memory)
-    categories = {each.id: category_of(each, classifier) for each in states_of(memory, infos)}
+    categories = {state.id: category_of(state, classifier) for state in states_of(memory, memories)}
     if dry_run:
         return infos
     return Upkeep(memory).archive_all(infos, categories)

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.promise("001-17.1")
 LINES = """
 write x | read ID | list | search x | search x --ranked | search x --archived | list --archived | context x |
 supersede ID OTHER | supersede ID one, otherwise | tag ID --add t | delete ID --dry-run | delete ID | link ID OTHER |
-unlink ID OTHER | backlinks ID | recent | orphans | resolve-links | resolve-links --dry-run | ingest | ingest --dry-run | upgrade ID |
+unlink ID OTHER | backlinks ID |
+recent | orphans | profile | resolve-links | resolve-links --dry-run | ingest | ingest --dry-run | upgrade ID |
 decay --now 2027-01-01 | archive ID | archive ID --dry-run | pin ID OTHER | unpin ID | consolidate | dream --report |
 remind tea tomorrow | review | notify | notify --dry-run | status | doctor | reindex | log | undo | restore GONE |
 erase GONE --yes | project add extra DIR | project list | project remove work | project default work |

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MODULES = (
     ("Memories", "memory_commands", "write supersede read delete tag link unlink resolve-links"),
     ("Memories", "search_commands", "list recent search context backlinks orphans"),
+    ("Memories", "profile_commands", "profile"),
     ("Memories", "memory_commands", "edit"),
     ("Moving in and out", "exchange_commands", "ingest"),
     (

@@ -117,7 +117,7 @@ def _show_list(
     zone = memory.settings.zone
     word = "Changed" if changed else "Created"
     is_narrow = call.on_terminal and output.columns() < _WIDE
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for info, (ref, phase, kind, text) in zip(infos, cells(call, memory, infos, 40), strict=True):
         time = minute(info.changed if changed else info.created, zone)
         if is_narrow:

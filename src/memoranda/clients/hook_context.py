@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -19,6 +19,7 @@ from memoranda.clients.hook_events import HookEvent, is_long_enough
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine import Memory
 from memoranda.engine.overview import contents
+from memoranda.engine.profile import PINNED, ProfileEntry, profile
 from memoranda.index.rows import Hit, NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, REMINDERS, TRACE_PROJECT
 from memoranda.note.reminder import Reminder
@@ -52,6 +53,10 @@ _HOW = (
     "store what will matter later: decisions, preferences, facts."
 )
 _LINE = 220
+_PROFILE_LINE = 400
+_LATELY = timedelta(days=7)
+_MOST_LATELY = 10
+"""A client's first session is told so many notes of so long ago: it has no last session."""
 _SOON = timedelta(hours=24)
 _DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 
@@ -118,11 +123,14 @@ def at_start(memory: Memory, event: HookEvent, session: SessionFile) -> Told:
     if not session.is_known:
         teller.say(_HOW)
         teller.section("Due", _due(memory, now), 300)
-        memories = Query(projects=(CATEGORY_PROJECT,), archived=False, valid_at=now)
-        pinned = memory.list(memories.replace(metadata={"pinned": True}), limit=10)[0]
-        preferred = memory.list(memories.replace(category="preferences"), limit=8)[0]
-        about = [*((info, "pinned") for info in pinned), *((info, "") for info in preferred)]
-        teller.section("About the user", about, 500)
+        entries = profile(memory)
+        teller.section(
+            "About the user",
+            [(entry.info, _mark_of(entry)) for entry in entries],
+            600,
+            texts={entry.info.row: entry.text for entry in entries},
+            longest=_PROFILE_LINE,
+        )
         names = project_names(event.cwd)
         teller.section(
             f"About this project ({flat(names[0])})" if names else "",
@@ -133,6 +141,10 @@ def at_start(memory: Memory, event: HookEvent, session: SessionFile) -> Told:
         teller.section(
             "Added by others since your last session", _added(memory, since, now), START_TOKENS
         )
+    elif not session.is_known:
+        added = _added(memory, now - _LATELY, now)
+        by_agents = [(info, by) for info, by in added if by]
+        teller.section("Added by other agents lately", by_agents[:_MOST_LATELY], 400)
     is_empty = not teller.notes and session.is_known
     return Told(
         "" if is_empty or not teller.lines else _fenced("\n".join(teller.lines)), teller.notes
@@ -298,9 +310,18 @@ class _Teller:
         self._room -= sum(tokens_in(line + "\n") for line in lines)
         self.lines += lines
 
-    def section(self, title: str, infos: Iterable[tuple[NoteInfo, str]], most: int) -> None:
+    def section(
+        self,
+        title: str,
+        infos: Iterable[tuple[NoteInfo, str]],
+        most: int,
+        *,
+        texts: Mapping[int, str] = {},
+        longest: int = _LINE,
+    ) -> None:
         """Add the notes under a title, in at most so many tokens; each with what is said of it
-        besides its text.
+        besides its text. `texts`: by row, what is told in place of the whole note; of each at most
+        `longest` characters.
         """
         left = max(0, self._room - most)
         if title and f"{title}:" not in self.lines:
@@ -315,20 +336,32 @@ class _Teller:
         bodies = contents(self._memory, [info for info, _ in chosen])
         for (info, mark), body in zip(chosen, bodies, strict=True):
             about = f"{(info.date or info.created)[:10]}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
+            body = texts.get(info.row, body)
             text = " ".join(
                 flat(line.strip())
-                for line in visible(body[: 3 * _LINE]).splitlines()
+                for line in visible(body[: 3 * longest]).splitlines()
                 if line.strip()
             )
             name = " ".join(flat(info.title).split())
             if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(name):
                 text = f"{name}: {text}"
-            lines = [*heads, _MARKS.sub(_HARMLESS, f"- ({about}) {cut(text, _LINE)}")]
+            lines = [*heads, _MARKS.sub(_HARMLESS, f"- ({about}) {cut(text, longest)}")]
             if self._room - sum(tokens_in(line + "\n") for line in lines) < left:
                 break
             self.say(*lines)
             self.notes.append(info.id)
             heads = []
+
+
+def _mark_of(entry: ProfileEntry) -> str:
+    """What is said of a note about the person besides its text: why it is told, and who noted it
+    where the owner has not confirmed it.
+    """
+    pinned = "pinned" if entry.why == PINNED else ""
+    if entry.is_confirmed:
+        return pinned
+    who = entry.info.provenance.who.removeprefix("agent:")
+    return f"noted by {who}, unconfirmed"
 
 
 def _fenced(text: str) -> str:
@@ -394,7 +427,8 @@ def _added(memory: Memory, since: datetime, now: datetime) -> Iterator[tuple[Not
     )
     for info in infos:
         writer = writers.get((info.project, info.path))
-        if info.project not in (KV_PROJECT, TRACE_PROJECT) and (
-            writer is None or writer != memory.agent
-        ):
+        is_import = info.provenance.who == "import"
+        if info.project in (KV_PROJECT, TRACE_PROJECT) or is_import:
+            continue
+        if writer is None or writer != memory.agent:
             yield info, f"by {writer}" if writer else ""

@@ -275,18 +275,29 @@ class Upkeep:
 
     @verb
     def pin(self, infos: Sequence[NoteInfo], *, pinned: bool = True) -> list[NoteInfo]:
-        """Set or take out `pinned`, as one change. Returns the memories. Raises Conflict, Locked,
+        """Set or take out `pinned`, as one change; the owner confirms by it what an agent noted.
+        Returns the notes. Raises Conflict, InvalidInput for an entity of a graph file, Locked,
         NotFound, NotText.
         """
         with self.memory.change("pin" if pinned else "unpin", fresh=False) as change:
             for info in infos:
-                if (info.header.get("pinned") is True) != pinned:
-                    if self.engine.store(info.project).holds_entities:
-                        raise InvalidInput(
-                            f"{info.title} is in a graph file, where no pin is kept."
-                        )
-                    self._set(change, info, {"pinned": True if pinned else REMOVE})
+                keys = self._pin_keys(info, pinned)
+                if keys:
+                    self._set(change, info, keys)
         return self._after(change, infos)
+
+    def _pin_keys(self, info: NoteInfo, pinned: bool) -> dict[str, Any]:
+        """The header keys that change when a note is pinned, or not any more."""
+        if self.engine.store(info.project).holds_entities:
+            raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
+        keys: dict[str, Any] = {}
+        if (info.header.get("pinned") is True) != pinned:
+            keys["pinned"] = True if pinned else REMOVE
+        if pinned and self.memory.agent is None and info.provenance.who.startswith("agent:"):
+            seen = writing.confirmation(content_of(self.memory, info))
+            if info.header.get(writing.CONFIRMED) != seen:
+                keys[writing.CONFIRMED] = seen
+        return keys
 
     def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
         """These memories as the change left them."""

@@ -94,6 +94,10 @@ class NoteQueries(Queries):
         """
         return filters.validity_marks(self._db, [info.row for info in infos], viewer)
 
+    def invalid_rows(self, moment: datetime) -> set[int]:
+        """The rows of the notes that are over, superseded or not valid yet at that moment."""
+        return set(filters.invalid_at(filters.valid_spans(self._db), moment))
+
     def successors(self, identity: str) -> list[NoteInfo]:
         """The notes whose header says that they supersede the note of this id."""
         return self._select(f"select s.note from {filters.SUPERSEDES} where s.id = ?", (identity,))

@@ -8,7 +8,8 @@ from memoranda.cli.invocation import Invocation
 from memoranda.cli.rows import kind, limit_option, origin
 from memoranda.cli.syntax import command
 from memoranda.engine.overview import home_path
-from memoranda.engine.profile import PINNED, ProfileEntry, profile
+from memoranda.engine.profile import PINNED, ProfileEntry
+from memoranda.engine.profile import profile as entries_about_person
 from memoranda.text.unicode import one_line
 
 _KEYS = ("id", "path", "title", "why", "by", "confirmed", "text")
@@ -25,7 +26,7 @@ def profile_(call: Invocation, *, limit: int) -> None:
     of the graph that is you. What an agent noted counts as unconfirmed until you pin it.
     """
     with call.memory() as memory:
-        entries = profile(memory, limit or 1 << 30)
+        entries = entries_about_person(memory, limit or 1 << 30)
     if call.json:
         return call.document(entries=[_document(entry) for entry in entries])
     if not entries:

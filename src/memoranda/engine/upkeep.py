@@ -100,6 +100,12 @@ class Upkeep:
             for record in records:
                 self._put_record(change, record, self._known(record.id), taken)
 
+    @verb
+    def is_there(self, identity: str) -> bool:
+        """Whether a memory, archived or not, has this id, or took it over."""
+        self.engine.fresh()
+        return self._known(identity) is not None or bool(self._index.notes.survivors([identity]))
+
     def _known(self, identity: str) -> NoteInfo | None:
         found = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
         return next((info for info in found if self.memory.sees(info.scope)), None)

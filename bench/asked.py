@@ -19,7 +19,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from memoranda import Query, open_memory
+from memoranda import Query
+from memoranda.engine import open_session
 
 _AT_ONCE = 4
 _BURN = "while True: pass"
@@ -59,12 +60,12 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             home = Path(folder, "home")
-            with open_memory(home):
+            with open_session(home):
                 pass
             with ThreadPoolExecutor(_AT_ONCE) as pool:
                 results = list(pool.map(lambda n: hook(home, n), range(arguments.prompts)))
             seconds = sorted(taken for _, taken in results)
-            with open_memory(home) as memory:
+            with open_session(home) as memory:
                 stored = memory.list(Query(source="hook-claude-code"), limit=1)[1]
             waiting = len(list((home / ".memoranda" / "asked").glob("*")))
         answered = sum(is_answered for is_answered, _ in results)

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from memoranda import Draft, Query, open_memory
+from memoranda import Draft, Query
+from memoranda.engine import open_session
 from serve.daemon_process import DaemonProcess
 from serve.forked import run
 from serve.process import environment
@@ -26,7 +27,7 @@ PROMPT = {
 
 @pytest.fixture
 def home(tmp_path):
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         memory.write(
             Draft(
                 "Zebrafish pipeline deploys need --no-thaw",
@@ -110,7 +111,7 @@ def test_a_client_that_never_ends_its_event_is_left_after_less_than_a_second(hom
 
 @pytest.mark.parametrize("seconds", ["", "0"])
 def test_what_is_asked_of_a_hook_without_time_is_stored_by_the_next_process(home, seconds):
-    with open_memory(home) as memory, memory.exclusive():
+    with open_session(home) as memory, memory.exclusive():
         said = {**PROMPT, "prompt": "Remember that I always use pnpm, please"}
         done = hook(home, said, MEMORY_HOOK_SECONDS=seconds)
         again = hook(home, said, MEMORY_HOOK_SECONDS=seconds)
@@ -118,7 +119,7 @@ def test_what_is_asked_of_a_hook_without_time_is_stored_by_the_next_process(home
         hook(home, secret, MEMORY_HOOK_SECONDS=seconds)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert (again.returncode, again.stdout) == (0, b"")
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         infos, total = memory.list(Query(projects=("categories",)))
         assert (total, infos[0].category, infos[0].expires) == (2, "preferences", None)
         assert infos[0].provenance.who == "owner"
@@ -137,7 +138,7 @@ def test_through_the_daemon_it_answers_as_without_and_writes(home):
         assert "owls fly at night" in context(hook(home, said))
         assert hook(home, {**BASE, "hook_event_name": "SessionEnd"}).stdout == b""
         assert daemon.stop()[0] == 0
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         (note,), _ = memory.list(Query(projects=("categories",), source="hook-claude-code"))
         assert (note.provenance.who, note.provenance.client) == ("owner", "claude-code")
 

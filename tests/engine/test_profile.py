@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.engine.profile import profile
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import confirmation
@@ -15,7 +16,7 @@ from memoranda.faces import registry
 
 @pytest.fixture
 def memory(tmp_path):
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         yield memory
 
 

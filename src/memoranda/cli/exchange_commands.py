@@ -4,7 +4,6 @@ whole memory (docs/teams.md)."""
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import sys
@@ -31,7 +30,7 @@ from memoranda.store.files import reason, remove_left
 from memoranda.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.graph import FileGraph, GraphText
     from memoranda.engine.graphs import NoteGraph
     from memoranda.transfer.jsonl import Tally
@@ -70,8 +69,6 @@ def export(
     `path`. Traces are left out. With --json and no FILE the lines themselves are printed.
     """
     check_memory(category, scope=scope)
-    # `run` turns it off for short commands
-    gc.enable()
     file = None if file in ("", "-") else file
     with call.memory(watch=True) as memory:
         names = [memory.project(name).name for name in projects]
@@ -100,7 +97,7 @@ def export(
 
 
 def _export_lines(
-    memory: Memory,
+    memory: MemorySession,
     projects: Sequence[str],
     category: Text,
     scope: Text,
@@ -119,7 +116,7 @@ def _export_lines(
         yield from exported_notes(memory, projects, scope, redacts=redacts, secret=note)
 
 
-def _export_to(call: Invocation, memory: Memory, file: str, lines: Iterable[str]) -> None:
+def _export_to(call: Invocation, memory: MemorySession, file: str, lines: Iterable[str]) -> None:
     count = 0
     total = memory.stats().total
     has_others = False
@@ -225,8 +222,6 @@ def import_(
         )
     if moved and moved[0] not in _KINDS:
         raise Usage(f'invalid value "{moved[0]}" for --from: must be one of {", ".join(_KINDS)}')
-    # `run` turns it off for short commands
-    gc.enable()
     if moved:
         return _move_in(call, *moved, project=project, dry_run=dry_run, skip_bad=skip_bad)
     from memoranda.transfer.jsonl import Import, Tally
@@ -336,7 +331,9 @@ def _move_in(
         call.answer(f"{'Would import' if dry_run else 'Imported'} {said}", **counts)
 
 
-def _plan(memory: Memory, kind: str, place: Path, project: str, *, skip_bad: bool) -> MovePlan:
+def _plan(
+    memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
+) -> MovePlan:
     """What moving in the store at `place` does. Raises Failure when the memory itself lies there."""
     from memoranda.transfer import moving
 
@@ -490,7 +487,7 @@ def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
     ), counts
 
 
-def _graph(memory: Memory, taken_in: str = "-") -> NoteGraph | FileGraph:
+def _graph(memory: MemorySession, taken_in: str = "-") -> NoteGraph | FileGraph:
     """The graph: that of the graph file in use (contract 002, 8), unless it is what is `taken_in`,
     else the notes.
     """
@@ -595,7 +592,6 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         raise Usage(
             f'invalid value "{after_erase}" for --after-erase: use {" or ".join(_after_erase())}'
         )
-    gc.enable()
     with call.memory(watch=True) as memory:
         from memoranda.transfer.whole_home import Mirror
 
@@ -647,7 +643,6 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
 
     if call.caller is not None:
         raise InvalidInput("moving a home is the owner's; run this without an agent's name")
-    gc.enable()
     with output.progress("Moving") as progress:
         moved = move(source, target, dry_run=dry_run, progress=progress)
     source = _shown(source)

@@ -22,10 +22,11 @@ from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.overview import home_path, read_record, record
 from memoranda.errors import Ambiguous, Conflict, Locked, MemorandaError, NotFound, TimeframeError
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
+from memoranda.note.names import Looseness
 from memoranda.query import check_memory, split_list
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
     from memoranda.note.model import Note
 
@@ -158,10 +159,10 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
     tags of OLD; `-` reads the text from stdin.
     """
     with call.memory() as memory:
-        old = any_note(memory, ref)
+        old = any_note(memory, ref, looseness=Looseness.CASE)
         new: NoteInfo | Draft
         if len(words) == 1 and _REFERENCE(words[0]):
-            new = any_note(memory, words[0])
+            new = any_note(memory, words[0], looseness=Looseness.CASE)
         else:
             place: dict[str, Any] = {
                 "project": old.project,
@@ -240,27 +241,18 @@ def read(call: Invocation, *refs: str, as_of: Text) -> None:
         call.answer_each(texts, rows, "\n\n")
 
 
-def any_note(memory: Memory, ref: str) -> NoteInfo:
+def any_note(
+    memory: MemorySession, ref: str, *, looseness: Looseness = Looseness.SIGNS
+) -> NoteInfo:
     """The note `ref` names: a memory by its id, else one of any project, by all that `log`,
     `search` and tools print. Raises NotFound, Ambiguous."""
     try:
-        return memory.memory_id(ref)
-    except NotFound as missing:
-        names = {each.name.lower(): each.name for each in memory.projects}
-        for sign in ("/", ": "):
-            project, found, rest = ref.partition(sign)
-            if found and (name := names.get(project.lower())):
-                with suppress(MemorandaError):
-                    if sign == "/":
-                        return memory.find_ref((name, rest))
-                    return memory.find(rest, name)
-        try:
-            return memory.find(ref)
-        except Ambiguous:
-            raise
-        except MemorandaError as error:
-            near = error.suggestions if isinstance(error, NotFound) else ()
-            raise NotFound(ref, missing.project, near) from None
+        return memory.find_any(ref, looseness=looseness)
+    except Ambiguous:
+        raise
+    except MemorandaError as error:
+        near = error.suggestions if isinstance(error, NotFound) else ()
+        raise NotFound(ref, CATEGORY_PROJECT, near) from None
 
 
 def place_of(info: Note | NoteInfo) -> str:
@@ -268,7 +260,7 @@ def place_of(info: Note | NoteInfo) -> str:
     return f"{info.project}/{info.path}"
 
 
-def as_of_moment(memory: Memory, text: Text) -> datetime | None:
+def as_of_moment(memory: MemorySession, text: Text) -> datetime | None:
     """The time `--as-of` asks about, if it is given. Raises Failure."""
     hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
     if text is None:
@@ -320,7 +312,7 @@ def _named(info: NoteInfo) -> str:
     return f"note: {place_of(info)}"
 
 
-def notes_named(memory: Memory, refs: Iterable[str]) -> list[NoteInfo]:
+def notes_named(memory: MemorySession, refs: Iterable[str]) -> list[NoteInfo]:
     """The notes of any project that these references name, each once. Raises NotFound, Ambiguous."""
     infos = [any_note(memory, ref) for ref in refs]
     return list({info.row: info for info in infos}.values())
@@ -415,7 +407,7 @@ def edit(call: Invocation, ref: str) -> None:
 
     command = _editor()
     with call.memory() as memory:
-        info = any_note(memory, ref)
+        info = any_note(memory, ref, looseness=Looseness.CASE)
         if info.locked:
             raise Locked(info.permalink)
         note = memory.read(info, count=False)
@@ -488,7 +480,7 @@ def _editor() -> list[str]:
     return command
 
 
-def _draft(memory: Memory, note: Note) -> Path:
+def _draft(memory: MemorySession, note: Note) -> Path:
     """A file with the note's text for the editor, in the home, so that it outlives a crash of the
     machine.
     """

@@ -18,7 +18,7 @@ from memoranda.note.model import MEMORY_PROJECTS, TRACE_PROJECT
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.query import Query
 
 _KIND_COLUMNS = 12
@@ -42,7 +42,7 @@ def limit_option(default: int) -> Callable[..., Any]:
 
 
 def within(
-    memory: Memory, query: Query, projects: Sequence[str] = (), *, traces: bool = False
+    memory: MemorySession, query: Query, projects: Sequence[str] = (), *, traces: bool = False
 ) -> Query:
     """`query` over these projects, by default over all; with `traces` over theirs too. Raises
     ProjectNotFound.
@@ -55,7 +55,7 @@ def within(
     return query.replace(projects=tuple(dict.fromkeys([*names, TRACE_PROJECT])))
 
 
-def left_out(memory: Memory, query: Query) -> list[str]:
+def left_out(memory: MemorySession, query: Query) -> list[str]:
     """What `query` would list besides, were it asked for: `3 archived`, `12 traces`."""
     parts = []
     if not query.lists_archived and query.archived is not False:
@@ -68,7 +68,7 @@ def left_out(memory: Memory, query: Query) -> list[str]:
     return parts
 
 
-def mention_left_out(memory: Memory, query: Query) -> None:
+def mention_left_out(memory: MemorySession, query: Query) -> None:
     """Say on stderr, in one line, what a list does not show unless asked."""
     parts = left_out(memory, query)
     if parts:
@@ -107,7 +107,7 @@ def origin(info: NoteInfo) -> str:
 
 
 def cells(
-    call: Invocation, memory: Memory, infos: Sequence[NoteInfo], length: int
+    call: Invocation, memory: MemorySession, infos: Sequence[NoteInfo], length: int
 ) -> Iterator[tuple[str, str, str, str]]:
     """Id, phase or type, kind and text of each note, for a terminal, or with `length` characters of
     the text for a program. The text says when a note is not valid all the time.

@@ -38,7 +38,7 @@ from memoranda.query import Query, day, memory_query
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 DEFAULT_TOKENS = 2_000
 NO_LIMIT = 1 << 30
@@ -111,7 +111,11 @@ def list_(
 
 
 def _show_list(
-    call: Invocation, memory: Memory, infos: Sequence[NoteInfo], *last: str, changed: bool = False
+    call: Invocation,
+    memory: MemorySession,
+    infos: Sequence[NoteInfo],
+    *last: str,
+    changed: bool = False,
 ) -> None:
     """The table of `list`; on a narrow terminal without what leaves no room for the text."""
     zone = memory.settings.zone
@@ -242,7 +246,7 @@ def search(
 
 
 def _search_document(
-    call: Invocation, memory: Memory, text: str, infos: Sequence[NoteInfo], hits: Hits
+    call: Invocation, memory: MemorySession, text: str, infos: Sequence[NoteInfo], hits: Hits
 ) -> None:
     rows = records(memory, infos)
     for row, hit in zip(rows, hits, strict=False):
@@ -251,7 +255,7 @@ def _search_document(
     call.document(query=text, memories=rows, total=hits.total, **hits.bound)
 
 
-def _mention_traces(memory: Memory, query: Query) -> None:
+def _mention_traces(memory: MemorySession, query: Query) -> None:
     """Say how many traces a ranked search would find besides."""
     if any(project.name == TRACE_PROJECT for project in memory.projects):
         total = memory.search(query.replace(projects=(TRACE_PROJECT,)), limit=1).total
@@ -260,7 +264,7 @@ def _mention_traces(memory: Memory, query: Query) -> None:
 
 
 def _found(
-    memory: Memory, query: Query, text: str, limit: int, most: int | None, *, ranked: bool
+    memory: MemorySession, query: Query, text: str, limit: int, most: int | None, *, ranked: bool
 ) -> tuple[list[NoteInfo], Hits]:
     """The notes found; with `ranked` as hits too, else how many there are alone."""
     if ranked and text.strip():
@@ -278,7 +282,7 @@ def _counted(hits: Hits) -> str:
 
 def _show_found(
     call: Invocation,
-    memory: Memory,
+    memory: MemorySession,
     query: Query,
     text: str,
     infos: Sequence[NoteInfo],
@@ -296,7 +300,7 @@ def _show_found(
     call.table(("ID", "Phase", "Category", "Text"), list(cells(call, memory, infos, 0)), *foot)
 
 
-def _nearest(memory: Memory, query: Query, text: str) -> list[NoteInfo]:
+def _nearest(memory: MemorySession, query: Query, text: str) -> list[NoteInfo]:
     """The few notes with all words of `text`, else with any of them."""
     from memoranda.text.tokens import is_cjk, words
 

@@ -19,7 +19,7 @@ from memoranda.clients.hook_events import HookEvent
 from memoranda.clients.hook_sessions import SessionFile
 from memoranda.clients.hook_waiting import asked_in
 from memoranda.clients.hook_words import FENCED, own_words
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.engine.asked import store as store_asked
 from memoranda.note.links import slug
 from memoranda.note.model import TRACE_PROJECT, Draft
@@ -39,7 +39,7 @@ _NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 
-def remember(memory: Memory, event: HookEvent, session: SessionFile) -> str:
+def remember(memory: MemorySession, event: HookEvent, session: SessionFile) -> str:
     """Store what a person asked to remember as the owner's, in the category it belongs to. Returns
     what the agent is to know of it.
     """
@@ -58,7 +58,7 @@ def remember(memory: Memory, event: HookEvent, session: SessionFile) -> str:
     return "\n".join(told)
 
 
-def checkpoint(memory: Memory, event: HookEvent, session: SessionFile) -> None:
+def checkpoint(memory: MemorySession, event: HookEvent, session: SessionFile) -> None:
     """Write an extract of the session so far over the last one: what was asked, files, commands,
     the last answer.
     """

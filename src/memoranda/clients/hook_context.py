@@ -17,7 +17,7 @@ from typing import NamedTuple
 from memoranda.clients.hook_events import HookEvent, is_long_enough
 from memoranda.clients.hook_sessions import SessionFile
 from memoranda.clients.hook_words import TAG, own_words
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.engine.overview import contents
 from memoranda.engine.profile import PINNED, ProfileEntry, profile
 from memoranda.index.rows import Hit, NoteInfo
@@ -76,7 +76,7 @@ def cut(text: str, most: int) -> str:
     return f"{text[: most - 1].rstrip()}…"
 
 
-def at_start(memory: Memory, event: HookEvent, session: SessionFile) -> Told:
+def at_start(memory: MemorySession, event: HookEvent, session: SessionFile) -> Told:
     """What a session is told as it begins; of a session that goes on only what is new since."""
     now = memory.clock()
     if session.is_known:
@@ -115,7 +115,9 @@ def at_start(memory: Memory, event: HookEvent, session: SessionFile) -> Told:
     )
 
 
-def for_prompt(memory: Memory, event: HookEvent, session: SessionFile, said: str = "") -> Told:
+def for_prompt(
+    memory: MemorySession, event: HookEvent, session: SessionFile, said: str = ""
+) -> Told:
     """What memory has about a prompt, and the sentence `said` before it; empty when there is
     neither.
     """
@@ -171,7 +173,7 @@ def _repository(cwd: str) -> Path | None:
 class _Teller:
     """Collects lines within `tokens`, each note once and none of those known."""
 
-    def __init__(self, memory: Memory, tokens: int, known: Iterable[str]):
+    def __init__(self, memory: MemorySession, tokens: int, known: Iterable[str]):
         self._memory, self._room, self._known = (
             memory,
             tokens - tokens_in(f"{_OPEN}\n{_CLOSE}\n"),
@@ -242,7 +244,7 @@ def _fenced(text: str) -> str:
     return f"{_OPEN}\n{text}\n{_CLOSE}"
 
 
-def _due(memory: Memory, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
+def _due(memory: MemorySession, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
     """Reminders that fired and nobody acknowledged, or will fire within a day."""
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
     reminders = [(info, Reminder.of(info.header)) for info in infos]
@@ -255,7 +257,7 @@ def _due(memory: Memory, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
 
 
 def _about_project(
-    memory: Memory, cwd: str, names: list[str], now: datetime
+    memory: MemorySession, cwd: str, names: list[str], now: datetime
 ) -> Iterator[tuple[NoteInfo, str]]:
     """The last session here, open tasks, notes kept in or about the project."""
     if not names:
@@ -289,7 +291,7 @@ def _about_project(
         )
 
 
-def _added(memory: Memory, since: datetime, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
+def _added(memory: MemorySession, since: datetime, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
     """Notes made since by anybody but this agent, newest first, with who made them."""
     writers: dict[tuple[str, str], str | None] = {}
     for change in memory.log(since=since, limit=300):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 
+from memoranda import former_name
+
 TAG = "memoranda-memory"
 """The tag of our marks around what comes from memory."""
-FENCED = re.compile(rf"<{TAG}\b.*?(?:</{TAG}>|\Z)", re.I | re.S)
-"""What stands between our marks."""
+FENCED = re.compile(rf"<(?P<mark>{TAG}|{former_name.TAG})\b.*?(?:</(?P=mark)>|\Z)", re.I | re.S)
+"""What stands between our marks, those of earlier checkouts included."""
 _PASTED = re.compile(
     r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)|\Z)|^[ \t]*>[^\n]*$|<(?P<tag>[\w-]+)>", re.M | re.S
 )

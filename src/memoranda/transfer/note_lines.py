@@ -7,15 +7,13 @@ it stands in the file, and `content`. Both together are the file, byte for byte.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple
 
-from memoranda.clock import EPOCH, parse_stamp
-from memoranda.engine import Memory
+from memoranda.clock import parse_stamp
+from memoranda.engine import MemorySession
 from memoranda.engine.exchange import Exchange
 from memoranda.errors import InvalidInput, MemorandaError, ProjectNotFound
 from memoranda.index.rows import NoteInfo
@@ -32,7 +30,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def exported_notes(
-    memory: Memory,
+    memory: MemorySession,
     projects: Sequence[str] = (),
     scope: str | None = None,
     *,
@@ -58,17 +56,15 @@ def exported_notes(
 
 
 def notes_of(
-    memory: Memory, projects: Sequence[str] = (), scope: str | None = None
+    memory: MemorySession, projects: Sequence[str] = (), scope: str | None = None
 ) -> list[NoteInfo]:
     """The notes that `exported_notes` writes."""
     query = Query(projects=tuple(projects) or None, scope=scope, archived=False)
     infos, _ = memory.list(query, limit=0, order="path")
-    stores = memory.engine.stores
-    return [
-        info
-        for info in infos
-        if info.project not in MEMORY_PROJECTS and not stores[info.project].holds_entities
-    ]
+    exchange = Exchange(memory)
+    with_files = {project.name for project in memory.projects if exchange.files_of(project.name)}
+    with_files -= {*MEMORY_PROJECTS}
+    return [info for info in infos if info.project in with_files]
 
 
 def _row(info: NoteInfo, text: str) -> dict[str, Any]:
@@ -104,7 +100,7 @@ class NoteImport:
     """The import of the lines of `source` about notes of other projects than `categories`. The
     newer text of a path stays; the other one is in the history."""
 
-    def __init__(self, memory: Memory, source: BinaryIO, *, skip_bad: bool = False):
+    def __init__(self, memory: MemorySession, source: BinaryIO, *, skip_bad: bool = False):
         self._memory = memory
         self._exchange = Exchange(memory)
         self._source = source
@@ -147,17 +143,9 @@ class NoteImport:
             over = {new.path: new.before for new in batch if new.before is not None}
             self._exchange.add_files(project, [(new.path, new.data) for new in batch], over)
         for new in batch:
-            if say is None:
-                self._keep_time(new)
+            if say is None and new.time is not None:
+                self._exchange.set_time(project, new.path, new.time)
             setattr(tally, new.verb, getattr(tally, new.verb) + 1)
-
-    def _keep_time(self, new: _NewFile) -> None:
-        """Give the file the time of the note: of a note without a header it is all there is."""
-        if new.time is not None:
-            moment = (new.time - EPOCH) // timedelta(microseconds=1) * 1_000
-            path = Path(self._memory.engine.store(new.project).root, new.path)
-            with suppress(OSError):
-                os.utime(path, ns=(moment, moment))
 
     def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         number = 0
@@ -193,12 +181,12 @@ class NoteImport:
     def _place(self, project: str, path: str) -> tuple[str, str]:
         """Where a note goes: of a project there is not, into a folder of project `notes`."""
         try:
-            store = self._memory.engine.store(project)
+            name = self._exchange.files_of(project)
         except ProjectNotFound:
             return _ELSEWHERE, f"{project}/{path}"
-        if store.holds_entities:
+        if name is None:
             raise InvalidInput(f"project {project} is a graph file; memory graph import fills it")
-        return store.name, path
+        return name, path
 
     def _is_newer(self, time: datetime | None, project: str, path: str) -> bool:
         with suppress(MemorandaError):

@@ -31,10 +31,10 @@ _MODULES = (
     (
         "Upkeep and reminders",
         "lifecycle_commands",
-        "upgrade decay consolidate archive pin unpin dream remind notify review",
+        "tidy upgrade decay consolidate archive pin unpin dream remind notify review",
     ),
     ("Health", "upkeep_commands", "status doctor reindex embed"),
-    ("History", "history_commands", "log undo restore erase"),
+    ("History", "history_commands", "log diff undo restore erase"),
     ("Projects and settings", "settings_commands", "project config"),
     ("Graph and entries", "tool_commands", "kv"),
     ("Moving in and out", "exchange_commands", "graph export import mirror move-home"),

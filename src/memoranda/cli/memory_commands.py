@@ -181,13 +181,16 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
 
 @command("read", "ID...", keys=("memory", "provenance"), example="memory read 5a1f notes/Plan.md")
 @as_of_option
-def read(call: Invocation, *refs: str, as_of: Text) -> None:
+@option("--at", metavar="CHANGE|TIME", help="The text as that change left it, or as it stood then.")
+def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
     """Show a note. Counts as one access.
 
     ID may also be what names a note of any project: a path as `log` shows it, a permalink, a title,
     an address. Such a note stands in the document under the key `note`. Several stand one below the
     other; their documents are in the list `results`.
     """
+    if at is not None:
+        return _read_at(call, refs, at)
     with call.memory() as memory:
         infos = [any_note(memory, ref) for ref in refs]
         moment = as_of_moment(memory, as_of)
@@ -255,6 +258,16 @@ def any_note(
         raise NotFound(ref, CATEGORY_PROJECT, near) from None
 
 
+def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
+    """Show the whole texts of notes as they once stood; this counts as no access."""
+    from memoranda.cli.history_commands import text_at
+
+    with call.memory() as memory:
+        texts = [text_at(memory, ref, at) for ref in refs]
+        rows = [{"ref": ref, "at": at, "text": text} for ref, text in zip(refs, texts, strict=True)]
+        call.answer_each([text.rstrip("\n") for text in texts], rows, "\n\n")
+
+
 def place_of(info: Note | NoteInfo) -> str:
     """`project/path`, as `log` shows it."""
     return f"{info.project}/{info.path}"
@@ -314,7 +327,7 @@ def _named(info: NoteInfo) -> str:
 
 def notes_named(memory: MemorySession, refs: Iterable[str]) -> list[NoteInfo]:
     """The notes of any project that these references name, each once. Raises NotFound, Ambiguous."""
-    infos = [any_note(memory, ref) for ref in refs]
+    infos = [any_note(memory, ref, looseness=Looseness.CASE) for ref in refs]
     return list({info.row: info for info in infos}.values())
 
 

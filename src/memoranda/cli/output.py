@@ -19,7 +19,15 @@ _WARNINGS = 10
 _GAP = "  "
 _LEAST = 12
 """Columns the last cell of a table has at least, however narrow the terminal."""
-_STYLES = {"head": "1", "id": "33", "kind": "36", "dim": "2", "error": "31;1"}
+_STYLES = {
+    "head": "1",
+    "id": "33",
+    "kind": "36",
+    "dim": "2",
+    "error": "31;1",
+    "old": "31",
+    "new": "32",
+}
 
 
 class Failure(MemorandaError):

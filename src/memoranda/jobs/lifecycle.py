@@ -304,6 +304,33 @@ def consolidate(memory: MemorySession, *, dry_run: bool = False) -> list[Outcome
     return [turn.run(name, plan) for name, plan in JOBS.items()]
 
 
+def tidy(
+    memory: MemorySession,
+    *,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Outcome]:
+    """Do all upkeep once, as a night of the daemon does: what is sure, and nothing that `review`
+    asks about. One job that fails does not stop the others.
+    """
+    from memoranda.jobs import dream
+
+    turn = Round(memory, dry_run=dry_run)
+    if not dry_run:
+        turn.upkeep.fold()
+    outcomes = [turn.run(name, plan) for name, plan in ROUND.items()]
+    endpoint = dream.endpoint_of(memory.settings)
+    done = dream.run(
+        memory,
+        dream.DEEP,
+        dry_run=dry_run,
+        endpoint=endpoint,
+        careful=True,
+        progress=progress,
+    )
+    return [*outcomes, *done.outcomes]
+
+
 FACE = "daemon"
 """The face whose changes do not count as activity: they do not reset the idle time."""
 IDLE = ((3, timedelta(hours=2)), (2, timedelta(minutes=30)), (1, timedelta(minutes=5)))

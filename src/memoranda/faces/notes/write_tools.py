@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from memoranda.clock import parse_stamp
 from memoranda.errors import Exists, InvalidInput, NotFound, ProjectRefused
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes.read_tools import folder_named, relative
 from memoranda.faces.notes.replies import lines, note_data, plural, short, whole
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
-from memoranda.note.model import CATEGORIES, Draft, Note
+from memoranda.note.frontmatter import parse, split
+from memoranda.note.model import CATEGORIES, MEMORY_KEYS, Draft, Note
 from memoranda.note.names import Looseness
-from memoranda.query import Query
+from memoranda.query import Query, split_list
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
@@ -142,13 +145,37 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
     given = {name: args[name] for name in _GIVEN if name in args}
     draft = Draft(args["content"], project=project, folder=folder, title=title, type=kind, **given)
     if project == "categories":
-        draft.category = folder or (kind if kind in CATEGORIES else None)
+        _take_header(draft)
+        draft.category = folder or draft.category or (kind if kind in CATEGORIES else None)
         if folder and folder not in CATEGORIES:
             names = ", ".join(CATEGORIES)
             raise InvalidInput(
                 f'Parameter `directory` must be one of {names} in project categories; got "{folder}".'
             )
     return draft
+
+
+def _take_header(draft: Draft) -> None:
+    """Make the header of a memory's content its own: pinned, category, tags, an end. A memory has
+    one header, and its content is text.
+    """
+    front, body_at = split(draft.text)
+    try:
+        header = parse(front or "")
+    except ValueError:
+        return
+    if not header:
+        return
+    draft.text = draft.text[body_at:]
+    tags = header.pop("tags", None) or []
+    draft.tags = (*draft.tags, *(map(str, tags) if isinstance(tags, list) else split_list(tags)))
+    category = header.pop("category", None)
+    if category in CATEGORIES:
+        draft.category = category
+    with suppress(ValueError, TypeError, OverflowError, AttributeError):
+        draft.expires = parse_stamp(header.pop("expires_at", None))
+    further = {key: value for key, value in header.items() if key not in MEMORY_KEYS}
+    draft.metadata = further | draft.metadata
 
 
 def edit_note(memory: MemorySession, args: Arguments) -> Reply:

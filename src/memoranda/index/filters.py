@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from memoranda.clock import EPOCH, microseconds
+from memoranda.note.inline import Inline, levels
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, TRACE_PROJECT, Note
 from memoranda.query import Query
 from memoranda.text.unicode import one_line
@@ -78,16 +79,19 @@ def token(kind: int, value: str) -> str:
     return f"{chr(_FIRST_MARK + 2 * kind + 1)}{blake2b(value.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 
-def facet_text(note: Note, project: int) -> str:
-    """All facet tokens of `note`, each once, for the `facet` columns."""
+def facet_text(note: Note, project: int, extra: Inline) -> str:
+    """All facet tokens of `note`, each once, for the `facet` columns; `extra` is in its text."""
     pairs: list[tuple[int, str | None]] = [
         (PROJECT, str(project)),
         (TYPE, note.type),
         (SCOPE, note.scope),
     ]
-    pairs += [(TAG, tag) for tag in note.tags]
+    tags = [*note.tags, *extra.tags]
     for seen in note.observations:
-        pairs += [(OBSERVED, seen.category), *((TAG, tag) for tag in seen.tags)]
+        pairs.append((OBSERVED, seen.category))
+        tags += seen.tags
+    # `journal` finds `journal/2025`
+    pairs += [(TAG, level) for tag in tags for level in levels(tag.lstrip("#"))]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
     pairs.append((BY, note.provenance.who))
     client = note.provenance.client
@@ -97,7 +101,7 @@ def facet_text(note: Note, project: int) -> str:
             (CLIENT, client),
             (CLIENT, client.partition(" ")[0]),
         ]
-    status = note.header.get("status")
+    status = note.header.get("status", extra.fields.get("status"))
     if status is not None:
         pairs += [
             (STATUS, str(value)) for value in (status if isinstance(status, list) else [status])

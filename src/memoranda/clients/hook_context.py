@@ -20,7 +20,7 @@ from memoranda.clients.hook_events import HookEvent, is_long_enough
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine import MemorySession
 from memoranda.engine.overview import contents
-from memoranda.index.rows import Hit, NoteInfo
+from memoranda.index.rows import Hit, NoteInfo, day_of
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, REMINDERS, TRACE_PROJECT
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
@@ -317,7 +317,8 @@ class _Teller:
                 chosen.append((info, mark))
         bodies = contents(self._memory, [info for info, _ in chosen])
         for (info, mark), body in zip(chosen, bodies, strict=True):
-            about = f"{(info.date or info.created)[:10]}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
+            day = day_of(info, self._memory.settings.zone)
+            about = f"{day}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
             text = " ".join(
                 flat(line.strip())
                 for line in visible(body[: 3 * _LINE]).splitlines()

@@ -18,7 +18,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
 from memoranda.clock import EPOCH, microseconds
@@ -320,20 +320,22 @@ def excluded(rows: Sequence[int], name: str) -> str:
 
 
 def validity_marks(
-    db: sqlite3.Connection, rows: Iterable[int], viewer: str | None
+    db: sqlite3.Connection, rows: Iterable[int], viewer: str | None, zone: tzinfo | None = None
 ) -> dict[int, str]:
     """What is to be said of those of `rows` that are not valid all the time: `superseded by …`,
-    `valid until …`.
+    `valid until …`. Days are those of `zone`, None for the system's.
     """
     given = json.dumps(list(rows))
-    said = "case when ends is null then 'valid from ' || {} else 'valid until ' || {} end"
-    said = said.format(*(f"date({name} / 1000000, 'unixepoch')" for name in ("begins", "ends")))
-    found = dict(
-        db.execute(
-            f"select row, {said} from note where row in {_GIVEN} and (ends is not null or begins > created)",
-            {"given": given},
-        )
+    limited = db.execute(
+        "select row, begins, ends from note"
+        f" where row in {_GIVEN} and (ends is not null or begins > created)",
+        {"given": given},
     )
+    found: dict[int, str] = {}
+    for row, begins, ends in limited:
+        moment = begins if ends is None else ends
+        word = "from" if ends is None else "until"
+        found[row] = f"valid {word} {_day(moment, zone)}"
     found |= db.execute(
         f"select old.row, 'superseded by ' || {_NAME} from {SUPERSEDES} where old.row in {_GIVEN}"
         " and (:viewer is null or new.scope in ('global', 'agent:' || :viewer))"
@@ -342,3 +344,11 @@ def validity_marks(
     )
     # A permalink may be written with anything in it
     return {row: one_line(mark) for row, mark in found.items()}
+
+
+def _day(moment: int, zone: tzinfo | None) -> str:
+    """The day of a time in microseconds; one at midnight UTC stands for the day itself."""
+    time = EPOCH + timedelta(microseconds=moment)
+    if moment % _DAY:
+        time = time.astimezone(zone)
+    return time.date().isoformat()

@@ -88,11 +88,13 @@ class NoteQueries(Queries):
     find = reads(find)
     find_id = reads(find_id)
 
-    def validity_marks(self, infos: Iterable[NoteInfo], viewer: str | None) -> dict[int, str]:
+    def validity_marks(
+        self, infos: Iterable[NoteInfo], viewer: str | None, zone: tzinfo | None
+    ) -> dict[int, str]:
         """By row, what is to be said of notes that are not valid all the time:
         `filters.validity_marks`.
         """
-        return filters.validity_marks(self._db, [info.row for info in infos], viewer)
+        return filters.validity_marks(self._db, [info.row for info in infos], viewer, zone)
 
     def successors(self, identity: str) -> list[NoteInfo]:
         """The notes whose header says that they supersede the note of this id."""

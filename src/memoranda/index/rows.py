@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+from memoranda.clock import local_day
 from memoranda.note.model import FURTHER, MEMORY_KEYS, Provenance
 
 if TYPE_CHECKING:
@@ -264,6 +265,11 @@ class Reached:
     note: NoteInfo
     depth: int
     via: str
+
+
+def day_of(note: NoteInfo, zone: tzinfo | None) -> str:
+    """The day a note is about, else the one it was written on where its reader lives."""
+    return note.date[:10] if note.date else local_day(note.created, zone)
 
 
 def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:

@@ -18,7 +18,7 @@ MOST = 1_000
 """How many tags, and how many fields, of a note are read."""
 
 _PICTURES = "\u2600-\u27bf\U0001f000-\U0001fbff"
-_TAGS = re.compile(rf"(?:(?<=\s)|^)#([{TAG_SIGNS}{_PICTURES}#]+)", re.M)
+_TAGS = re.compile(rf"#(?<!\S#)([{TAG_SIGNS}{_PICTURES}#]+)")
 _HEX = re.compile(r"[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8}", re.I)
 _SPELLS_NOTHING = re.compile(r"[^aeiou]*|(.)\1*", re.I)
 _KEY = r"[^\W\d_][\w -]{0,59}?"

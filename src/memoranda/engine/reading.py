@@ -619,6 +619,12 @@ class ReadVerbs(HomeSession):
         return sum(counts.projects.values()), len(counts.projects)
 
     @verb
+    def by_writer(self) -> dict[str, int]:
+        """How many notes the caller sees by who wrote them (`owner`, an agent, `file`, `import`)."""
+        self.engine.fresh()
+        return self.index.notes.by_writer(self.agent)
+
+    @verb
     def stats(self) -> HomeCounts:
         """How many notes there are per project, phase and category, as far as this caller sees."""
         self.engine.fresh()

@@ -71,6 +71,7 @@ FURTHER = (
     "last_used_at",
     "archived_at",
     "archived_by",
+    "archived_from",
     "kept_from",
     *VALIDITY_KEYS,
 )

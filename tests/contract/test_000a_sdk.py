@@ -70,7 +70,7 @@ def check_conversation(api: MessagesApi, last: Any, home: Path) -> None:
     for turn in results:
         for text, _ in turn:
             check_silence(text, home)
-    assert shape(home / "memories") == {}
+    assert shape(home / "memories") == {"a.md": ("file", 0o600, b"")}
 
 
 async def run_async(url: str, tool: Any) -> Any:

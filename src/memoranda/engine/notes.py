@@ -492,7 +492,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if title.startswith("."):
             raise OutsideError(identifier, name)
         note = self.store(Draft(edit.text, project=name, folder=folder, title=title)).note
-        return Changed(note, edits.Edited(note.text, 1, 1, False), created=True)
+        return Changed(note, edits.Edited(note.text), created=True)
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:

@@ -30,7 +30,7 @@ from memoranda.faces.tool import Prompt, Tool, Toolset
 from memoranda.note.edit import InsertLine, StrReplace
 from memoranda.store.files import NAME_REASONS
 from memoranda.store.path_guard import NAME_BYTES, climbs
-from memoranda.text.unicode import flat
+from memoranda.text.unicode import flat, is_valid_unicode
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -126,8 +126,10 @@ class MemoryCommands:
                 raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
             if command == "rename" and arguments.get("old_path") is None:
                 arguments = arguments | {"old_path": arguments.get("path")}
-            args = check(arguments, _definition()["commands"][command], "memory", command)
             files = Files(memory, PROJECT, self.folder)
+            if command == "create" and arguments.get("file_text") is None:
+                arguments = _as_empty_file(files, arguments)
+            args = check(arguments, _definition()["commands"][command], "memory", command)
             if command == "view":
                 with files.reading():
                     return Reply(self._view(files, args["path"], arguments.get("view_range")))
@@ -214,6 +216,20 @@ class MemoryCommands:
         with _worded(path, own={Exists: f"File {path} already exists", NotFound: missing}):
             files.write(inside, args["file_text"], overwrite=self.create_existing == "overwrite")
         return f"File created successfully at: {path}"
+
+
+def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
+    """The arguments of `create` with an empty text, when its file does not exist yet.
+
+    Clients leave out empty texts (amendment 5), but a forgotten text must not empty a file.
+    """
+    path = arguments.get("path")
+    if not isinstance(path, str) or not is_valid_unicode(path):
+        return arguments
+    with suppress(MemorandaError), files.reading():
+        if files.at(_inside(path)).kind == "missing":
+            return arguments | {"file_text": ""}
+    return arguments
 
 
 def _str_replace(files: Files, args: Arguments) -> str:

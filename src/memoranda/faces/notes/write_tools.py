@@ -194,15 +194,11 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     }
     if operation == "find_replace":
         data["replacements"] = edited.count
-    if edited.section_added:
-        data["section_added"] = True
     section = short(section.strip())
     if changed.created:
         result = ""
     elif operation == "find_replace":
         result = f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
-    elif edited.section_added:
-        result = f'added: section "{section}", which was missing, at the end, line {edited.line}'
     elif operation == "replace_section":
         result = f'replaced: the text of section "{section}", from line {edited.line}'
     else:

@@ -20,7 +20,7 @@ from memoranda.clients.hook_words import TAG, own_words
 from memoranda.engine import MemorySession
 from memoranda.engine.overview import contents
 from memoranda.engine.profile import PINNED, ProfileEntry, profile
-from memoranda.index.rows import Hit, NoteInfo
+from memoranda.index.rows import Hit, NoteInfo, day_of
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, REMINDERS, TRACE_PROJECT
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
@@ -211,7 +211,8 @@ class _Teller:
                 chosen.append((info, mark))
         bodies = contents(self._memory, [info for info, _ in chosen])
         for (info, mark), body in zip(chosen, bodies, strict=True):
-            about = f"{(info.date or info.created)[:10]}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
+            day = day_of(info, self._memory.settings.zone)
+            about = f"{day}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
             body = texts.get(info.row, body)
             text = " ".join(
                 flat(line.strip())

@@ -21,7 +21,7 @@ from memoranda.engine.overview import contents
 from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
-from memoranda.index.rows import NoteInfo
+from memoranda.index.rows import NoteInfo, day_of
 from memoranda.jobs.classify import FALLBACK, Classifier, shortened
 from memoranda.jobs.dedup import near_pairs
 from memoranda.jobs.job import (
@@ -370,7 +370,7 @@ def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Sta
             refs = (first.ref, second.ref)
             whole = "\0".join([*subject, *refs, first.value, second.value])
             key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            days = [(each.info.date or each.info.created)[:10] for each in (first, second)]
+            days = [day_of(each.info, memory.settings.zone) for each in (first, second)]
             text = f'{first.name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
             yield (
                 ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES),

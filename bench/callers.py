@@ -36,7 +36,8 @@ for place in (HERE, HERE.parent / "src"):
         sys.path.insert(0, str(place))
 
 import plain  # noqa: E402
-from memoranda import Draft, open_memory  # noqa: E402
+from memoranda import Draft  # noqa: E402
+from memoranda.engine import open_session  # noqa: E402
 from memoranda.serve.auth import Access  # noqa: E402
 from vault import rare_word  # noqa: E402
 
@@ -91,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measured(way: str, home: Path, given: argparse.Namespace) -> int:
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         memory.write_many(
             [Draft(f"the {rare_word(at)} of {at}", title=f"Old {at}") for at in range(given.notes)]
         )
@@ -126,7 +127,7 @@ def _measured(way: str, home: Path, given: argparse.Namespace) -> int:
         if daemon is not None:
             daemon.terminate()
             daemon.communicate(timeout=60)
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         lost = sum(f"# New {title}" not in memory.read(f"new-{title}").text for title in kept)
     _show(way, times, given.seconds, len(kept), refused, lost, cpu)
     return lost

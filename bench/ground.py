@@ -7,7 +7,7 @@ from pathlib import Path
 
 import plain
 import vault
-from memoranda.engine import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 
 PROJECT = "vault"
 
@@ -40,7 +40,7 @@ class Ground:
         """
         self._made += 1
         home = self.folder / f"home-{notes}-{self._made}"
-        with open_memory(home, watch=False) as memory:
+        with open_session(home, watch=False) as memory:
             memory.add_project(PROJECT, str(self.vault(notes)))
         self._homes[notes] = home
         return home
@@ -49,13 +49,13 @@ class Ground:
         """A home whose index has the vault of `notes` notes."""
         if notes not in self._homes:
             self.new_home(notes)
-        with open_memory(self._homes[notes], watch=False) as memory:
+        with open_session(self._homes[notes], watch=False) as memory:
             memory.sync()
         return self._homes[notes]
 
-    def memory(self, notes: int) -> Memory:
+    def memory(self, notes: int) -> MemorySession:
         """The memory of that size, open as in a server that lives long."""
-        memory = open_memory(self.home(notes))
+        memory = open_session(self.home(notes))
         memory.sync()
         return memory
 

@@ -34,7 +34,7 @@ import sqlite3  # noqa: E402
 import plain  # noqa: E402
 import vault  # noqa: E402
 from ground import PROJECT, size  # noqa: E402
-from memoranda.engine import Memory, open_memory  # noqa: E402
+from memoranda.engine import MemorySession, open_session  # noqa: E402
 from memoranda.note.model import Draft  # noqa: E402
 from memoranda.query import Query  # noqa: E402
 from memoranda.text.tokens import fts_text  # noqa: E402
@@ -82,7 +82,7 @@ def _step(folder: Path, before: int, notes: int) -> Figures:
     _grow(notes_folder, before, notes)
     found: Figures = {}
     raw = _grow_plain(folder / "plain.db", before, notes, found)
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         if PROJECT not in [each.name for each in memory.projects]:
             memory.add_project(PROJECT, str(notes_folder))
         begin = sum(os.times()[:4])
@@ -98,7 +98,7 @@ def _step(folder: Path, before: int, notes: int) -> Figures:
         sum(each.stat().st_size for each in (home / ".memoranda").glob("index.db*")) / there
     ]
     found["index size, plain FTS5"] = [size(folder / "plain.db") / there]
-    with open_memory(home, serving=True) as memory:
+    with open_session(home, serving=True) as memory:
         begin = time.process_time()
         memory.search(vault.rare_word(1))
         found["first look with a watch, ms"] = [(time.process_time() - begin) * 1e3]
@@ -143,7 +143,7 @@ def _grow_plain(file: Path, before: int, notes: int, found: Figures) -> sqlite3.
     return db
 
 
-def _catch_up(memory: Memory, notes: int, found: Figures) -> None:
+def _catch_up(memory: MemorySession, notes: int, found: Figures) -> None:
     """How long calls wait while all files are compared with the index behind them, and what that
     takes.
     """
@@ -160,7 +160,7 @@ def _catch_up(memory: Memory, notes: int, found: Figures) -> None:
     found["calls meanwhile, wall ms"] = [median(waits), mean(waits), p99(waits)]
 
 
-def _look(memory: Memory, raw: sqlite3.Connection, notes: int, found: Figures) -> None:
+def _look(memory: MemorySession, raw: sqlite3.Connection, notes: int, found: Figures) -> None:
     asked = [each for each in vault.questions(notes, each=30) if each.kind in KINDS]
     for kind in KINDS:
         some = [each for each in asked if each.kind == kind]
@@ -196,7 +196,7 @@ def _look(memory: Memory, raw: sqlite3.Connection, notes: int, found: Figures) -
         found[f"{name}, ms"] = _times([verb] * 10)
 
 
-def _write(memory: Memory, folder: Path, found: Figures) -> None:
+def _write(memory: MemorySession, folder: Path, found: Figures) -> None:
     texts = [vault.note_text(number, 1000, 7).partition("\n---\n")[2] for number in range(WRITES)]
     target = folder / "plain-files"
     target.mkdir(exist_ok=True)

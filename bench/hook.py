@@ -27,8 +27,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
 import vault  # noqa: E402
-from memoranda import Draft, open_memory  # noqa: E402
+from memoranda import Draft  # noqa: E402
 from memoranda.clients.hook_context import PROMPT_TOKENS, START_TOKENS, tokens_in  # noqa: E402
+from memoranda.engine import open_session  # noqa: E402
 
 BEGINNINGS = (
     "",
@@ -122,7 +123,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         vault.make_vault(Path(folder) / "vault", given.notes)
-        with open_memory(home, watch=False) as memory:
+        with open_session(home, watch=False) as memory:
             memory.add_project("vault", str(Path(folder) / "vault"))
             memory.add_project("sample", str(HERE.parent / "samples" / "vault"))
             memory.add_project("docs", str(HERE.parent / "docs"))

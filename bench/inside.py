@@ -12,7 +12,7 @@ from types import FrameType
 import plain
 import vault
 from ground import PROJECT, Ground, size
-from memoranda.engine import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.faces import DEFAULT_TOOLSETS, registry
 from memoranda.note.markdown import parse_note
 from memoranda.note.model import Draft
@@ -54,7 +54,7 @@ def index(ground: Ground) -> list[Row]:
 
 
 def _index(ground: Ground, notes: int) -> float:
-    with open_memory(ground.new_home(notes), watch=False) as memory:
+    with open_session(ground.new_home(notes), watch=False) as memory:
         return seconds(memory.sync)
 
 
@@ -133,7 +133,7 @@ def _parsed(what: str, files: Sequence[tuple[str, str, str]], budget: Budget | N
 def sweep(ground: Ground) -> list[Row]:
     """One look at every file, as each run of the command line takes it; nothing has changed."""
     folder = ground.vault(ground.notes)
-    with open_memory(ground.home(ground.notes), watch=False) as memory:
+    with open_session(ground.home(ground.notes), watch=False) as memory:
         memory.sync()
         times = interleaved(
             9,
@@ -213,7 +213,7 @@ def _flat_rows(sizes: Sequence[int], ours: Sequence[Sequence[float]]) -> list[Ro
 
 
 def _write_all(
-    memories: Sequence[Memory], target: Path, texts: Sequence[str]
+    memories: Sequence[MemorySession], target: Path, texts: Sequence[str]
 ) -> tuple[list[list[float]], list[float]]:
     for memory in memories:
         memory.write(_draft("First of all", "# First of all\n"))
@@ -227,7 +227,7 @@ def _write_all(
 
 
 def _edit_all(
-    memories: Sequence[Memory], target: Path, texts: Sequence[str]
+    memories: Sequence[MemorySession], target: Path, texts: Sequence[str]
 ) -> tuple[list[list[float]], list[float]]:
     from memoranda.note.edit import Append
 

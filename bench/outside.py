@@ -18,7 +18,7 @@ from typing import Any
 
 import memoranda
 from ground import Ground
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.note.model import Draft
 from table import Budget, Row, interleaved, seconds
 
@@ -160,7 +160,7 @@ def command_line(ground: Ground) -> list[Row]:
     word.
     """
     home = ground.home(ground.notes)
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         identity = memory.write(
             Draft("The heron stands in the reeds.", project="categories", category="knowledge")
         ).id

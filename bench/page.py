@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from browser.chromium import open_browser
 from browser.house import Served
-from memoranda import open_memory
+from memoranda.engine import open_session
 from vault import make_vault, rare_word
 
 BUDGET = 200.0
@@ -60,7 +60,7 @@ def furnish(home: Path, notes: int) -> None:
     """A home with a vault of so many notes, indexed."""
     vault = home.parent / "vault"
     make_vault(vault, notes)
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         memory.add_project("vault", str(vault))
         memory.sync()
         for number in range(20):
@@ -95,7 +95,7 @@ def measure(home: Path, notes: int, rounds: int) -> dict[str, list[float]]:
                 page.on(end, lambda each: flying.discard(each.url))
             page.goto(served.way_in())
             page.wait_for_url("**/page")
-            with open_memory(home) as memory:
+            with open_session(home) as memory:
                 refs = [memory.list("", limit=1, offset=each * 37)[0][0] for each in range(rounds)]
             for name, path in _PAGES.items():
                 for number in range(rounds):

@@ -15,7 +15,8 @@ from statistics import median
 from typing import Protocol
 
 from conversations import Question
-from memoranda import Draft, config, open_memory
+from memoranda import Draft, config
+from memoranda.engine import open_session
 from memoranda.engine.embedding import Embedding
 from shelf import Nearest, Shelf
 
@@ -85,7 +86,7 @@ class ByWords:
         else:
             day = place.asked.replace(tzinfo=UTC)
         clock = {} if day is None else {"clock": lambda: day}
-        self._memory = open_memory(place.folder, config=settings, **clock)
+        self._memory = open_session(place.folder, config=settings, **clock)
         self.known: dict[str, str] = {}
         self.loading = self.computing = self.embedding = 0.0
         self.embedded = 0

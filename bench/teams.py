@@ -47,7 +47,8 @@ for place in (HERE, HERE.parent / "src", HERE.parent / "tests"):
         sys.path.insert(0, str(place))
 
 import callers  # noqa: E402
-from memoranda import Draft, Memory, open_memory  # noqa: E402
+from memoranda import Draft  # noqa: E402
+from memoranda.engine import MemorySession, open_session  # noqa: E402
 from memoranda.errors import MemorandaError  # noqa: E402
 from memoranda.store.base import sha256  # noqa: E402
 from memoranda.store.journal import Change  # noqa: E402
@@ -73,7 +74,7 @@ def _place(at: int) -> str:
     return f"notes/f{at % 50}/Note {at}.md"
 
 
-def filled(memory: Memory, count: int) -> Memory:
+def filled(memory: MemorySession, count: int) -> MemorySession:
     for first in range(0, count, BATCH):
         memory.write_many([draft(at) for at in range(first, min(first + BATCH, count))])
     memory.search("begin")
@@ -86,9 +87,9 @@ def _address(url: str, space: str) -> str:
     return f"{url}?space={space}"
 
 
-def opened(url: str, space: str, cache: Path) -> Memory:
+def opened(url: str, space: str, cache: Path) -> MemorySession:
     os.environ["XDG_CACHE_HOME"] = str(cache)
-    return open_memory(_address(url, space))
+    return open_session(_address(url, space))
 
 
 def measured(run: Callable[[int], object], times: int) -> tuple[float, float, float]:
@@ -104,7 +105,7 @@ def measured(run: Callable[[int], object], times: int) -> tuple[float, float, fl
 
 
 def numbered_call(
-    call: Callable[[Memory, int], object], memory: Memory, first: int, at: int
+    call: Callable[[MemorySession, int], object], memory: MemorySession, first: int, at: int
 ) -> object:
     """Make call number `first + at` of a kind of call."""
     return call(memory, first + at)
@@ -114,10 +115,10 @@ def calls(url: str, folder: Path, given: argparse.Namespace) -> None:
     print(
         f"\n{given.notes:,} notes            folder: median    p95    cpu   PostgreSQL: median    p95    cpu ms"
     )
-    with open_memory(folder / "home") as near, opened(url, "calls", folder / "a") as far:
+    with open_session(folder / "home") as near, opened(url, "calls", folder / "a") as far:
         for memory in (near, far):
             filled(memory, given.notes)
-        turns: list[tuple[str, int, Callable[[Memory, int], object]]] = [
+        turns: list[tuple[str, int, Callable[[MemorySession, int], object]]] = [
             ("write", 200, lambda memory, at: memory.write(draft(1_000_000 + at))),
             ("read", 500, lambda memory, at: memory.read(_place(at * 7 % given.notes))),
             (
@@ -145,7 +146,7 @@ def calls(url: str, folder: Path, given: argparse.Namespace) -> None:
 
 
 def _client(
-    memory: Memory,
+    memory: MemorySession,
     who: str,
     seconds: float,
     count: int,
@@ -168,7 +169,7 @@ def _client(
 
 
 def _call(
-    memory: Memory, random: Random, title: str, number: int, count: int, written: list[str]
+    memory: MemorySession, random: Random, title: str, number: int, count: int, written: list[str]
 ) -> None:
     if number % 5 == 0:
         note = Draft(f"{WORDS} {title}", project="notes", folder="clients", title=title)
@@ -253,7 +254,7 @@ def _write_all(
         connects = [callers.connect_socket(home) for home in served for _ in range(given.callers)]
         times, kept, refused = asyncio.run(callers.crowd(connects, given))
     os.environ["XDG_CACHE_HOME"] = str(cache / "after")
-    with open_memory(homes[0]) as memory:
+    with open_session(homes[0]) as memory:
         titles = [note.title for note in memory.list(limit=0)[0]]
     times.sort()
     lost = len({f"New {each}" for each in kept} - {*titles}) + len(titles) - len({*titles})
@@ -358,7 +359,7 @@ def _size(folder: Path) -> int:
 def _rows(count: int, space: Path) -> tuple[str, str]:
     """What `count` notes written one by one are in the tables, as COPY takes it: notes and journal.
     They are made from two that are really written."""
-    with open_memory(space) as memory:
+    with open_session(space) as memory:
         # Makes the folder
         memory.write(draft(51))
         memory.write(draft(1))
@@ -439,9 +440,9 @@ def spaces(url: str, folder: Path, given: argparse.Namespace) -> None:
     print(f"an empty space: {(_database_size(url) - before) / 20 / 1e3:.0f} KB")
 
 
-def _by_turns(single: Memory, one: Memory, count: int) -> None:
+def _by_turns(single: MemorySession, one: MemorySession, count: int) -> None:
     single.search("begin")
-    turns: list[tuple[str, int, Callable[[Memory, int], object]]] = [
+    turns: list[tuple[str, int, Callable[[MemorySession, int], object]]] = [
         ("search", 200, lambda memory, at: memory.search(rare_word(at * 11 % count))),
         ("read", 200, lambda memory, at: memory.read(_place(1 + at * 7 % count))),
         (
@@ -471,7 +472,7 @@ def _database_size(url: str) -> int:
 
 
 def moving(url: str, folder: Path, given: argparse.Namespace) -> None:
-    with open_memory(folder / "large") as memory:
+    with open_session(folder / "large") as memory:
         memory.write(draft(0))
     # By hand: what is measured comes after
     for at in range(1, given.cold):
@@ -492,7 +493,7 @@ def cold(url: str, folder: Path, given: argparse.Namespace) -> None:
     os.environ["XDG_CACHE_HOME"] = str(folder / "new")
     start = time.perf_counter()
     used = time.process_time()
-    with open_memory(_address(url, "cold"), serving=True) as memory:
+    with open_session(_address(url, "cold"), serving=True) as memory:
         memory.search(rare_word(7))
         first = time.perf_counter() - start
         said = memory.warnings

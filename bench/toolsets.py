@@ -10,7 +10,7 @@ from typing import Any
 
 import plain
 from ground import Ground
-from memoranda.engine import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.faces import registry
 from memoranda.faces.tool import Registry
 from memoranda.note.entry import DEFAULT_NAMESPACE, places
@@ -37,7 +37,7 @@ def graph(ground: Ground) -> list[Row]:
         lines = ground.folder / f"graph-{entities}.jsonl"
         _seed_graph(home / "graph", lines, entities)
         budget = Budget(times=GRAPH_TIMES if entities >= MANY else SMALL_TIMES)
-        with open_memory(home) as memory:
+        with open_session(home) as memory:
             memory.sync()
             found = _graph_times(memory, registry(["graph"], memory.settings), lines, entities)
         rows += [
@@ -48,7 +48,7 @@ def graph(ground: Ground) -> list[Row]:
 
 
 def _graph_times(
-    memory: Memory, tools: Registry, lines: Path, entities: int
+    memory: MemorySession, tools: Registry, lines: Path, entities: int
 ) -> dict[str, list[list[float]]]:
     chance = Random(5)
     call = partial(_call, tools, memory)
@@ -92,7 +92,7 @@ def recall(ground: Ground) -> list[Row]:
         home = ground.folder / f"kv-{entries}"
         _seed_keys(home / "kv", entries)
         chance = Random(6)
-        with open_memory(home) as memory:
+        with open_session(home) as memory:
             memory.sync()
             call = partial(_call, registry(["kv"], memory.settings), memory, "memory_recall")
             call({"key": _key(0)})
@@ -124,7 +124,7 @@ def recall(ground: Ground) -> list[Row]:
     ]
 
 
-def _call(tools: Registry, memory: Memory, name: str, arguments: dict[str, Any]) -> None:
+def _call(tools: Registry, memory: MemorySession, name: str, arguments: dict[str, Any]) -> None:
     """One tool call. Raises RuntimeError when the tool refuses."""
     reply = tools.call(memory, name, arguments)
     if reply.is_error:

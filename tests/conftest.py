@@ -182,9 +182,9 @@ class Terminal:
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Any]:
     """The owner's memory over an empty home, which is looked at anew on each call."""
-    from memoranda import open_memory
+    from memoranda.engine import open_session
 
-    with open_memory(tmp_path / "home", watch=False) as opened:
+    with open_session(tmp_path / "home", watch=False) as opened:
         yield opened
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import memoranda
 from memoranda import Draft, InvalidInput, Memory, Session, open_memory
+from memoranda.engine import MemorySession
 
 NOW = datetime(2026, 5, 6, 10, tzinfo=UTC)
 
@@ -19,10 +20,18 @@ def test_the_package_lists_its_public_names() -> None:
     assert all(getattr(memoranda, name) is not None for name in dir(memoranda))
 
 
-def test_an_open_memory_is_the_public_class_for_every_caller(tmp_path: Path) -> None:
+def test_an_open_memory_shows_verbs_for_people_and_the_session_has_the_rest(
+    tmp_path: Path,
+) -> None:
     with open_memory(tmp_path) as memory:
         assert type(memory) is Memory
-        assert type(memory.as_caller("claude")) is Memory
+        assert type(memory.session.as_caller("claude")) is MemorySession
+    names = {name for name in dir(Memory) if not name.startswith("_")}
+    assert len(names) <= 45
+    assert {"write", "find", "context", "search", "undo"} <= names
+    synonyms = {"store", "find_ref", "memory_id", "context_for", "recall", "neighbourhood"}
+    inner = {"change", "exclusive", "at_once", "in_turn", "admitted", "of_rows", "freshen"}
+    assert not names & (synonyms | inner | {"journal_stamp", "engine", "index"})
 
 
 @pytest.mark.promise("api-1")

@@ -1,89 +1,132 @@
 """memoranda: one memory for all of a person's AI agents, plain Markdown notes on their own disk.
 
-The public API: `open_memory` gives a `Memory`; `Draft`, `Note`, `Query`, `Hit` are its values.
-`Session` runs tool calls with hooks and events. The errors are in `memoranda.errors`. Everything
-else may change.
+The public API: `open_memory` gives a `Memory`, whose verbs take and return the values and raise the
+errors named here. `Session` runs tool calls with hooks and events. Everything else may change.
+docs/python.md has an example of each verb.
 """
 
 from __future__ import annotations
 
-# Typing is not imported: until memoranda.cli.run is reached, an interrupt prints a traceback
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from memoranda.api import Memory, open_memory
-    from memoranda.errors import (
-        Ambiguous,
-        CannotUndo,
-        ConfigError,
-        Conflict,
-        CountMismatch,
-        Exists,
-        InvalidInput,
-        Locked,
-        MemorandaError,
-        NotFound,
-        NotText,
-        OutsideError,
-        ProjectNotFound,
-        ProjectRefused,
-        SectionError,
-        StorageError,
-        TimeframeError,
-    )
-    from memoranda.faces.agent.session import Session
-    from memoranda.index.rows import Hit
-    from memoranda.note.model import Draft, Note
-    from memoranda.query import Query
-
 __version__ = "0.1.0"
 
-_HOMES = {
-    "open_memory": "memoranda.api",
-    "Memory": "memoranda.api",
-    "Draft": "memoranda.note.model",
-    "Note": "memoranda.note.model",
-    "Query": "memoranda.query",
-    "Hit": "memoranda.index.rows",
-    "Session": "memoranda.faces.agent.session",
+_MODULES = {
+    "memoranda.api": (
+        "Memory",
+        "Setting",
+        "open_memory",
+    ),
+    "memoranda.engine.erase": ("Erased",),
+    "memoranda.engine.history": ("Revision",),
+    "memoranda.engine.memory_links": ("NoteContext",),
+    "memoranda.engine.places": (
+        "Deleted",
+        "Moved",
+    ),
+    "memoranda.engine.projects": ("Project",),
+    "memoranda.engine.reading": (
+        "Directory",
+        "DirectoryEntry",
+        "Ref",
+    ),
+    "memoranda.engine.review": ("ReviewItem",),
+    "memoranda.errors": (
+        "Ambiguous",
+        "AmbiguousTime",
+        "Busy",
+        "CannotRead",
+        "CannotUndo",
+        "ConfigError",
+        "Conflict",
+        "CountMismatch",
+        "DatabaseAway",
+        "DatabaseRefused",
+        "Exists",
+        "FolderNotFound",
+        "InvalidInput",
+        "InvalidTime",
+        "LimitExceeded",
+        "LineOutOfRange",
+        "Locked",
+        "MemorandaError",
+        "NoTime",
+        "NotFound",
+        "NotPutBack",
+        "NotText",
+        "OutcomeUnknown",
+        "OutsideError",
+        "PastTime",
+        "ProjectNotFound",
+        "ProjectOutOfReach",
+        "ProjectRefused",
+        "ReadOnlyProject",
+        "SecretRefused",
+        "SectionError",
+        "StorageError",
+        "TimeRefused",
+        "TimeframeError",
+        "Unusable",
+        "UnusedWords",
+        "VagueTime",
+    ),
+    "memoranda.faces.agent.session": ("Session",),
+    "memoranda.index.note_queries": ("HomeCounts",),
+    "memoranda.index.rows": (
+        "Edge",
+        "Hit",
+        "Hits",
+        "NoteInfo",
+        "Reached",
+    ),
+    "memoranda.ingest": ("Ingestion",),
+    "memoranda.jobs.dream": ("Dream",),
+    "memoranda.jobs.job": (
+        "Action",
+        "Outcome",
+    ),
+    "memoranda.note.edit": (
+        "AddItem",
+        "Append",
+        "AppendToSection",
+        "Edit",
+        "FindReplace",
+        "InsertAfterSection",
+        "InsertBeforeSection",
+        "InsertLine",
+        "Prepend",
+        "ReplaceSection",
+        "Rewrite",
+        "SetKeys",
+        "StrReplace",
+    ),
+    "memoranda.note.model": (
+        "Draft",
+        "Note",
+        "Observation",
+        "Provenance",
+        "Relation",
+    ),
+    "memoranda.query": ("Query",),
+    "memoranda.store.journal": (
+        "Change",
+        "Touched",
+    ),
+    "memoranda.transfer.jsonl": ("Tally",),
 }
+"""The public names of each module. They are imported at first use, so that the command starts fast.
+`__init__.pyi` tells them to type checkers."""
 
-__all__ = [
-    "Ambiguous",
-    "CannotUndo",
-    "ConfigError",
-    "Conflict",
-    "CountMismatch",
-    "Draft",
-    "Exists",
-    "Hit",
-    "InvalidInput",
-    "Locked",
-    "MemorandaError",
-    "Memory",
-    "NotFound",
-    "NotText",
-    "Note",
-    "OutsideError",
-    "ProjectNotFound",
-    "ProjectRefused",
-    "Query",
-    "SectionError",
-    "Session",
-    "StorageError",
-    "TimeframeError",
-    "open_memory",
-]
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = sorted(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
-    # Imported at first use, so that the command starts fast.
-    if name not in __all__:
+def __getattr__(name: str) -> object:
+    """Import a public name at its first use."""
+    if name not in _HOMES:
         raise AttributeError(f"module 'memoranda' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES.get(name, "memoranda.errors")), name)
+    return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

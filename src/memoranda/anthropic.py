@@ -10,17 +10,19 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from memoranda.extras import install_command
+
 try:
     from anthropic.lib.tools import ToolError
     from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
 except ImportError as error:
     raise ImportError(
-        "memoranda.anthropic needs the Anthropic SDK 0.84 or newer: pip install 'memoranda[anthropic]'"
+        f"memoranda.anthropic needs the Anthropic SDK 0.84 or newer: {install_command('anthropic')}"
     ) from error
 
 from anyio import to_thread
 
-from memoranda.engine import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.errors import InvalidInput
 from memoranda.faces.memory_tool import MemoryCommands
 from memoranda.store.path_guard import clean
@@ -47,7 +49,7 @@ class _Commands:
                 f'create_existing must be "overwrite" or "error", got {create_existing!r}'
             )
         place = clean(folder, "memories")
-        self._memory: Memory = open_memory(home, agent, face="anthropic")
+        self._memory: MemorySession = open_session(home, agent, face="anthropic")
         settings = self._memory.settings
         self._commands = MemoryCommands(
             create_existing=create_existing or settings.create_existing,

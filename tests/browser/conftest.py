@@ -15,7 +15,7 @@ import pytest
 
 from browser.chromium import open_browser
 from browser.house import Served, furnish
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def cookies(browser: Any, house: Served) -> list[Any]:
 @pytest.fixture
 def memory(house: Served) -> Iterator[Any]:
     """The same home, open in this process: another one than the server's."""
-    with open_memory(house.home) as opened:
+    with open_session(house.home) as opened:
         yield opened
 
 

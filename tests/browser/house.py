@@ -11,8 +11,9 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from memoranda import Draft, clock, open_memory
+from memoranda import Draft, clock
 from memoranda.clock import stamp
+from memoranda.engine import open_session
 from memoranda.jobs import reminders
 from memoranda.serve.auth import Access, PageVisitors
 
@@ -46,7 +47,7 @@ def furnish(home: Path) -> None:
         moment = (now - timedelta(days=number * 1.3 + 1)).timestamp()
         os.utime(file, (moment, moment))
     moments = iter(now - timedelta(days=10) + timedelta(hours=each * 8) for each in range(30))
-    with open_memory(home, clock=lambda: moment) as memory:
+    with open_session(home, clock=lambda: moment) as memory:
         moment = next(moments)
         memory.add_project("vault", str(vault))
         claude = memory.as_caller("claude", "mcp", client="claude-code 2.1", session="4f2a90c1")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import tree
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.note.model import Draft
 
 NOW = "2026-05-06T10:00:00Z"
@@ -117,6 +117,34 @@ def test_without_either_it_is_the_systems_with_its_summer_time(
     assert terminal.ok("remind", "--list")[9:26] == "2026-03-29 12:00 "
 
 
+def test_several_times_joined_by_and_are_several_reminders(terminal: Any) -> None:
+    ran = terminal("remind", "take the pill every day at 8am and 8pm", "--json", "--now", NOW)
+    rows = ran.json["results"]
+    assert [row["due_at"] for row in rows] == ["2026-05-06T20:00:00Z", "2026-05-07T08:00:00Z"]
+    assert [row["repeat"] for row in rows] == [
+        "FREQ=DAILY;BYHOUR=20;BYMINUTE=0",
+        "FREQ=DAILY;BYHOUR=8;BYMINUTE=0",
+    ]
+    assert len({row["memory"]["id"] for row in rows}) == 2
+    out = terminal.ok("remind", "pills at 8am and 8pm", "--dry-run", "--now", NOW)
+    assert out.splitlines() == [
+        "Would remind: Wed 6 May 2026 20:00 (at 8am and 8pm)",
+        "Would remind: Thu 7 May 2026 08:00 (at 8am and 8pm)",
+    ]
+
+
+def test_words_apart_are_one_time_and_shown_as_they_were_read(terminal: Any) -> None:
+    out = terminal.ok("remind", "tomorrow call Bob at 3pm", "--dry-run", "--now", NOW)
+    assert out == "Would remind: Thu 7 May 2026 15:00 (tomorrow … at 3pm)\n"
+
+
+def test_time_words_that_were_left_are_named_and_nothing_is_stored(terminal: Any) -> None:
+    ran = terminal("remind", "morgen um 15:00 Zahnarzt", "--now", NOW)
+    assert (ran.status, ran.out) == (1, "")
+    assert '"morgen" was not used; say it in other words' in ran.err
+    assert not (terminal.home / "categories").exists()
+
+
 def test_an_unknown_zone_is_an_error_of_the_configuration(terminal: Any) -> None:
     terminal.configure("timezone: Mars/Olympus\n")
     ran = terminal("remind", "tomorrow", "--json")
@@ -166,10 +194,10 @@ def test_at_names_the_time_and_the_text_is_kept_as_it_is(terminal: Any) -> None:
     assert (ran.status, ran.error) == (1, 'no time found in "no idea"')
 
 
-def test_the_text_may_come_from_stdin_and_other_times_in_it_are_named(terminal: Any) -> None:
-    text = "tomorrow at 3pm\nnot later than Friday at 5pm"
+def test_the_text_may_come_from_stdin(terminal: Any) -> None:
+    text = "tomorrow at\n3pm call Bob"
     ran = terminal("remind", "-", "--dry-run", "--json", "--now", NOW, stdin=text)
-    assert (ran.json["due_at"], ran.json["others"]) == ("2026-05-07T15:00:00Z", ["Friday at 5pm"])
+    assert (ran.json["due_at"], ran.json["others"]) == ("2026-05-07T15:00:00Z", [])
     assert "\n" not in ran.json["reading"]
 
 
@@ -213,7 +241,7 @@ def test_whoever_writes_into_the_category_has_the_time_read(
         )
         ref = json.loads(ran.out)["id"]
     else:
-        with open_memory(terminal.home, watch=False) as memory:
+        with open_session(terminal.home, watch=False) as memory:
             ref = memory.write(Draft(text, project="categories", category="reminders")).id
     memory = terminal("read", ref, "--json").json["memory"]
     assert (memory["content"], memory.get("due_at")) == (text, due)

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from memoranda.cli import main
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.note.model import Draft
 
 
@@ -90,14 +90,14 @@ def test_on_a_terminal_u_takes_the_last_answer_back_and_s_leaves_it_for_later(
 def test_u_takes_its_own_answer_back_though_somebody_else_wrote_meanwhile(
     near: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    decide = Memory.decide
+    decide = MemorySession.decide
 
-    def and_somebody_writes(memory: Memory, *given: Any) -> Any:
+    def and_somebody_writes(memory: MemorySession, *given: Any) -> Any:
         item = decide(memory, *given)
         memory.as_caller(None, "mcp").write(Draft("from elsewhere", project="categories"))
         return item
 
-    monkeypatch.setattr(Memory, "decide", and_somebody_writes)
+    monkeypatch.setattr(MemorySession, "decide", and_somebody_writes)
     assert "Taken back." in press(near, monkeypatch, "1uq")
     assert near.ok("list", "--category", "people").endswith("Showing 2 of 2 memories\n")
     assert "from elsewhere" in near.ok("list")

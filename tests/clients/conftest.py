@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memoranda import open_memory
 from memoranda.clients import hook
 from memoranda.clients.hook_events import PROMPT, HookEvent
+from memoranda.engine import open_session
 from movable_clock import Clock
 
 
@@ -19,7 +19,7 @@ def clock():
 
 @pytest.fixture
 def memory(tmp_path, clock):
-    with open_memory(tmp_path / "home", clock=clock, watch=False) as memory:
+    with open_session(tmp_path / "home", clock=clock, watch=False) as memory:
         yield memory
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 pytest.importorskip(
     "google.adk.memory", reason="google-adk is not installed: pip install google-adk"
@@ -50,7 +50,7 @@ def test_a_session_added_twice_is_there_once_and_only_for_its_user_of_its_applic
         author="bot",
         content=Content(parts=[Part(function_call=FunctionCall(name="f", args={}))]),
     )
-    with open_memory(tmp_path, agent="adk-app") as memory:
+    with open_session(tmp_path, agent="adk-app") as memory:
         service = MemorandaMemoryService(memory)
         events = [
             event("1", "The heron nests by the lake."),
@@ -79,7 +79,7 @@ def test_a_session_added_twice_is_there_once_and_only_for_its_user_of_its_applic
 
 
 def test_a_delta_of_events_adds_to_the_session_that_is_there(tmp_path: Path) -> None:
-    with open_memory(tmp_path) as memory:
+    with open_session(tmp_path) as memory:
         service = MemorandaMemoryService(memory)
         asyncio.run(service.add_session_to_memory(session([event("1", "One heron.")])))
         for _ in range(2):
@@ -94,7 +94,7 @@ def test_a_delta_of_events_adds_to_the_session_that_is_there(tmp_path: Path) -> 
 
 
 def test_a_memory_given_as_such_is_found_by_every_agent(tmp_path: Path) -> None:
-    with open_memory(tmp_path) as memory:
+    with open_session(tmp_path) as memory:
         service = MemorandaMemoryService(memory)
         given = MemoryEntry(content=Content(parts=[Part(text="Anna prefers oat milk.")]))
         asyncio.run(service.add_memory(app_name="app", user_id="anna", memories=[given]))
@@ -107,7 +107,7 @@ def test_a_memory_given_as_such_is_found_by_every_agent(tmp_path: Path) -> None:
 def test_what_is_deleted_is_gone_for_its_user_and_does_not_come_back(
     tmp_path: Path, is_event: bool
 ) -> None:
-    with open_memory(tmp_path) as memory:
+    with open_session(tmp_path) as memory:
         service = MemorandaMemoryService(memory)
         events = [event("1", "The heron nests by the lake.")]
         if is_event:

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from memoranda import Draft, Query, open_memory
+from memoranda import Draft, Query
+from memoranda.engine import open_session
 from serve.daemon_process import DaemonProcess
 from serve.forked import run
 from serve.process import environment
@@ -25,7 +26,7 @@ PROMPT = {
 
 @pytest.fixture
 def home(tmp_path):
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         memory.write(
             Draft(
                 "Zebrafish pipeline deploys need --no-thaw",
@@ -108,11 +109,11 @@ def test_a_client_that_never_ends_its_event_is_left_after_less_than_a_second(hom
 
 
 def test_a_home_that_somebody_keeps_locked_ends_in_silence_and_leaves_it_whole(home):
-    with open_memory(home) as memory, memory.exclusive():
+    with open_session(home) as memory, memory.exclusive():
         said = {**PROMPT, "prompt": "Remember that nothing is stored now, please"}
         done = hook(home, said, MEMORY_HOOK_SECONDS="")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         assert memory.list(Query(projects=("categories",)))[1] == 1
         memory.write(Draft("still writable", project="categories"))
 
@@ -128,7 +129,7 @@ def test_through_the_daemon_it_answers_as_without_and_writes(home):
         assert "owls fly at night" in context(hook(home, said))
         assert hook(home, {**BASE, "hook_event_name": "SessionEnd"}).stdout == b""
         assert daemon.stop()[0] == 0
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         (note,), _ = memory.list(Query(projects=("categories",), source="hook-claude-code"))
         assert (note.provenance.who, note.provenance.client) == ("owner", "claude-code")
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.errors import InvalidInput
 
 base = pytest.importorskip(
@@ -99,7 +99,7 @@ def test_random_operations_give_what_the_store_in_memory_gives(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[Any]], runs_async: bool
 ) -> None:
     oracle = InMemoryStore()
-    with open_memory(tmp_path_factory.mktemp("home"), watch=False) as memory:
+    with open_session(tmp_path_factory.mktemp("home"), watch=False) as memory:
         store = MemorandaStore(memory)
         for ops in batches:
             wanted = expected(oracle, ops)
@@ -112,7 +112,7 @@ def test_random_operations_give_what_the_store_in_memory_gives(
 
 def test_pages_of_a_search_hold_every_item_once_and_the_newest_comes_first(tmp_path: Path) -> None:
     moments = iter(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=n) for n in range(10_000))
-    with open_memory(tmp_path, clock=lambda: next(moments)) as memory:
+    with open_session(tmp_path, clock=lambda: next(moments)) as memory:
         store = MemorandaStore(memory)
         for number in range(7):
             store.put(("n",), str(number), {"n": number})
@@ -125,7 +125,7 @@ def test_a_query_ranks_what_matches_and_the_key_value_tools_see_the_same_entry(
 ) -> None:
     from memoranda import Session
 
-    with open_memory(tmp_path, agent="graph", face="langgraph") as memory:
+    with open_session(tmp_path, agent="graph", face="langgraph") as memory:
         store = MemorandaStore(memory)
         store.put(("users", "anna"), "food", {"text": "likes green tea in the morning"})
         store.put(("users", "bo"), "food", {"text": "likes espresso"})
@@ -142,7 +142,7 @@ def test_a_query_ranks_what_matches_and_the_key_value_tools_see_the_same_entry(
 def test_what_another_agent_kept_as_plain_text_is_an_item_with_a_value(tmp_path: Path) -> None:
     from memoranda import Session
 
-    with open_memory(tmp_path) as memory:
+    with open_session(tmp_path) as memory:
         kept = Session(memory, tools=("kv",)).call(
             "memory_remember", {"key": "k", "value": "plain", "namespace": "users"}
         )
@@ -157,7 +157,7 @@ def test_an_item_lives_its_minutes_and_reading_begins_them_anew_unless_told_othe
     tmp_path: Path, refresh: bool, alive: bool
 ) -> None:
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
-    with open_memory(tmp_path, clock=lambda: now[0]) as memory:
+    with open_session(tmp_path, clock=lambda: now[0]) as memory:
         store = MemorandaStore(memory, ttl={"refresh_on_read": refresh, "default_ttl": 10})
         store.put(("a",), "k", {"n": 1})
         store.put(("a",), "for ever", {"n": 2}, ttl=None)
@@ -177,7 +177,7 @@ def test_an_item_lives_its_minutes_and_reading_begins_them_anew_unless_told_othe
 def test_a_value_that_is_no_json_is_refused_and_nothing_of_its_batch_is_written(
     tmp_path: Path, value: Any
 ) -> None:
-    with open_memory(tmp_path) as memory:
+    with open_session(tmp_path) as memory:
         store = MemorandaStore(memory)
         with pytest.raises(InvalidInput, match="must be JSON"):
             store.batch([PutOp(("a",), "good", {"n": 1}), PutOp(("a",), "bad", value)])
@@ -185,12 +185,12 @@ def test_a_value_that_is_no_json_is_refused_and_nothing_of_its_batch_is_written(
 
 
 def test_minutes_no_calendar_has_are_for_ever(tmp_path: Path) -> None:
-    with open_memory(tmp_path) as memory:
+    with open_session(tmp_path) as memory:
         store = MemorandaStore(memory)
         store.put(("a",), "k", {"n": 1}, ttl=1e12)
         assert store.get(("a",), "k") is not None
 
 
 def test_a_label_with_a_dot_is_refused_in_a_batch_too(tmp_path: Path) -> None:
-    with open_memory(tmp_path) as memory, pytest.raises(base.InvalidNamespaceError):
+    with open_session(tmp_path) as memory, pytest.raises(base.InvalidNamespaceError):
         MemorandaStore(memory).batch([GetOp(("a.b",), "k")])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda import errors, open_memory
+from memoranda import errors
 from memoranda.clients.table import add_native
+from memoranda.engine import open_session
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_wrong_use_is_said_and_an_agent_may_not(terminal, user):
     put(user / ".codex" / "memories" / "notes.md", "x")
     assert terminal("--agent", "codex", "project", "add", "--native").status == 1
     with (
-        open_memory(terminal.home, agent="codex") as memory,
+        open_session(terminal.home, agent="codex") as memory,
         pytest.raises(errors.InvalidInput, match="owner"),
     ):
         add_native(memory)

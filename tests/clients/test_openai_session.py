@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from memoranda import Query, open_memory
+from memoranda import Query
+from memoranda.engine import open_session
 from memoranda.errors import InvalidInput
 
 agents = pytest.importorskip(
@@ -35,13 +36,13 @@ run = asyncio.run
 def test_items_come_back_exactly_in_their_order_also_in_another_process_of_the_same_home(
     tmp_path: Path,
 ) -> None:
-    with open_memory(tmp_path, agent="support") as memory:
+    with open_session(tmp_path, agent="support") as memory:
         session = MemorandaSession("chat/1 ..", memory)
         assert isinstance(session, agents.Session)
         run(session.add_items(ITEMS[:1]))
         run(session.add_items(ITEMS[1:]))
         run(session.add_items([]))
-    with open_memory(tmp_path, agent="support") as memory:
+    with open_session(tmp_path, agent="support") as memory:
         session = MemorandaSession("chat/1 ..", memory)
         assert run(session.get_items()) == ITEMS
         assert run(session.get_items(limit=2)) == ITEMS[1:]
@@ -56,7 +57,7 @@ def test_items_come_back_exactly_in_their_order_also_in_another_process_of_the_s
 def test_the_last_item_is_popped_until_none_is_left_and_a_session_can_be_cleared(
     tmp_path: Path,
 ) -> None:
-    with open_memory(tmp_path) as memory:
+    with open_session(tmp_path) as memory:
         session = MemorandaSession("s", memory)
         run(session.add_items(ITEMS[:1]))
         run(session.add_items(ITEMS[1:]))
@@ -68,7 +69,7 @@ def test_the_last_item_is_popped_until_none_is_left_and_a_session_can_be_cleared
 
 
 def test_a_transcript_is_found_in_its_project_and_by_no_default_search(tmp_path: Path) -> None:
-    with open_memory(tmp_path) as memory:
+    with open_session(tmp_path) as memory:
         run(MemorandaSession("s", memory).add_items(ITEMS))
         assert memory.search("heron").hits == []
         assert len(memory.search(Query("heron", projects=(TRACE_PROJECT,))).hits) == 1
@@ -80,7 +81,7 @@ def test_many_programs_may_add_to_one_session_and_nothing_is_lost(tmp_path: Path
             *(MemorandaSession("s", memory).add_items([{"n": n}]) for n in range(8))
         )
 
-    with open_memory(tmp_path) as memory:
+    with open_session(tmp_path) as memory:
         run(add(memory))
         assert sorted(each["n"] for each in run(MemorandaSession("s", memory).get_items())) == list(
             range(8)
@@ -88,7 +89,7 @@ def test_many_programs_may_add_to_one_session_and_nothing_is_lost(tmp_path: Path
 
 
 def test_what_cannot_be_kept_is_refused_with_a_reason(tmp_path: Path) -> None:
-    with open_memory(tmp_path) as memory:
+    with open_session(tmp_path) as memory:
         with pytest.raises(InvalidInput, match="must not be empty"):
             MemorandaSession(" ", memory)
         session = MemorandaSession("s", memory)
@@ -132,7 +133,7 @@ def test_a_runner_goes_on_where_the_session_stood(tmp_path: Path) -> None:
         )
         return str(result.final_output)
 
-    with open_memory(tmp_path) as memory:
+    with open_session(tmp_path) as memory:
         assert run(ask(memory, "the first question")) == "answer 1"
         assert run(ask(memory, "the second question")) == "answer 2"
     assert "the first question" in seen[1]

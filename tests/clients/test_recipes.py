@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -46,7 +46,7 @@ def load(path: Path) -> ModuleType:
 def check_written(home: Path, answer: str) -> None:
     """The model got its tool's reply, and the note is there."""
     assert answer.strip() == "Done."
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert NOTE["content"] in memory.read("facts/kiln").text
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from contract.memory_bank import Ground
 from contract.note_tools import Tools
-from memoranda import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 
 
 @pytest.fixture
-def tools(memory: Memory) -> Tools:
+def tools(memory: MemorySession) -> Tools:
     """The owner's tools over an empty home, which is looked at anew on each call."""
     return Tools(memory)
 
@@ -22,7 +22,7 @@ def tools(memory: Memory) -> Tools:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
     """The same for all tests of a module, which do not mind each other's notes."""
-    with open_memory(tmp_path_factory.mktemp("shared") / "home", watch=False) as memory:
+    with open_session(tmp_path_factory.mktemp("shared") / "home", watch=False) as memory:
         yield Tools(memory)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from contract.mcp_server import environment
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.engine.graphs import opener
 from memoranda.faces import graph
 from memoranda.faces.tool import Registry
@@ -18,7 +18,7 @@ from serve.forked import run
 class Nodes:
     """The tools by their short names; each answer is its data, checked against its text."""
 
-    def __init__(self, memory: Memory, **options: Any):
+    def __init__(self, memory: MemorySession, **options: Any):
         self.memory = memory
         self._registry = Registry([graph.toolset(**options)])
 
@@ -73,7 +73,7 @@ class Nodes:
 class GraphFile:
     """A graph file, alone in its folder, and the tools over it."""
 
-    def __init__(self, folder: Path, memory: Memory):
+    def __init__(self, folder: Path, memory: MemorySession):
         self.place = folder / "memory.jsonl"
         self.memory = memory
         self.nodes = Nodes(memory, open_graph=opener(self.place))
@@ -129,12 +129,12 @@ def person(name: str, *texts: str) -> str:
 DEADLY = """
 import os, sys
 from pathlib import Path
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.note.entity import Entity
 from memoranda.engine.graphs import opener
 
 point, count, file, home, change = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], sys.argv[5]
-with open_memory(home, watch=False) as memory:
+with open_session(home, watch=False) as memory:
     graph = opener(file)(memory, "graph")
     graph.keys()
     name = {"torn": "write"}.get(point, point.split()[-1])

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from memoranda import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 
 
 def in_database() -> bool:
@@ -28,7 +28,7 @@ def prepared(home: Path) -> Path:
     there, all of it.
     """
     if in_database():
-        open_memory(home, watch=False).close()
+        open_session(home, watch=False).close()
     return home
 
 
@@ -37,7 +37,7 @@ def notes_below(found: dict[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in found.items() if not in_database() or name != "README.txt"}
 
 
-def place_for(memory: Memory, name: str, folder: Path) -> Path:
+def place_for(memory: MemorySession, name: str, folder: Path) -> Path:
     """Where a project of this name may be: the folder, or the one of its space."""
     if in_database():
         return memory.home / "projects" / name
@@ -45,11 +45,11 @@ def place_for(memory: Memory, name: str, folder: Path) -> Path:
 
 
 def with_projects(home: Path, **folders: Path) -> dict[str, Any]:
-    """What `open_memory` is to be given so that these folders are projects; in a database, where
+    """What `open_session` is to be given so that these folders are projects; in a database, where
     each is one of its space, the path given leads there."""
     if not in_database():
         return {"projects": folders}
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         for name, folder in folders.items():
             own = memory.add_project(name, f"projects/{name}")[0].root
             if folder.is_dir():

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from contract.tables import pattern
-from memoranda import Memory, faces
+from memoranda import faces
+from memoranda.engine import MemorySession
 from memoranda.faces.tool import Registry
 
 LIMIT = 25_000
@@ -29,7 +30,7 @@ _MASKS = {
 class KeyValue:
     """Calls the tools as one caller. Every reply is one text within the limit, and nothing else."""
 
-    def __init__(self, memory: Memory, registry: Registry | None = None):
+    def __init__(self, memory: MemorySession, registry: Registry | None = None):
         self.memory = memory
         self.registry = registry or faces.registry(["kv"], memory.settings)
         self.root = memory.home / "kv"

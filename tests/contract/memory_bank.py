@@ -13,7 +13,8 @@ from typing import Any
 
 from contract.home_kinds import prepared
 from contract.tables import assert_has
-from memoranda import Memory, faces
+from memoranda import faces
+from memoranda.engine import MemorySession
 
 CASES = json.loads(
     (Path(__file__).parent / "data" / "bank_cases.json").read_text(encoding="utf-8")
@@ -119,7 +120,7 @@ def is_same(wanted: str, found: Any) -> bool:
 class Banks:
     """The bank tools of one server over a memory, called as a transport calls them."""
 
-    def __init__(self, memory: Memory, **settings: Any):
+    def __init__(self, memory: MemorySession, **settings: Any):
         self.memory = memory
         self.registry = faces.registry(["bank"], replace(memory.settings, **settings))
 

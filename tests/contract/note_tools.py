@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda import faces
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.faces.tool import Registry, Reply
 
 TEXT_LIMIT = 20_000
@@ -18,7 +18,7 @@ TEXT_LIMIT = 20_000
 class Tools:
     """The tools of `memory,notes` for one caller of `memory`."""
 
-    def __init__(self, memory: Memory, registry: Registry | None = None):
+    def __init__(self, memory: MemorySession, registry: Registry | None = None):
         self.memory = memory
         self.registry = registry or faces.registry(["memory", "notes"], memory.settings)
 

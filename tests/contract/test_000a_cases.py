@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 from contract.memory_tool import CASES, Store, arguments, check_reply, check_silence, shape
 from contract.note_tools import seen
 from contract.tables import tables
-from memoranda import faces, open_memory
+from memoranda import faces
 from memoranda.anthropic import AsyncMemoryTool, MemoryTool
 from memoranda.config import load
+from memoranda.engine import open_session
 from serve.client import OfficialClient
 from serve.process import memory_mcp
 
@@ -69,7 +70,7 @@ class Tool:
     """The memory tool on a home, called as every transport calls it."""
 
     def __init__(self, home: Path):
-        self.memory = open_memory(home, watch=False)
+        self.memory = open_session(home, watch=False)
         self.registry = faces.registry(["memory"], self.memory.settings)
 
     def __call__(self, **given: Any) -> tuple[str, bool]:

@@ -12,7 +12,7 @@ import pytest
 
 from contract.note_tools import Tools, put
 from contract.tables import tables
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 TABLES = tables("note_bounds")
 
@@ -44,7 +44,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
         "".join(f"- [fact] line {n} bigword #t{n % 7} [[Hub]] {FILLER}\n" for n in range(LINES)),
     )
     assert (root / "notes/Big.md").stat().st_size > 5_000_000
-    with open_memory(root, watch=True) as memory:
+    with open_session(root, watch=True) as memory:
         yield Tools(memory)
 
 

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from contract.home_kinds import DISK, VAULT, in_database, with_projects
 from contract.note_tools import Tools, put
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 pytestmark = pytest.mark.promise("000b-12.8")
 
@@ -30,7 +30,7 @@ def vault(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Vault]:
     put(root / "a.md", "# A\n\nfirst apple [[Later]]\n")
     put(root / "deep/b.md", "second banana\n")
     put(root / "deep/er/c.md", "third cherry\n")
-    with open_memory(
+    with open_session(
         tmp_path / "home",
         **with_projects(tmp_path / "home", vault=root),
         watch=request.param == "watching",
@@ -217,7 +217,7 @@ def test_a_folder_the_disk_refuses_to_list_deletes_nothing(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", refusing(vault.root / "deep"))
-        with open_memory(vault.tools.memory.home, projects={"vault": vault.root}) as other:
+        with open_session(vault.tools.memory.home, projects={"vault": vault.root}) as other:
             assert {info.path for info in other.list("project:vault")[0]} == {
                 "a.md",
                 "deep/b.md",
@@ -320,7 +320,7 @@ class Vandal(RuleBasedStateMachine):
         self.root = base / "vault"
         self.root.mkdir()
         self.count = 0
-        self.memory = open_memory(
+        self.memory = open_session(
             base / "home", **with_projects(base / "home", vault=self.root), watch=self.watch
         )
 

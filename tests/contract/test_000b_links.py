@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from contract.home_kinds import with_projects
 from contract.note_tools import Tools, put
 from contract.tables import tables
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.note.links import slug
 
 TABLES = tables("note_links")
@@ -128,7 +128,7 @@ def projects(tmp_path: Path):
     for name in "wp":
         (tmp_path / name).mkdir()
     folders = with_projects(tmp_path / "home", Work=tmp_path / "w", play=tmp_path / "p")
-    with open_memory(tmp_path / "home", **folders) as memory:
+    with open_session(tmp_path / "home", **folders) as memory:
         yield Tools(memory)
 
 

@@ -21,7 +21,7 @@ import vault as generated
 from contract.home_kinds import with_projects
 from contract.note_tools import Tools, put
 from contract.tables import tables
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 TABLES = tables("note_search")
 
@@ -54,7 +54,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
         root / "vault/long.md",
         "word " * 25_000 + "needleattheend 针在最后\n" + "more words " * 5_000,
     )
-    with open_memory(
+    with open_session(
         root / "home", **with_projects(root / "home", vault=root / "vault"), watch=False
     ) as memory:
         yield Shelf(root / "vault", Tools(memory))
@@ -265,7 +265,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory):
         root / "home/memories/note.md", "---\nsource: me\nscope: agent:ada\n---\n- same words #ui\n"
     )
     put(root / "home/categories/inbox/memo.md", "same words too\n")
-    with open_memory(root / "home", watch=False) as memory:
+    with open_session(root / "home", watch=False) as memory:
         yield Tools(memory)
 
 
@@ -308,7 +308,7 @@ def test_a_category_filter_shows_the_observation(labelled: Tools) -> None:
 
 def test_the_newest_come_first_without_a_query(tmp_path: Path) -> None:
     now = datetime(2026, 3, 11, tzinfo=UTC)
-    with open_memory(tmp_path / "home", clock=lambda: now, watch=False) as memory:
+    with open_session(tmp_path / "home", clock=lambda: now, watch=False) as memory:
         tools = Tools(memory)
         for name, age in (("b", 2), ("a", 1), ("c", 3)):
             moment = (now - timedelta(days=age)).timestamp()

@@ -15,7 +15,7 @@ import pytest
 
 from contract.mcp_server import Server
 from contract.note_tools import Tools, texts
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 pytestmark = pytest.mark.promise("000b-12.14")
 
@@ -124,7 +124,7 @@ def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: li
         assert links == [("in", "Note a 6"), ("out", "Note a 8")]
     links = "select count(*), count(distinct note || target) from link where target like 'Note %'"
     assert index_of(home, links) == [(2 * COUNT, 2 * COUNT)]
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         changes = [change for change in memory.log(limit=0) if change.path.startswith("shared/")]
         assert len({change.number for change in changes}) == 4 * COUNT
         assert {change.agent for change in changes} == {"one", "two"}

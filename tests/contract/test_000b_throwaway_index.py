@@ -16,7 +16,7 @@ import pytest
 
 from contract.note_tools import Tools, put
 from contract.tables import tables
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 TABLES = tables("note_script")
 
@@ -79,7 +79,7 @@ def answers(home: Path, harm: Callable[[Tools], None], watch: bool, agent: str |
     for path, text in FILES.items():
         put(home / "notes" / path, text)
     settle(home, 0)
-    with open_memory(home, clock=lambda: NOW, watch=watch) as memory:
+    with open_session(home, clock=lambda: NOW, watch=watch) as memory:
         tools = Tools(memory.as_caller(agent, "mcp"))
         memory.sync()
         found = []

@@ -13,7 +13,7 @@ import pytest
 
 from contract.note_tools import Tools
 from contract.tables import tables
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 TABLES = tables("note_time_frames")
 
@@ -83,7 +83,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
     home = tmp_path_factory.mktemp("clocked") / "home"
     home.mkdir()
     (home / "config.yaml").write_text("timezone: UTC\n")
-    with open_memory(home, clock=lambda: NOW, watch=False) as memory:
+    with open_session(home, clock=lambda: NOW, watch=False) as memory:
         yield Tools(memory)
 
 
@@ -138,7 +138,7 @@ def test_recent_activity_of_two_hours_is_exactly_what_was_touched_within_7200_se
 
 def test_local_days_are_those_of_the_configured_zone(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("timezone: Asia/Shanghai\n")
-    with open_memory(tmp_path, clock=lambda: NOW, watch=False) as memory:
+    with open_session(tmp_path, clock=lambda: NOW, watch=False) as memory:
         # It is 23:30 there
         tools = Tools(memory)
         assert tools("recent_activity", timeframe="today")["since"] == "2026-03-10T16:00:00Z"

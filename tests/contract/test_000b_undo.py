@@ -12,7 +12,8 @@ import pytest
 
 from contract.home_kinds import with_projects
 from contract.note_tools import Tools, put, seen, texts
-from memoranda import CannotUndo, open_memory
+from memoranda import CannotUndo
+from memoranda.engine import open_session
 
 pytestmark = pytest.mark.promise("000b-12.15")
 
@@ -35,7 +36,7 @@ def vault(tmp_path: Path):
         put(root / name, data)
     (root / "team/crlf.md").chmod(0o640)
     (root / "team/hollow/er").mkdir(parents=True)
-    with open_memory(tmp_path / "home", **with_projects(tmp_path / "home", vault=root)) as memory:
+    with open_session(tmp_path / "home", **with_projects(tmp_path / "home", vault=root)) as memory:
         yield Tools(memory)
 
 
@@ -152,7 +153,7 @@ def test_an_undo_is_refused_when_something_else_lies_there_now(vault: Tools) -> 
 
 
 def test_the_command_the_reply_names_brings_it_back(terminal: Any) -> None:
-    with open_memory(terminal.home) as memory:
+    with open_session(terminal.home) as memory:
         tools = Tools(memory)
         for number in range(5):
             tools.put(f"box/{number}.md", f"text {number}\n")

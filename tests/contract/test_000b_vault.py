@@ -15,7 +15,7 @@ import vault as generated
 from contract.home_kinds import VAULT
 from contract.note_tools import Tools, put, seen
 from contract.tables import tables
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 TABLES = tables("note_vault")
 
@@ -93,7 +93,7 @@ def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(
     tmp_path: Path, vault: Path, watch: bool
 ) -> None:
     before = seen(vault)
-    with open_memory(tmp_path / "home", watch=watch) as memory:
+    with open_session(tmp_path / "home", watch=watch) as memory:
         tools = Tools(memory)
         tools("create_memory_project", project_name="vault", project_path=str(vault))
         paths = tools.paged("list_directory", "entries", "path", project="vault", depth=10)
@@ -136,7 +136,7 @@ def test_a_vault_may_be_written_by_nobody(tmp_path: Path, vault: Path) -> None:
     ]:
         place.chmod(0o555)
     before = seen(vault)
-    with open_memory(tmp_path / "home", projects={"vault": vault}) as memory:
+    with open_session(tmp_path / "home", projects={"vault": vault}) as memory:
         tools = Tools(memory)
         for tool, arguments in CALLS:
             tools(tool, **arguments)

@@ -14,7 +14,8 @@ from subprocess import DEVNULL
 import pytest
 
 from contract.mcp_server import SECONDS, Server, environment
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from serve.forked import Forked
 from serve.process import run_memory
 
@@ -22,8 +23,9 @@ pytestmark = pytest.mark.promise("001-17.7")
 
 WORKER = """
 import sys
-from memoranda import Draft, open_memory
-with open_memory(sys.argv[1], watch=sys.argv[2] == "watch") as memory:
+from memoranda import Draft
+from memoranda.engine import open_session
+with open_session(sys.argv[1], watch=sys.argv[2] == "watch") as memory:
     memory.sync()
     print("ready", flush=True)
     for line in sys.stdin:
@@ -93,7 +95,7 @@ def work(workers: list[Worker], jobs: list[tuple[str, list[str]]]) -> list[str]:
 
 
 def written(home: Path, *texts: str) -> list[str]:
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         return [memory.write(Draft(text, project="categories")).id for text in texts]
 
 
@@ -105,7 +107,7 @@ def test_four_times_fifty_writes_are_two_hundred_files_and_all_listed(
     work(workers, [("write", [f"{name}{n}" for n in range(50)]) for name in "abcd"])
     files = list((home / "categories").rglob("*.md"))
     assert len(files) == before + 200
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         infos, total = memory.list("project:categories", limit=0)
         assert total == len({info.id for info in infos}) == before + 200
         contents = {memory.read(info, count=False).content for info in infos}
@@ -120,7 +122,7 @@ def test_four_times_fifty_reads_of_one_memory_count_two_hundred(
     (ref,) = written(home, "read me")
     text = next((home / "categories").rglob("read-me-*.md")).read_bytes()
     work(workers, [("read", [ref] * 50)] * 4)
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert memory.memory_id(ref).access_count == 200
         assert memory.read(ref).access_count == 201
     assert next((home / "categories").rglob("read-me-*.md")).read_bytes() == text
@@ -142,21 +144,21 @@ def test_forty_links_to_one_memory_are_forty_links(home: Path, workers: list[Wor
             for part in range(4)
         ],
     )
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         note = memory.read(hub)
         assert sorted(note.links) == sorted(others)
         assert len(note.links) == 40
         assert all(list(memory.read(each).links) == [hub] for each in others)
         assert {info.id for info in memory.backlinks(hub)} == set(others)
     work(workers, [("unlink", [f"{hub},{each}" for each in others[part::4]]) for part in range(4)])
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert list(memory.read(hub).links) == []
 
 
 def test_forty_tags_on_one_memory_are_forty_tags(home: Path, workers: list[Worker]) -> None:
     (ref,) = written(home, "tag me")
     work(workers, [("tag", [f"{ref},t{part}-{n}" for n in range(10)]) for part in range(4)])
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert sorted(memory.read(ref).tags) == sorted(
             f"t{part}-{n}" for part in range(4) for n in range(10)
         )
@@ -165,7 +167,7 @@ def test_forty_tags_on_one_memory_are_forty_tags(home: Path, workers: list[Worke
 @pytest.mark.slow
 def test_a_server_and_commands_and_processes_at_once(home: Path, workers: list[Worker]) -> None:
     (ref,) = written(home, "shared by all")
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         before = memory.stats().projects["categories"]
     program = [sys.executable, "-m", "memoranda", "--home", str(home)]
     commands = [
@@ -197,7 +199,7 @@ def test_a_server_and_commands_and_processes_at_once(home: Path, workers: list[W
             "results"
         ][0]
         assert found["tags"] == ["command"]
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert memory.memory_id(ref).access_count == 4 * 10 + 10 + 2
         assert memory.stats().projects["categories"] == before + 10 + 1
     assert json.loads(run_memory(home, "list", "--json", "--limit", "1"))["total"] == before + 11

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from contract.home_kinds import notes_below
 from contract.note_tools import put, texts
 from contract.tables import tables
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 
 TABLES = tables("memory_contents")
 
@@ -77,7 +78,7 @@ def test_nothing_but_blanks_is_refused(terminal: Any, content: str) -> None:
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory):
-    with open_memory(tmp_path_factory.mktemp("trips") / "home", watch=False) as memory:
+    with open_session(tmp_path_factory.mktemp("trips") / "home", watch=False) as memory:
         yield memory
 
 

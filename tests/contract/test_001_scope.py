@@ -18,8 +18,8 @@ import pytest
 
 from contract.note_tools import Tools, put, texts
 from contract.tables import tables
-from memoranda import open_memory
 from memoranda.cli import COMMANDS
+from memoranda.engine import open_session
 
 TABLES = tables("scope")
 
@@ -169,7 +169,7 @@ def test_all_commands_are_among_these() -> None:
 def test_every_tool_answers_as_if_foreign_notes_did_not_exist(
     homes: tuple[Path, Path], watch: bool
 ) -> None:
-    opened = {home: open_memory(home, watch=watch) for home in homes}
+    opened = {home: open_session(home, watch=watch) for home in homes}
     faces = {home: Tools(memory.as_caller("x", "mcp")) for home, memory in opened.items()}
 
     def run(home: Path) -> str:
@@ -191,7 +191,7 @@ def test_all_tools_are_among_these(tools: Tools) -> None:
 
 def test_prompts_resources_and_completions_are_the_same(homes: tuple[Path, Path]) -> None:
     def run(home: Path) -> str:
-        with open_memory(home, agent="x", watch=False) as memory:
+        with open_session(home, agent="x", watch=False) as memory:
             tools = Tools(memory)
             said = []
             for prompt, words in product(
@@ -212,7 +212,7 @@ def test_prompts_resources_and_completions_are_the_same(homes: tuple[Path, Path]
 
 def test_every_verb_of_the_python_api_is_the_same(homes: tuple[Path, Path]) -> None:
     def run(home: Path) -> str:
-        with open_memory(home, agent="x", watch=False) as memory:
+        with open_session(home, agent="x", watch=False) as memory:
             infos, total = memory.list(limit=0, order="path")
             said: list[object] = [
                 [info.path for info in infos],
@@ -264,7 +264,7 @@ def test_an_agent_can_undo_its_deletion_though_a_foreign_memory_lost_a_link(
     homes: tuple[Path, Path],
 ) -> None:
     before = texts(homes[0] / "categories")
-    with open_memory(homes[0], agent="x", watch=False) as memory:
+    with open_session(homes[0], agent="x", watch=False) as memory:
         memory.delete(MINE)
         assert (
             texts(homes[0] / "categories")["knowledge/theirs.md"] != before["knowledge/theirs.md"]
@@ -292,7 +292,7 @@ def test_an_agents_doctor_does_not_cut_links_to_notes_it_does_not_see(
 
 
 def test_the_history_of_foreign_notes_is_hidden_and_cannot_be_undone(tmp_path: Path) -> None:
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         x, y = (Tools(memory.as_caller(name, "mcp")) for name in ("x", "y"))
         x("write_note", title="Mine", content="---\nscope: agent:x\n---\none")
         y("write_note", title="Theirs", content="---\nscope: agent:y\n---\nsecret")

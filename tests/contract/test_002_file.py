@@ -23,7 +23,7 @@ from contract.mcp_server import Server, environment
 from contract.tables import tables
 from contract.test_002_graph import RESOURCES, answers, entity, parsed, relation, told
 from contract.test_002_graph import serving as serving_notes
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.graphs import opener
 
 TABLES = tables("graph_file")
@@ -275,7 +275,7 @@ def test_calls_in_flight_and_two_processes_lose_nothing_and_see_each_other(tmp_p
 WRITER = """
 import os, sys
 from pathlib import Path
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.graphs import opener
 from contract.graph_tools import Nodes
 
@@ -284,7 +284,7 @@ options = {"open_graph": opener(Path(sys.argv[2]))} if sys.argv[2:] else {}
 for line in sys.stdin:
     child = os.fork()
     if not child:
-        with open_memory(home, watch=False) as memory:
+        with open_session(home, watch=False) as memory:
             nodes = Nodes(memory, **options)
             print("pid", os.getpid(), flush=True)
             for number in range(int(line), int(line) + 6):
@@ -311,7 +311,7 @@ def test_twenty_kills_lose_nothing_acknowledged_and_leave_no_call_half_done(tmp_
     chance = random.Random(11)
     home = tmp_path / "home"
     places = [file] if kind == "file" else []
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         Nodes(memory, **({"open_graph": opener(file)} if places else {})).entity("hub")
     done: dict[str, set[int]] = {"made": set(), "noted": set(), "pid": set(), "dead": set()}
     program = [sys.executable, "-c", WRITER, str(home), *map(str, places)]
@@ -368,7 +368,7 @@ def test_a_read_only_file_is_read_and_refuses_changes(tmp_path, file, monkeypatc
         return real(path, flags, *arguments, **more)
 
     monkeypatch.setattr(os, "open", refusing)
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         nodes = Nodes(memory, open_graph=opener(file))
         assert nodes.names("read_graph") == ["Ada"]
         said = nodes.error("delete_entities", entityNames=["Ada"])

@@ -15,7 +15,7 @@ import pytest
 from contract.graph_tools import Nodes
 from contract.home_kinds import FILE, in_database
 from contract.mcp_server import Server
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.graphs import opener
 from memoranda.note.entity import EntityText
 from memoranda.note.markdown import parse_note
@@ -284,7 +284,7 @@ def test_a_full_disk_is_an_error_and_the_store_is_as_it_was(
 ) -> None:
     import errno
 
-    with open_memory(tmp_path, watch=False) as memory:
+    with open_session(tmp_path, watch=False) as memory:
         nodes = Nodes(memory)
         nodes.entity("Ada", "likes tea")
         before = nodes("read_graph")
@@ -305,7 +305,7 @@ def test_a_full_disk_is_an_error_and_the_store_is_as_it_was(
 def test_no_reply_of_a_large_graph_exceeds_the_bound_and_its_pages_are_complete(
     tmp_path: Path,
 ) -> None:
-    with open_memory(tmp_path, watch=False) as memory:
+    with open_session(tmp_path, watch=False) as memory:
         nodes = Nodes(memory)
         nodes(
             "create_entities", entities=[entity(f"n{i}", "fact " * 8, "x", "y") for i in range(799)]
@@ -482,7 +482,7 @@ def forget_index(home: Path) -> None:
 def test_every_case_holds_and_outlives_a_restart_without_the_index(case, tmp_path, file):
     home = tmp_path / "home"
     options = {"open_graph": opener(file)} if file else {}
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         nodes = Nodes(memory, **options)
         for call in case["calls"]:
             reply = nodes.reply(call["tool"], call["args"])
@@ -493,7 +493,7 @@ def test_every_case_holds_and_outlives_a_restart_without_the_index(case, tmp_pat
     # In order
     assert file is None or before == case["final"] == parsed(file)
     forget_index(home)
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert Nodes(memory, **options)("read_graph") == before
 
 

@@ -17,7 +17,8 @@ import pytest
 from contract.home_kinds import BANK
 from contract.mcp_server import Server
 from contract.memory_bank import CASES, NAMES, TIME, Banks, Ground
-from memoranda import faces, open_memory
+from memoranda import faces
+from memoranda.engine import open_session
 from memoranda.faces.bank import parse_response
 
 TRAVERSAL = [
@@ -39,7 +40,7 @@ TRAVERSAL = [
 
 @pytest.fixture
 def banks(ground: Ground) -> Iterator[Banks]:
-    with open_memory(ground.home, watch=False) as memory:
+    with open_session(ground.home, watch=False) as memory:
         yield Banks(memory)
 
 
@@ -345,7 +346,7 @@ def test_what_was_edited_by_hand_is_shown_and_kept(banks: Banks) -> None:
 
 @pytest.mark.promise("003-11.11")
 def test_the_dump_is_there_in_debug_mode_only(ground: Ground) -> None:
-    with open_memory(ground.home, watch=False) as memory:
+    with open_session(ground.home, watch=False) as memory:
         quiet = Banks(memory)
         loud = Banks(memory, bank_debug=True)
         dump = quiet.file("projects/p/cache_memory_dump.json")
@@ -411,7 +412,7 @@ def test_parse_response_reads_all_five_forms() -> None:
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_every_case(case: dict[str, Any], way: str, ground: Ground) -> None:
     if way == "registry":
-        with open_memory(ground.home) as memory:
+        with open_session(ground.home) as memory:
             tools = faces.registry(["bank"], memory.settings)
 
             def reply(tool: str, arguments: dict[str, Any]) -> tuple[str, bool, Any]:

@@ -10,7 +10,8 @@ import pytest
 
 from contract.language_model import LanguageModel, language_model
 from contract.memory_bank import Banks
-from memoranda import llm, open_memory
+from memoranda import llm
+from memoranda.engine import open_session
 
 TEXT = "We decided to use Postgres\n\n***\n- for storage\n- from May on"
 NOBODY = "http://127.0.0.1:1"
@@ -25,7 +26,7 @@ def model() -> Iterator[LanguageModel]:
 
 @pytest.fixture
 def banks(tmp_path: Path, model: LanguageModel) -> Iterator[Banks]:
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         banks = Banks(memory, llm_base_url=model.url, llm_model="small", llm_key="the-key")
         banks.ok("activate", bank_type="project", bank_id="p")
         yield banks
@@ -161,7 +162,7 @@ def test_an_answer_that_cannot_be_followed_leaves_it_to_the_rules(banks, model, 
 def test_a_model_that_does_not_answer_in_time_leaves_it_to_the_rules(tmp_path, model, monkeypatch):
     monkeypatch.setattr(llm, "SECONDS", 0.2)
     model.holding.clear()
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         banks = Banks(memory, llm_base_url=model.url, llm_model="small")
         check_rules(banks, banks.write(TEXT), 1)
 
@@ -186,6 +187,6 @@ def test_three_failures_of_whatever_kind_turn_the_model_off(
 def test_without_a_model_or_with_one_nobody_listens_at_the_rules_choose(
     tmp_path, settings, failures
 ):
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         banks = Banks(memory, **settings)
         check_rules(banks, banks.write(TEXT), failures)

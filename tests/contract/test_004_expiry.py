@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from contract.key_value import KeyValue
-from memoranda import NotFound, Query, faces, open_memory
+from memoranda import NotFound, Query, faces
+from memoranda.engine import open_session
 from memoranda.engine.entries import NoteEntries
 from memoranda.errors import CannotUndo
 from movable_clock import Clock
@@ -26,7 +27,7 @@ def clock() -> Clock:
 
 @pytest.fixture(params=[False, True], ids=["looked at", "watched"])
 def entries(request, tmp_path: Path, clock: Clock) -> Iterator[KeyValue]:
-    with open_memory(tmp_path / "home", clock=clock, watch=request.param) as memory:
+    with open_session(tmp_path / "home", clock=clock, watch=request.param) as memory:
         yield KeyValue(memory)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from contract.key_value import CASES, NAMES, KeyValue, play
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.faces.kv import JsonFolder, toolset
 from memoranda.faces.tool import Registry
 from memoranda.store import inplace
@@ -55,13 +55,13 @@ def clock() -> Clock:
 
 @pytest.fixture
 def entries(tmp_path: Path, clock: Clock) -> Iterator[Folder]:
-    with open_memory(tmp_path / "home", clock=clock, watch=False) as memory:
+    with open_session(tmp_path / "home", clock=clock, watch=False) as memory:
         yield Folder(memory, tmp_path / "kept")
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_every_case_of_the_tools_holds_for_json_files_too(case, tmp_path, clock):
-    with open_memory(tmp_path / "home", clock=clock, watch=False) as memory:
+    with open_session(tmp_path / "home", clock=clock, watch=False) as memory:
         entries = Folder(memory, tmp_path / "kept")
         play(
             case,

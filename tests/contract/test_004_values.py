@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from contract.home_kinds import in_database
 from contract.key_value import CASES, LIMIT, NAMES, KeyValue, play
-from memoranda import __version__, open_memory
+from memoranda import __version__
+from memoranda.engine import open_session
 from movable_clock import Clock
 from serve.process import ServerProcess, connected, memory_mcp
 
@@ -90,7 +91,7 @@ KEYS = (
 
 @pytest.fixture
 def entries(tmp_path: Path) -> Iterator[KeyValue]:
-    with open_memory(tmp_path / "home", clock=Clock(), watch=False) as memory:
+    with open_session(tmp_path / "home", clock=Clock(), watch=False) as memory:
         yield KeyValue(memory)
 
 
@@ -131,7 +132,7 @@ def test_hard_keys_and_namespaces_are_all_different(entries, tmp_path):
 def test_any_text_is_a_value_a_key_and_a_namespace(tmp_path):
     texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
-    with open_memory(tmp_path / "home", clock=Clock(), watch=False) as memory:
+    with open_session(tmp_path / "home", clock=Clock(), watch=False) as memory:
         entries = KeyValue(memory)
 
         @given(
@@ -283,7 +284,7 @@ def test_a_file_made_by_hand_is_an_entry_named_by_its_place_or_its_frontmatter(e
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_every_case_through_the_registry(case, tmp_path):
     clock = Clock()
-    with open_memory(tmp_path / "home", clock=clock, watch=False) as memory:
+    with open_session(tmp_path / "home", clock=clock, watch=False) as memory:
         entries = KeyValue(memory)
         play(
             case,
@@ -414,7 +415,7 @@ def test_four_servers_with_fifty_keys_each_keep_all_two_hundred(servers, home):
     ]
     assert not any(failed for answers in waiting for failed in answers())
     assert len(list((home / "kv" / "n").iterdir())) == 200
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         entries = KeyValue(memory)
         for given in keys.values():
             assert entries.value(given["key"], "n") == given["value"]
@@ -434,7 +435,7 @@ def test_two_servers_with_forty_values_each_for_one_key_leave_one_and_seventy_ni
         for n, server in enumerate(servers[:2])
     ]
     assert not any(failed for answers in waiting for failed in answers())
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         entries = KeyValue(memory)
         assert [each.name for each in (home / "kv" / "one").iterdir()] == ["k.md"]
         values = {entries.value("k", "one")}
@@ -455,7 +456,7 @@ def test_two_hundred_recalls_at_once_count_two_hundred(servers, home):
     count = servers[0].text("memory_recall", entry)
     # There a server asks for others' every ten seconds
     assert "**access_count:** 201" in count or in_database()
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert memory.find("counted", "kv").access_count == 201
 
 
@@ -488,7 +489,7 @@ def test_servers_killed_at_random_moments_keep_every_acknowledged_value(tmp_path
             for key, value in pairs[len(answers) :]:
                 possible.setdefault(key, []).append(value)
             server.__exit__()
-        with open_memory(tmp_path / "home", watch=False) as memory:
+        with open_session(tmp_path / "home", watch=False) as memory:
             entries = KeyValue(memory)
             for key, value in acknowledged.items():
                 acknowledged[key] = entries.value(key)

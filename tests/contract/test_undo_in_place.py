@@ -15,7 +15,8 @@ import pytest
 from contract.home_kinds import VAULT
 from contract.mcp_server import Server
 from contract.note_tools import texts
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 
 pytestmark = [pytest.mark.promise("issue-undo-in-place"), pytest.mark.folder_home(VAULT)]
 
@@ -137,7 +138,7 @@ def test_a_root_that_was_a_link_all_along_is_found_where_it_really_is(terminal: 
     link = terminal.folder / "link"
     real.mkdir()
     link.symlink_to(real)
-    with open_memory(terminal.home, projects={"vault": link}) as memory:
+    with open_session(terminal.home, projects={"vault": link}) as memory:
         memory.write(Draft("text\n", project="vault", title="A"))
     terminal.ok("undo")
     assert texts(real) == {}
@@ -146,11 +147,11 @@ def test_a_root_that_was_a_link_all_along_is_found_where_it_really_is(terminal: 
 def test_an_agent_takes_back_only_what_it_sees(terminal: Any) -> None:
     vault = terminal.folder / "vault"
     vault.mkdir()
-    with open_memory(terminal.home, agent="claude", projects={"vault": vault}) as memory:
+    with open_session(terminal.home, agent="claude", projects={"vault": vault}) as memory:
         memory.write(
             Draft("text\n", project="vault", folder="box", title="A", scope="agent:claude")
         )
-    with open_memory(terminal.home, projects={"vault": vault}) as memory:
+    with open_session(terminal.home, projects={"vault": vault}) as memory:
         memory.move_folder("vault", "box", "crate")
     assert terminal("--agent", "copilot", "undo", "1").error == "There is no change #1."
     assert terminal("--agent", "copilot", "log", str(vault / "box/A.md")).status == 1
@@ -181,11 +182,11 @@ def test_a_journal_from_before_there_were_roots_means_the_projects_of_this_home(
 def test_the_process_that_has_the_project_takes_back_changes_of_the_home_too(
     terminal: Any, bank: Path
 ) -> None:
-    with open_memory(terminal.home) as memory:
+    with open_session(terminal.home) as memory:
         memory.write(Draft("at home\n", project="banks", folder="global/default", title="Own"))
         own = terminal.home / "banks/global/default/Own.md"
         assert own.exists()
-    with open_memory(terminal.home, projects={"banks": bank}) as memory:
+    with open_session(terminal.home, projects={"banks": bank}) as memory:
         memory.sync()
         memory.undo()
         assert not own.exists()

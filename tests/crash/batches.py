@@ -11,7 +11,8 @@ from typing import Any
 from unittest.mock import patch
 
 from crash.mortal import Countdown, at_each, counted, say
-from memoranda import Memory, faces
+from memoranda import faces
+from memoranda.engine import MemorySession
 from memoranda.faces.reply import Reply
 from memoranda.faces.tool import Registry
 
@@ -34,7 +35,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
 """What is written at once: each a change of its own, the last of two files."""
 
 
-def begin(memory: Memory) -> None:
+def begin(memory: MemorySession) -> None:
     """What the calls expect to be there."""
     tools = faces.registry(["notes", "kv"], memory.settings)
     for title in ("Old", "Edited", "Then"):
@@ -45,7 +46,7 @@ def begin(memory: Memory) -> None:
 
 @contextmanager
 def at_once(
-    memory: Memory, calls: dict[str, tuple[str, dict[str, Any]]]
+    memory: MemorySession, calls: dict[str, tuple[str, dict[str, Any]]]
 ) -> Iterator[dict[str, Reply | None]]:
     """All `calls` by a thread each: they wait inside the block, and at its end come in as one
     batch. Yields the dict that has their replies then, by name; None while there is none."""
@@ -69,12 +70,12 @@ def at_once(
 
 
 def main(home: str, countdown: Countdown) -> None:
-    from memoranda import open_memory
+    from memoranda.engine import open_session
     from memoranda.index.database import Database
 
     with (
         patch.object(Database, "end", counted(Database.end, countdown, after=True)),
-        open_memory(home, watch=False) as memory,
+        open_session(home, watch=False) as memory,
     ):
         memory.sync()
         with at_once(memory, CALLS) as replies:

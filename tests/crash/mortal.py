@@ -143,7 +143,7 @@ SCRIPTS = {
 
 
 def main(home: str, countdown: Countdown) -> None:
-    from memoranda import open_memory
+    from memoranda.engine import open_session
     from memoranda.faces.memory_tool import MemoryCommands
     from memoranda.index import database, sync
 
@@ -160,7 +160,7 @@ def main(home: str, countdown: Countdown) -> None:
     with (
         patch.object(database, "transaction", transaction),
         patch.object(sync, "transaction", transaction),
-        open_memory(home, watch=False) as memory,
+        open_session(home, watch=False) as memory,
     ):
         commands = MemoryCommands()
         for arguments in SCRIPTS[sys.argv[1]]:

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from memoranda import Draft, Memory, cli, faces, open_memory
+from memoranda import Draft, cli, faces
+from memoranda.engine import MemorySession, open_session
 from memoranda.engine.graphs import opener
 from memoranda.engine.overview import Overview
 from memoranda.jobs.lifecycle import FACE, Scheduler
@@ -42,7 +43,7 @@ class Work:
     def __init__(self, home: Path, in_place: bool):
         self.home = home
         self.file = home.parent / f"{home.name}-graph.jsonl"
-        self.memory = open_memory(home, watch=False)
+        self.memory = open_session(home, watch=False)
         graphs = opener(self.file) if in_place else None
         self.tools = faces.registry(["all"], self.memory.settings, graphs=graphs)
         self.agent = faces.registry(["agent"], self.memory.settings)
@@ -428,7 +429,7 @@ class Home:
             assert (differ := before ^ self._shown(memory)) == set(), differ
 
     @staticmethod
-    def _shown(memory: Memory) -> set[tuple[str, ...]]:
+    def _shown(memory: MemorySession) -> set[tuple[str, ...]]:
         infos, _ = memory.list(limit=0)
         return {(each.project, each.path, each.etag, each.permalink, each.title) for each in infos}
 

@@ -23,7 +23,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from crash.test_kill import next_process
-from memoranda import faces, open_memory
+from memoranda import faces
+from memoranda.engine import open_session
 from memoranda.note.frontmatter import split
 from memoranda.serve.socket import Listener, Protocol, SocketServer
 
@@ -33,7 +34,7 @@ KILLS_A_HOME = 12
 
 def serve(home: Path) -> None:
     """Serve the home's notes until killed."""
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         answer = Protocol(memory, faces.registry(["notes"], memory.settings)).answer
         threads = ThreadPoolExecutor(CLIENTS)
         server = SocketServer(Listener(home / "memory.sock"), answer, nullcontext, threads)
@@ -164,7 +165,7 @@ def main(folder: Path, kills: int, seed: int) -> None:
         if number % KILLS_A_HOME == 0:
             home = folder / f"h{number // KILLS_A_HOME}"
             writers = [Writer(each) for each in range(CLIENTS)]
-            open_memory(home, watch=False).close()
+            open_session(home, watch=False).close()
         before = sum(len(each.made) for each in writers)
         kill_one(home, writers, chance)
         acknowledged += 2 * (sum(len(each.made) for each in writers) - before)

@@ -16,7 +16,8 @@ import pytest
 
 from crash.mortal import COUNTED, ENVIRONMENT, SCRIPTS
 from crash.test_kill import SECONDS, fresh, next_process, states, tree
-from memoranda import Draft, errors, open_memory
+from memoranda import Draft, errors
+from memoranda.engine import open_session
 from memoranda.faces.memory_tool import MemoryCommands
 from memoranda.note.edit import Append
 from memoranda.query import Query
@@ -56,7 +57,7 @@ def run_refused(home: Path, script: str, refusal: Refusal, monkeypatch) -> tuple
     with monkeypatch.context() as patch:
         for name in COUNTED:
             patch.setattr(os, name, refusal.counted(getattr(os, name)))
-        with open_memory(home, watch=False) as memory:
+        with open_session(home, watch=False) as memory:
             commands = MemoryCommands()
             for arguments in SCRIPTS[script]:
                 refusal.awake = True
@@ -92,9 +93,9 @@ def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_
 
 LIMITED = """
 import resource, sys
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.faces.memory_tool import MemoryCommands
-memory = open_memory(sys.argv[1], watch=False)
+memory = open_session(sys.argv[1], watch=False)
 memory.sync()
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 reply = MemoryCommands().run(memory, {"command": "create", "path": "/memories/a.md", "file_text": "x" * 300_000})
@@ -117,7 +118,7 @@ def test_the_index_may_be_deleted_or_damaged_between_any_two_calls(tmp_path):
     home = fresh(tmp_path / "home")
     index = home / ".memoranda" / "index.db"
     damage = random.Random(3)
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
 
         def answers():
             hits = memory.search("knows")
@@ -169,7 +170,7 @@ def test_odd_files_are_answered_or_left_alone(tmp_path, vault):
     before = {
         p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in vault.iterdir() if p.is_file()
     }
-    with open_memory(tmp_path / "home", projects={"odd": vault}) as memory:
+    with open_session(tmp_path / "home", projects={"odd": vault}) as memory:
         _, total = memory.list(Query(projects=("odd",)), limit=0)
         assert total == len(odd)
         for word, name in [
@@ -198,7 +199,7 @@ def test_odd_files_are_answered_or_left_alone(tmp_path, vault):
 def test_a_note_of_fifty_megabytes_and_one_of_a_hundred_thousand_lines(tmp_path, vault):
     (vault / "big.md").write_text("word " * 10_000_000 + "needleattheend\n")
     (vault / "lines.md").write_text("".join(f"- [n] line number {n} #t\n" for n in range(100_000)))
-    with open_memory(tmp_path / "home", projects={"big": vault}) as memory:
+    with open_session(tmp_path / "home", projects={"big": vault}) as memory:
         assert [hit.note.path for hit in memory.search("needleattheend")] == ["big.md"]
         hit = memory.search("99998").hits[0]
         assert hit.note.path == "lines.md"
@@ -212,7 +213,7 @@ def test_a_read_only_project_is_read_and_searched_and_refuses_edits(tmp_path, va
     (vault / "a.md").write_text("- [fact] readable\n")
     vault.chmod(0o555)
     try:
-        with open_memory(tmp_path / "home", projects={"ro": vault}) as memory:
+        with open_session(tmp_path / "home", projects={"ro": vault}) as memory:
             assert memory.search("readable").total == 1
             if os.access(vault, os.W_OK):
                 # The superuser may write anywhere; the refusals above cover EROFS
@@ -227,7 +228,7 @@ def test_a_read_only_project_is_read_and_searched_and_refuses_edits(tmp_path, va
 @pytest.mark.promise("issue-vanished-folder", "000b-12.8")
 def test_a_project_whose_folder_vanished_keeps_its_notes_and_says_so(tmp_path, vault):
     (vault / "a.md").write_text("- [fact] precious\n")
-    with open_memory(tmp_path / "home", projects={"v": vault}) as memory:
+    with open_session(tmp_path / "home", projects={"v": vault}) as memory:
         assert memory.search("precious").total == 1
         vault.rename(tmp_path / "elsewhere")
         assert memory.search("precious").total == 1
@@ -242,7 +243,7 @@ def test_a_clock_that_goes_back_harms_nothing(tmp_path):
     from datetime import UTC, datetime
 
     times = iter([datetime(2026, 5, 7, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)] * 50)
-    with open_memory(tmp_path / "home", clock=lambda: next(times)) as memory:
+    with open_session(tmp_path / "home", clock=lambda: next(times)) as memory:
         for number in range(5):
             memory.write(Draft(f"text {number}", title=f"T{number}"))
         assert [change.number for change in memory.log(limit=0)] == [5, 4, 3, 2, 1]

@@ -24,8 +24,9 @@ from crash.batches import CALLS, at_once, begin
 from crash.mortal import COUNTED, ENVIRONMENT, mortals
 from crash.test_bad_days import Refusal
 from crash.test_kill import KILLS, SECONDS, next_process
-from memoranda import Draft, Memory, faces, open_memory
+from memoranda import Draft, faces
 from memoranda.clock import wait_for
+from memoranda.engine import MemorySession, open_session
 from memoranda.errors import NotFound
 from memoranda.note.edit import Append
 from serve.daemon_process import Client, DaemonProcess
@@ -41,7 +42,7 @@ MADE = {
 
 
 def prepared(home: Path) -> Path:
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         begin(memory)
     return home
 
@@ -85,14 +86,14 @@ def check(home: Path, acknowledged: set[str]) -> set[str]:
     return found
 
 
-def succeed_at_once(memory: Memory, calls: dict[str, tuple[str, dict[str, Any]]]) -> None:
+def succeed_at_once(memory: MemorySession, calls: dict[str, tuple[str, dict[str, Any]]]) -> None:
     with at_once(memory, calls) as replies:
         pass
     assert not any(reply is None or reply.is_error for reply in replies.values())
 
 
 def in_turn_before(
-    memory: Memory, work: Callable[[], Any], other: Callable[[], Any] = lambda: None
+    memory: MemorySession, work: Callable[[], Any], other: Callable[[], Any] = lambda: None
 ) -> None:
     """`work` as a call that may stage its changes, since `other` waits to come in after it."""
     waiting = threading.Thread(target=lambda: memory.as_caller("a", "mcp").in_turn(other))
@@ -149,7 +150,7 @@ def test_a_server_killed_again_and_again_under_many_clients_of_its_socket_loses_
 def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_what_it_needs(
     tmp_path, monkeypatch, watch
 ):
-    with open_memory(prepared(tmp_path / "home"), watch=watch) as memory:
+    with open_session(prepared(tmp_path / "home"), watch=watch) as memory:
         memory.sync()
         layout = memory.engine.layout
         done = []
@@ -199,7 +200,7 @@ def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_w
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_when_the_disk_refuses_a_batch_once_each_change_is_made_alone(tmp_path, monkeypatch, code):
     def run(home: Path, refusal: Refusal) -> None:
-        with open_memory(home) as memory, monkeypatch.context() as patch:
+        with open_session(home) as memory, monkeypatch.context() as patch:
             memory.sync()
             for name in COUNTED:
                 patch.setattr(os, name, refusal.counted(getattr(os, name)))
@@ -227,7 +228,7 @@ def test_when_the_disk_refuses_a_batch_once_each_change_is_made_alone(tmp_path, 
 def test_on_a_full_disk_every_call_of_a_batch_says_so_and_no_file_changes(tmp_path, monkeypatch):
     home = prepared(tmp_path / "home")
     before = {path: path.read_bytes() for path in home.rglob("*.md")}
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         memory.sync()
 
         def full(fd: int) -> None:
@@ -248,10 +249,10 @@ def test_on_a_full_disk_every_call_of_a_batch_says_so_and_no_file_changes(tmp_pa
 FILLING = """
 import json, resource, sys
 from pathlib import Path
-from memoranda import open_memory
+from memoranda.engine import open_session
 from crash.batches import CALLS, at_once
 home = Path(sys.argv[1])
-with open_memory(home) as memory:
+with open_session(home) as memory:
     memory.sync()
     size = (home / ".memoranda/history/journal.jsonl").stat().st_size
     with at_once(memory, CALLS) as replies:
@@ -265,7 +266,7 @@ with open_memory(home) as memory:
 def test_a_journal_that_cannot_grow_takes_the_changes_that_fit_and_refuses_the_others(tmp_path):
     home = prepared(tmp_path / "home")
     # So that the journal, not a note or the index, is the file that is full
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         for number in range(30):
             memory.write(Draft("x", title=f"Filling {number}", folder="f"))
     ran = subprocess.run(
@@ -280,13 +281,13 @@ def test_a_journal_that_cannot_grow_takes_the_changes_that_fit_and_refuses_the_o
     acknowledged = {name for name, is_error in json.loads(ran.stdout).items() if not is_error}
     assert len(acknowledged) < len(CALLS)
     assert made(home) == acknowledged
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert len(memory.log(limit=0)) == 34 + len(acknowledged)
 
 
 @pytest.mark.promise("issue-batches")
 def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         memory.sync()
         seen: list[tuple[bool, int]] = []
         path = tmp_path / "home" / "notes" / "Staged.md"
@@ -315,7 +316,7 @@ def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
 def test_a_call_that_waited_sees_what_was_on_disk_before_it_and_does_not_look_again(
     tmp_path, monkeypatch
 ):
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         memory.write(Draft("first", title="First"))
         (tmp_path / "home" / "notes" / "By hand.md").write_text("# By hand\n")
         looks = []
@@ -337,7 +338,7 @@ def test_a_call_that_waited_sees_what_was_on_disk_before_it_and_does_not_look_ag
 
 @pytest.mark.promise("issue-batches")
 def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         memory.write(Draft("old", title="Old"))
 
         def write() -> None:
@@ -359,7 +360,7 @@ def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
 
 @pytest.mark.promise("issue-batches")
 def test_a_call_that_needs_what_cannot_be_put_on_disk_is_repeated_as_a_whole(tmp_path, monkeypatch):
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         memory.write(Draft("old", title="Old"))
         fsync = os.fsync
         refused = []
@@ -388,7 +389,7 @@ def test_a_call_that_needs_what_cannot_be_put_on_disk_is_repeated_as_a_whole(tmp
 
 @pytest.mark.promise("issue-batches")
 def test_each_change_of_a_batch_is_in_the_log_and_is_undone_alone(tmp_path):
-    with open_memory(prepared(tmp_path / "home")) as memory:
+    with open_session(prepared(tmp_path / "home")) as memory:
         memory.sync()
         succeed_at_once(memory, CALLS)
         log = memory.log(limit=5)
@@ -409,7 +410,7 @@ def test_each_change_of_a_batch_is_in_the_log_and_is_undone_alone(tmp_path):
 @pytest.mark.promise("issue-batches")
 def test_a_note_changed_by_an_editor_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
     home = prepared(tmp_path / "home")
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         memory.sync()
         flush = memory.engine.home.flush
 
@@ -428,8 +429,9 @@ def test_a_note_changed_by_an_editor_meanwhile_is_not_overwritten(tmp_path, monk
 
 WRITING = r"""
 import sys, threading
-from memoranda import faces, open_memory
-with open_memory(sys.argv[1]) as memory:
+from memoranda import faces
+from memoranda.engine import open_session
+with open_session(sys.argv[1]) as memory:
     tools = faces.registry(["notes"], memory.settings)
     def write(number):
         for each in range(8):
@@ -449,7 +451,7 @@ with open_memory(sys.argv[1]) as memory:
 @pytest.mark.promise("issue-batches")
 def test_two_processes_with_batches_keep_each_other_s_changes(tmp_path):
     home = tmp_path / "home"
-    open_memory(home, watch=False).close()
+    open_session(home, watch=False).close()
     with ThreadPoolExecutor(2) as threads:
         ran = list(
             threads.map(
@@ -464,7 +466,7 @@ def test_two_processes_with_batches_keep_each_other_s_changes(tmp_path):
             )
         )
     assert [each.returncode for each in ran] == [0, 0], [each.stderr for each in ran]
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         said = [title for each in ran for title in each.stdout.splitlines()]
         assert len(said) == 128
         assert {path.stem for path in (home / "notes").glob("*.md")} == set(said)
@@ -502,18 +504,18 @@ def test_a_server_told_to_end_while_many_write_has_kept_what_it_acknowledged(tmp
             status, _, error = daemon.stop()
     assert status == 0, error
     assert kept
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert {path.stem for path in (home / "notes").glob("*.md")} >= set(kept)
         assert len(memory.log(limit=0)) >= len(kept)
 
 
 @pytest.mark.promise("issue-batches")
 def test_what_others_write_while_a_call_waits_for_the_lock_is_seen_by_it(tmp_path):
-    with open_memory(tmp_path) as holder:
+    with open_session(tmp_path) as holder:
         holder.write(Draft("there", project="notes", title="There"))
     with (
-        open_memory(tmp_path) as holder,
-        open_memory(tmp_path) as memory,
+        open_session(tmp_path) as holder,
+        open_session(tmp_path) as memory,
         ThreadPoolExecutor(1) as pool,
     ):
         registry = faces.registry(["notes"], memory.settings)
@@ -524,5 +526,6 @@ def test_what_others_write_while_a_call_waits_for_the_lock_is_seen_by_it(tmp_pat
             assert wait_for(lambda: memory.engine.freshness.is_swept)
             (tmp_path / "notes/By Hand.md").write_text("---\npermalink: notes/foo\n---\nbefore\n")
         assert not call.result().is_error
-        assert "after" in (tmp_path / "notes/By Hand.md").read_text()
-        assert not (tmp_path / "notes/Foo.md").exists()
+        # What it wrote gives way to the permalink it saw
+        assert "permalink: notes/foo-1\n" in (tmp_path / "notes/Foo.md").read_text()
+        assert "before" in (tmp_path / "notes/By Hand.md").read_text()

@@ -10,19 +10,20 @@ from pathlib import Path
 import pytest
 
 from crash.mortal import mortals
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 
 SECRET = "zq4711vault"
 
 ERASING = r"""
 from unittest.mock import patch
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.index.database import Database
 from crash.mortal import at_each, counted
 
 def erases(home, countdown):
     scrub = counted(Database.scrub, countdown, after=True)
-    with patch.object(Database, "scrub", scrub), open_memory(home, watch=False) as memory:
+    with patch.object(Database, "scrub", scrub), open_session(home, watch=False) as memory:
         memory.sync()
         countdown.awake = True
         memory.erase("notes/plan.md", "lines/Zq4711vault.md", "kv/default/key")
@@ -42,7 +43,7 @@ def make(home: Path) -> None:
         '{"type":"entity","name":"Zq4711vault","entityType":"t","observations":["zq4711vault"]}\n'
     )
     (home / "config.yaml").write_text(f"projects:\n  lines: {graph}\n")
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         memory.write(Draft("stays", title="bystander"))
         memory.write(Draft(f"of {SECRET}", title="draft"))
         memory.move("notes/draft.md", "plan.md")
@@ -87,7 +88,7 @@ def test_erase_killed_at_every_step_is_completed_by_the_next_open_or_never_began
             home = copy(str(die_at))
             work(home, die_at)
             was_there = (home / ".memoranda" / "erasing").exists()
-            with open_memory(home, watch=False) as memory:
+            with open_session(home, watch=False) as memory:
                 memory.sync()
                 paths = {f"{each.project}/{each.path}" for each in memory.list(limit=0)[0]}
                 log = memory.log(limit=0)

@@ -15,7 +15,7 @@ import pytest
 
 from crash import mortal
 from crash.mortal import ENVIRONMENT, SCRIPTS, mortals
-from memoranda import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.faces.memory_tool import MemoryCommands
 
 SECONDS = 60
@@ -45,7 +45,7 @@ def states(tmp_path: Path, script: str) -> list[dict[str, str]]:
     """The tree after none, one, two … calls of the script, undisturbed."""
     home = fresh(tmp_path / "undisturbed")
     found = [tree(home)]
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         commands = MemoryCommands()
         for arguments in SCRIPTS[script]:
             assert not commands.run(memory, arguments).is_error
@@ -54,9 +54,9 @@ def states(tmp_path: Path, script: str) -> list[dict[str, str]]:
 
 
 @contextmanager
-def next_process(home: Path) -> Iterator[Memory]:
+def next_process(home: Path) -> Iterator[MemorySession]:
     """The memory as the next process opens it: no change is half done, and nothing is left behind."""
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         memory.sync()
         with memory.exclusive():
             assert not memory.engine.home.unfinished()

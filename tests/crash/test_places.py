@@ -15,7 +15,8 @@ import pytest
 
 from crash.mortal import ENVIRONMENT
 from crash.test_kill import SECONDS
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.engine.doctor import examine as doctor
 from memoranda.engine.engine import Engine
 from memoranda.errors import InvalidInput
@@ -27,10 +28,11 @@ from serve.forked import run
 NOBODY = 65534
 READS = """
 import os, resource, sys
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 
 def reads(home, file=None):
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert memory.search("word").total == 3, memory.search("word").total
         assert memory.list()[1] == 3
         assert memory.context_for("which word?")
@@ -40,7 +42,7 @@ def reads(home, file=None):
 
 def refused(home):
     try:
-        with open_memory(home, watch=False) as memory:
+        with open_session(home, watch=False) as memory:
             memory.write(Draft("x", title="x" * 20))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
@@ -62,7 +64,7 @@ def filled(home: Path, *, indexed: bool) -> Path:
     """A home of three notes; the last one came after the index was closed, or there is no index at
     all.
     """
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         memory.write_many([Draft("one word", title="a"), Draft("another word", title="c")])
     (home / "notes" / "b.md").write_text("a new word")
     if not indexed:
@@ -190,7 +192,7 @@ def test_temp_files_of_dead_processes_go_with_the_next_start_and_no_others(tmp_p
     stays = [f".memory.md-{os.getpid()}-0123abcd", f".backup-{dead}", "notes/.memory.md-mine"]
     for name in (*left, *stays):
         (home / name).write_text("x")
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         memory.write(Draft("x", title="x"))
     assert [name for name in left if (home / name).exists()] == []
     assert [name for name in stays if not (home / name).exists()] == []
@@ -205,7 +207,7 @@ def test_a_long_note_is_read_once_and_not_again_by_later_calls(tmp_path, monkeyp
     home = filled(tmp_path / "home", indexed=True)
     (home / place).mkdir(parents=True, exist_ok=True)
     (home / place / "long.md").write_text(text)
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         memory.sync()
         infos, _ = memory.list(limit=0)
         assert max(len(info.title) for info in infos) <= 2_000
@@ -215,7 +217,7 @@ def test_a_long_note_is_read_once_and_not_again_by_later_calls(tmp_path, monkeyp
         Engine, "parse", lambda self, *given: parsed.append(given[1]) or parse(self, *given)
     )
     for _ in range(2):
-        with open_memory(home, watch=False) as memory:
+        with open_session(home, watch=False) as memory:
             memory.list()
             memory.search("another")
             memory.read("notes/b")
@@ -227,7 +229,7 @@ def test_a_long_note_is_read_once_and_not_again_by_later_calls(tmp_path, monkeyp
 
 @pytest.mark.promise("issue-long-texts")
 def test_an_endless_address_or_pattern_is_refused_with_a_sentence_about_it(tmp_path):
-    with open_memory(filled(tmp_path / "home", indexed=True)) as memory:
+    with open_session(filled(tmp_path / "home", indexed=True)) as memory:
         for ask in (
             lambda text: memory.read(text),
             lambda text: memory.context(text),
@@ -262,7 +264,7 @@ def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(
         f"[[first]]\n- [fact] first #one\n{text}\n- [fact] lastword\n",
     )
     begin = process_time()
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         memory.sync()
         assert process_time() - begin < 5
         note = memory.read("notes/big", count=False)
@@ -294,7 +296,7 @@ def test_a_note_of_too_many_different_words_is_searched_up_to_them_and_says_so(
         ("same", "每天早上 the same words " * 20_000),
     ):
         _put(home / f"notes/{name}/big.md", f"firstword of {name}\n{text}\n\nlastword of {name}\n")
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert memory.search("firstword").total == 3
         assert [hit.note.path for hit in memory.search("lastword")] == ["same/big.md"]
         found = {each.path: each.text for each in doctor(memory) if each.code == "partly_read"}
@@ -317,7 +319,7 @@ def test_a_graph_note_is_read_whole(tmp_path: Path) -> None:
         tmp_path / "home/graph/Ada.md",
         f"---\ntitle: Ada\ntype: person\n---\n## Observations\n{said}",
     )
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         assert len(memory.read("graph/Ada", count=False).observations) == 12_000
         assert "partly_read" not in [finding.code for finding in doctor(memory)]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crash.mortal import mortals
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.upkeep import Upkeep
 from memoranda.jobs import reminders
 from memoranda.note.markdown import Record
@@ -23,7 +23,7 @@ DAILY = {"due_at": "2026-05-07T09:00:00Z", "repeat": "FREQ=DAILY;BYHOUR=9;BYMINU
 NOTIFYING = r"""
 from datetime import UTC, datetime
 from unittest.mock import patch
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.jobs import reminders
 from crash.mortal import at_each
 
@@ -34,7 +34,7 @@ def notifies(home, countdown):
             file.write("\n".join(texts) + "\n")
 
     now = datetime(2026, 5, 7, 15, 0, tzinfo=UTC)
-    with patch.object(reminders, "show", push), open_memory(home, watch=False, clock=lambda: now) as memory:
+    with patch.object(reminders, "show", push), open_session(home, watch=False, clock=lambda: now) as memory:
         memory.sync()
         countdown.awake = True
         reminders.notify(memory)
@@ -47,7 +47,7 @@ at_each(notifies)
 def fresh(home: Path) -> Path:
     home.mkdir()
     (home / "config.yaml").write_text("timezone: UTC\n")
-    with open_memory(home, watch=False, clock=lambda: NOW) as memory:
+    with open_session(home, watch=False, clock=lambda: NOW) as memory:
         records = [
             Record(
                 f"{number:08}-1111-4111-8111-111111111111",
@@ -92,7 +92,7 @@ def test_killed_anywhere_and_run_again_it_comes_to_the_same_end(
             monkeypatch.setattr(
                 reminders, "show", lambda settings, texts, to=pushed: to.extend(texts)
             )
-            with open_memory(home, watch=False, clock=lambda: NOW) as memory:
+            with open_session(home, watch=False, clock=lambda: NOW) as memory:
                 reminders.notify(memory)
                 assert memories(home) == wanted
                 fired = [

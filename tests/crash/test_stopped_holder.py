@@ -19,7 +19,8 @@ import pytest
 
 from crash.mortal import ENVIRONMENT
 from crash.test_kill import SECONDS
-from memoranda import Draft, faces, open_memory
+from memoranda import Draft, faces
+from memoranda.engine import open_session
 from memoranda.errors import Busy
 from memoranda.note.edit import Append
 from serve.daemon_process import Client, DaemonProcess
@@ -30,8 +31,8 @@ LONGEST = 6.0
 HOLDER = """
 import sys
 import threading
-from memoranda import open_memory
-with open_memory(sys.argv[1], watch=False) as memory, memory.exclusive():
+from memoranda.engine import open_session
+with open_session(sys.argv[1], watch=False) as memory, memory.exclusive():
     if "index" in sys.argv:
         memory.index.connection.execute("begin immediate")
     print("held", flush=True)
@@ -91,7 +92,7 @@ def stopped(home: Path, *what: str) -> Iterator[int]:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     home = tmp_path / ".memory"
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         memory.write_many([Draft(f"text {n}, dark", title=f"Note {n}") for n in range(10)])
         tools = faces.registry(["all"], memory.settings)
         for name, arguments in (
@@ -122,7 +123,7 @@ def check(text: str, is_error: bool, wanted: str | None, pid: int) -> None:
 
 def calls_in_process(home: Path, count: int, pid: int) -> list[float]:
     """`count` calls by 8 threads of one open memory; how long each took."""
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         tools = faces.registry(["all"], memory.settings)
 
         def call(number: int) -> float:
@@ -225,7 +226,7 @@ def test_all_calls_of_all_faces_beside_a_stopped_holder_are_answered_and_told_wh
 @pytest.mark.promise("issue-stopped-holder")
 @pytest.mark.parametrize("what", [(), ("index",)])
 def test_beside_a_stopped_holder_changes_by_other_programs_are_found(home, what):
-    with stopped(home, *what) as pid, open_memory(home) as memory:
+    with stopped(home, *what) as pid, open_session(home) as memory:
         (home / "notes" / "late.md").write_text("a darkling thrush\n")
         assert [hit.note.path for hit in memory.search("darkling")] == ["late.md"]
         assert memory.read("late").text == "a darkling thrush\n"
@@ -234,7 +235,7 @@ def test_beside_a_stopped_holder_changes_by_other_programs_are_found(home, what)
             Busy, match=f"process {pid} .* since 20.* Nothing was changed. Try again"
         ):
             memory.edit("late", Append("more"))
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         memory.edit("late", Append("more"))
         assert memory.search("darkling").total == 1
 
@@ -245,7 +246,7 @@ def test_beside_a_stopped_holder_an_index_too_large_to_copy_answers_and_a_warnin
     home,
 ):
     os.truncate(home / ".memoranda/index.db", 257 << 20)
-    with stopped(home), open_memory(home) as memory:
+    with stopped(home), open_session(home) as memory:
         (home / "notes" / "late.md").write_text("a darkling thrush\n")
         assert memory.search("dark").total == 10
         assert memory.search("darkling").total == 0
@@ -253,7 +254,7 @@ def test_beside_a_stopped_holder_an_index_too_large_to_copy_answers_and_a_warnin
         assert warning.startswith(
             "The last changes on disk may be missing here: the index could not follow ("
         )
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         assert memory.search("darkling").total == 1
         assert memory.warnings == []
 

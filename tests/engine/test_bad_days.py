@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import Draft, errors, open_memory
-from memoranda.engine import doctor
+from memoranda import Draft, errors
+from memoranda.engine import doctor, open_session
 from memoranda.faces.memory_tool import MemoryCommands
 from memoranda.index.index import Index
 from memoranda.note.edit import Append
@@ -27,7 +27,7 @@ LINUX = pytest.mark.skipif(
 
 @pytest.fixture
 def watching(tmp_path: Path):
-    with open_memory(tmp_path / "home") as opened:
+    with open_session(tmp_path / "home") as opened:
         yield opened
 
 
@@ -99,7 +99,7 @@ def test_restoring_an_entity_the_history_has_no_text_of_finds_nothing(tmp_path: 
     (tmp_path / "g.jsonl").write_text("")
     projects = {"people": tmp_path / "g.jsonl"}
     with (
-        open_memory(tmp_path / "home", projects=projects) as memory,
+        open_session(tmp_path / "home", projects=projects) as memory,
         pytest.raises(errors.NotFound),
     ):
         memory.restore("people/Ada")
@@ -151,7 +151,7 @@ def test_a_scope_is_seen_in_a_header_of_any_length(memory):
 @LINUX
 @pytest.mark.parametrize("watch", [False, True])
 def test_names_that_are_no_unicode_disturb_nobody(tmp_path, watch):
-    with open_memory(tmp_path / "home", watch=watch) as memory:
+    with open_session(tmp_path / "home", watch=watch) as memory:
         note(memory, "good", "text")
         root = os.fsencode(tmp_path / "home" / "notes")
         memory.sync()
@@ -234,14 +234,14 @@ def test_what_stands_in_for_an_index_is_exchanged_at_a_look_at_the_disk_only(tmp
     home = tmp_path / "home"
     ahead = [0.0]
     real = time.monotonic
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         note(memory, "Tea", "green tea")
     for each in (home / ".memoranda").glob("index.db*"):
         each.unlink()
     # So none can be made but in memory
     (home / ".memoranda" / "index.db" / "in the way").mkdir(parents=True)
     monkeypatch.setattr(time, "monotonic", lambda: real() + ahead[0])
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         (found,) = memory.list(Query(projects=("notes",)), limit=0)[0]
         ahead[0] += 60
         assert "green tea" in memory.text_of(found)
@@ -269,7 +269,7 @@ def test_settings_of_this_process_outlive_a_change_of_the_projects(tmp_path):
     settings = replace(
         config.load(tmp_path / "home", None, {}), graph_file="/elsewhere.jsonl", llm_model="m"
     )
-    with open_memory(tmp_path / "home", config=settings) as memory:
+    with open_session(tmp_path / "home", config=settings) as memory:
         memory.add_project("vault", str(tmp_path / "vault"))
         assert (memory.settings.graph_file, memory.settings.llm_model) == ("/elsewhere.jsonl", "m")
         assert "vault" in memory.settings.projects
@@ -280,11 +280,11 @@ def test_opening_and_closing_leaves_no_open_files(tmp_path):
     def opened() -> int:
         return len(os.listdir("/proc/self/fd"))
 
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         note(memory, "a", "x", "f")
     before = opened()
     for _ in range(5):
-        with open_memory(tmp_path / "home") as memory:
+        with open_session(tmp_path / "home") as memory:
             memory.reindex()
             memory.search("x")
             with pytest.raises(errors.MemorandaError):
@@ -303,7 +303,7 @@ def test_what_bars_an_undo_is_named_when_a_folder_above_was_moved(memory):
 
 
 def test_after_closing_every_call_says_so_and_closing_again_is_harmless(tmp_path):
-    memory = open_memory(tmp_path / "home")
+    memory = open_session(tmp_path / "home")
     memory.sync()
     memory.close()
     with open(tmp_path / "file", "w") as file:
@@ -320,7 +320,7 @@ def test_after_closing_every_call_says_so_and_closing_again_is_harmless(tmp_path
 
 
 def test_the_index_made_anew_by_another_process_is_seen_by_the_next_call(tmp_path):
-    with open_memory(tmp_path / "home") as one, open_memory(tmp_path / "home") as two:
+    with open_session(tmp_path / "home") as one, open_session(tmp_path / "home") as two:
         note(one, "a", "text")
         assert two.search("text").total == 1
         one.reindex()

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from contract.note_tools import Tools
-from memoranda import Draft, Exists, Memory, NotFound, open_memory
-from memoranda.engine import freshness
+from memoranda import Draft, Exists, NotFound
+from memoranda.engine import MemorySession, freshness, open_session
 from memoranda.engine.engine import Engine
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
@@ -31,7 +31,7 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         put(
             root / f"{name}.md", f"# {Path(name).name}\n\nthe first {name.replace('/', ' ')} text\n"
         )
-    with open_memory(tmp_path / "home", projects={"vault": root}) as memory:
+    with open_session(tmp_path / "home", projects={"vault": root}) as memory:
         assert len(memory.search("first")) == 6
         (row,) = [hit.note.row for hit in memory.search("moved")]
     put(root / "edited.md", "# edited\n\nanother text than before\n")
@@ -46,10 +46,10 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def opened(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+def opened(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MemorySession]:
     """A server of that vault, which compares it with the disk only when a test says so."""
     monkeypatch.setattr(Engine, "_work_behind", lambda _: None)
-    with open_memory(tmp_path / "home", projects={"vault": vault}, serving=True) as memory:
+    with open_session(tmp_path / "home", projects={"vault": vault}, serving=True) as memory:
         memory.stats()
         yield memory
 
@@ -59,11 +59,11 @@ def put(file: Path, text: str) -> None:
     file.write_text(text)
 
 
-def found(memory: Memory, text: str) -> set[str]:
+def found(memory: MemorySession, text: str) -> set[str]:
     return {hit.note.path for hit in memory.search(text)}
 
 
-def catch_up(memory: Memory) -> int:
+def catch_up(memory: MemorySession) -> int:
     """How many pieces the rest of the comparison takes."""
     pieces = 0
     while memory.engine.freshness.late:
@@ -72,7 +72,7 @@ def catch_up(memory: Memory) -> int:
     return pieces
 
 
-def test_the_first_search_shows_what_is_known_and_says_so(opened: Memory) -> None:
+def test_the_first_search_shows_what_is_known_and_says_so(opened: MemorySession) -> None:
     assert found(opened, "first") == {
         "kept.md",
         "edited.md",
@@ -90,7 +90,7 @@ def test_the_first_search_shows_what_is_known_and_says_so(opened: Memory) -> Non
 
 
 def test_behind_the_calls_all_of_it_is_found_in_pieces_and_watched_from_then_on(
-    opened: Memory, vault: Path
+    opened: MemorySession, vault: Path
 ) -> None:
     assert catch_up(opened) > 3
     assert opened.warnings == []
@@ -105,7 +105,7 @@ def test_behind_the_calls_all_of_it_is_found_in_pieces_and_watched_from_then_on(
     assert found(opened, "wagtail") == {"new/later.md"}
 
 
-def test_what_changes_meanwhile_is_seen_at_once(opened: Memory, vault: Path) -> None:
+def test_what_changes_meanwhile_is_seen_at_once(opened: MemorySession, vault: Path) -> None:
     put(vault / "sub/late.md", "a heron\n")
     assert found(opened, "heron") == {"sub/late.md"}
     put(vault / "kept.md", "a kingfisher\n")
@@ -117,7 +117,7 @@ def test_what_changes_meanwhile_is_seen_at_once(opened: Memory, vault: Path) -> 
     assert found(opened, "kingfisher") == set()
 
 
-def test_what_is_read_is_as_it_is_on_disk(opened: Memory) -> None:
+def test_what_is_read_is_as_it_is_on_disk(opened: MemorySession) -> None:
     assert "another text" in opened.read("edited", project="vault").text
     assert "freshly" in opened.read("new/added.md", project="vault").text
     assert "freshly" in opened.read(("vault", "new/added.md")).text
@@ -127,7 +127,7 @@ def test_what_is_read_is_as_it_is_on_disk(opened: Memory) -> None:
     assert opened.warnings != []
 
 
-def test_a_write_meets_the_file_another_program_made(opened: Memory, vault: Path) -> None:
+def test_a_write_meets_the_file_another_program_made(opened: MemorySession, vault: Path) -> None:
     draft = Draft("mine\n", project="vault", folder="new", title="added")
     with pytest.raises(Exists):
         opened.write(draft)
@@ -139,21 +139,21 @@ def test_a_write_meets_the_file_another_program_made(opened: Memory, vault: Path
     assert found(opened, "freshly") == {"new/added.md"}
 
 
-def test_a_note_written_where_one_was_removed_stays(opened: Memory, vault: Path) -> None:
+def test_a_note_written_where_one_was_removed_stays(opened: MemorySession, vault: Path) -> None:
     opened.write(Draft("a sparrow\n", project="vault", folder="sub", title="moved"))
     catch_up(opened)
     assert found(opened, "sparrow") == {"sub/moved.md"}
     assert found(opened, "first") == {"kept.md", "new/moved.md"}
 
 
-def test_a_folder_is_deleted_with_all_that_is_in_it_now(opened: Memory, vault: Path) -> None:
+def test_a_folder_is_deleted_with_all_that_is_in_it_now(opened: MemorySession, vault: Path) -> None:
     opened.delete_folder("vault", "new")
     assert not (vault / "new").exists()
     # That had to look at every file
     assert opened.warnings == []
 
 
-def test_a_sync_leaves_nothing_for_later(opened: Memory, vault: Path) -> None:
+def test_a_sync_leaves_nothing_for_later(opened: MemorySession, vault: Path) -> None:
     assert opened.sync().total == 6
     assert opened.warnings == []
     put(vault / "new/later.md", "a wagtail\n")
@@ -161,7 +161,7 @@ def test_a_sync_leaves_nothing_for_later(opened: Memory, vault: Path) -> None:
 
 
 def test_a_write_the_index_could_not_take_is_not_late(
-    opened: Memory, monkeypatch: pytest.MonkeyPatch
+    opened: MemorySession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> int:
         raise sqlite3.OperationalError("database or disk is full")
@@ -174,7 +174,7 @@ def test_a_write_the_index_could_not_take_is_not_late(
 
 
 def test_a_folder_that_went_while_it_was_compared_loses_its_notes(
-    opened: Memory, vault: Path
+    opened: MemorySession, vault: Path
 ) -> None:
     opened.engine.freshness.catch_up(0)
     os.rename(vault / "new", vault.parent / "away")
@@ -185,17 +185,17 @@ def test_a_folder_that_went_while_it_was_compared_loses_its_notes(
 
 def test_memories_are_never_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(freshness, "LARGE", 0)
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         note = memory.write(Draft("likes tea", project="categories", category="preferences"))
         (file,) = (tmp_path / "home/categories/preferences").iterdir()
     file.write_text(file.read_text().replace("tea", "cocoa"))
-    with open_memory(tmp_path / "home", serving=True) as memory:
+    with open_session(tmp_path / "home", serving=True) as memory:
         assert [hit.note.id for hit in memory.search("cocoa")] == [note.id]
         assert memory.warnings == []
 
 
 def test_it_ends_by_itself(vault: Path, tmp_path: Path) -> None:
-    with open_memory(tmp_path / "home", projects={"vault": vault}, serving=True) as memory:
+    with open_session(tmp_path / "home", projects={"vault": vault}, serving=True) as memory:
         memory.stats()
         behind = memory.engine._behind
         assert behind is not None
@@ -206,7 +206,7 @@ def test_it_ends_by_itself(vault: Path, tmp_path: Path) -> None:
 
 def test_it_ends_with_the_memory(vault: Path, tmp_path: Path) -> None:
     with (
-        open_memory(tmp_path / "home", projects={"vault": vault}, serving=True) as memory,
+        open_session(tmp_path / "home", projects={"vault": vault}, serving=True) as memory,
         memory.engine.guard,
     ):
         memory.stats()
@@ -217,6 +217,6 @@ def test_it_ends_with_the_memory(vault: Path, tmp_path: Path) -> None:
 
 
 def test_who_does_not_serve_sees_every_change(vault: Path, tmp_path: Path) -> None:
-    with open_memory(tmp_path / "home", projects={"vault": vault}) as memory:
+    with open_session(tmp_path / "home", projects={"vault": vault}) as memory:
         assert found(memory, "first") == {"kept.md", "new/moved.md"}
         assert memory.warnings == []

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from tests.contract.note_tools import Tools
 
-from memoranda import Draft, Query, open_memory
+from memoranda import Draft, Query
+from memoranda.engine import open_session
 from movable_clock import Clock
 
 pytestmark = pytest.mark.promise("issue-facts")
@@ -102,7 +103,7 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("facts") / "home"
     folder.mkdir()
     (folder / "config.yaml").write_text("timezone: UTC\n")
-    with open_memory(folder, clock=clock, watch=False) as memory:
+    with open_session(folder, clock=clock, watch=False) as memory:
         for fact in FACTS:
             WAYS[fact.number % len(WAYS)](memory, clock, fact)
         yield memory

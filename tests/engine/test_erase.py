@@ -16,7 +16,7 @@ import pytest
 
 from index.vectors import tiny
 from memoranda import Session, config
-from memoranda.engine import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.engine.doctor import examine, repair
 from memoranda.engine.json_entries import JsonEntryFolder
 from memoranda.engine.overview import Overview, Pending
@@ -47,9 +47,9 @@ class Place:
         places = {"vault": str(self.vault), "lines": str(self.graph)}
         (self.home / "config.yaml").write_text(json.dumps({"timezone": "UTC", "projects": places}))
 
-    def open(self, **more: Any) -> Memory:
+    def open(self, **more: Any) -> MemorySession:
         settings = replace(config.load(self.home), semantic_model=more.pop("model", None))
-        return open_memory(config=settings, **({"clock": lambda: START} | more))
+        return open_session(config=settings, **({"clock": lambda: START} | more))
 
     def holding(self, *words: str) -> list[str]:
         """The files, everywhere, whose bytes or names hold one of the words."""
@@ -69,7 +69,7 @@ def place(tmp_path: Path) -> Place:
 
 
 @pytest.fixture
-def memory(place: Place) -> Iterator[Memory]:
+def memory(place: Place) -> Iterator[MemorySession]:
     with place.open() as memory:
         yield memory
 
@@ -80,30 +80,30 @@ def plain(secret: str) -> int:
 
 
 @lru_cache(maxsize=1)
-def session_of(memory: Memory) -> Session:
+def session_of(memory: MemorySession) -> Session:
     return Session(memory, tools=("memory", "notes", "graph", "bank", "kv"))
 
 
-def use(memory: Memory, name: str, **arguments: Any) -> str:
+def use(memory: MemorySession, name: str, **arguments: Any) -> str:
     reply = session_of(memory).call(name, arguments)
     assert not reply.is_error, reply.text
     return reply.text
 
 
-def file(memory: Memory, **arguments: Any) -> None:
+def file(memory: MemorySession, **arguments: Any) -> None:
     use(memory, "memory", **arguments)
 
 
-def note(memory: Memory, title: str, text: str, **more: Any) -> str:
+def note(memory: MemorySession, title: str, text: str, **more: Any) -> str:
     written = memory.write(Draft(text, title=title, project=more.pop("project", "notes"), **more))
     return f"{written.project}/{written.path}"
 
 
-def remember(memory: Memory, text: str, category: str | None = None, **more: Any) -> str:
+def remember(memory: MemorySession, text: str, category: str | None = None, **more: Any) -> str:
     return memory.write(Draft(text, project="categories", category=category, **more)).id
 
 
-def entity(memory: Memory, name: str, *said: str, project: str = "graph") -> str:
+def entity(memory: MemorySession, name: str, *said: str, project: str = "graph") -> str:
     use(
         memory,
         "memory_create_entities",
@@ -113,67 +113,67 @@ def entity(memory: Memory, name: str, *said: str, project: str = "graph") -> str
     return f"{project}/{name}.md"
 
 
-def in_file(memory: Memory, secret: str) -> str:
+def in_file(memory: MemorySession, secret: str) -> str:
     file(memory, command="create", path=f"/memories/a-{secret}.txt", file_text=f"of {secret}\n")
     return f"memories/a-{secret}.txt"
 
 
-def in_hidden_file(memory: Memory, secret: str) -> str:
+def in_hidden_file(memory: MemorySession, secret: str) -> str:
     file(memory, command="create", path=f"/memories/.{secret}/.plan", file_text=f"of {secret}\n")
     return f"memories/.{secret}/.plan"
 
 
-def edited_away(memory: Memory, secret: str) -> str:
+def edited_away(memory: MemorySession, secret: str) -> str:
     path = f"/memories/{plain(secret)}.md"
     file(memory, command="create", path=path, file_text=f"of {secret}\n")
     file(memory, command="str_replace", path=path, old_str=secret, new_str="nothing")
     return f"memories/{path.rpartition('/')[2]}"
 
 
-def renamed(memory: Memory, secret: str) -> str:
+def renamed(memory: MemorySession, secret: str) -> str:
     new = f"/memories/new/{plain(secret)}.md"
     file(memory, command="create", path=f"/memories/old/{secret}.md", file_text="plain\n")
     file(memory, command="rename", old_path=f"/memories/old/{secret}.md", new_path=new)
     return new.replace("/memories", "memories")
 
 
-def deleted_file(memory: Memory, secret: str) -> str:
+def deleted_file(memory: MemorySession, secret: str) -> str:
     ref = in_file(memory, secret)
     file(memory, command="delete", path=f"/{ref}")
     return ref
 
 
-def restored(memory: Memory, secret: str) -> str:
+def restored(memory: MemorySession, secret: str) -> str:
     ref = deleted_file(memory, secret)
     memory.restore(ref)
     return ref
 
 
-def of_a_folder(memory: Memory, secret: str) -> str:
+def of_a_folder(memory: MemorySession, secret: str) -> str:
     ref = note(memory, f"plan {plain(secret)}", "text", folder=f"box/{secret}")
     memory.move_folder("notes", f"box/{secret}", f"chest/{secret}")
     return ref.replace("box", "chest")
 
 
-def moved_note(memory: Memory, secret: str) -> str:
+def moved_note(memory: MemorySession, secret: str) -> str:
     ref = note(memory, secret, "text")
     memory.move(ref, f"later/{plain(secret)}.md")
     return f"notes/later/{plain(secret)}.md"
 
 
-def edited_note(memory: Memory, secret: str) -> str:
+def edited_note(memory: MemorySession, secret: str) -> str:
     ref = note(memory, f"edited {plain(secret)}", f"of {secret}")
     memory.edit(ref, StrReplace(secret, "nothing"))
     return ref
 
 
-def in_the_header(memory: Memory, secret: str) -> str:
+def in_the_header(memory: MemorySession, secret: str) -> str:
     return note(
         memory, f"header {plain(secret)}", "text", metadata={f"key_{secret}": f"value {secret}"}
     )
 
 
-def upgraded(memory: Memory, secret: str) -> str:
+def upgraded(memory: MemorySession, secret: str) -> str:
     ref = remember(memory, f"of {secret}")
     Upkeep(memory).change(
         memory.memory_id(ref), {"phase": "organized"}, "upgrade", category="skills"
@@ -181,26 +181,26 @@ def upgraded(memory: Memory, secret: str) -> str:
     return ref[:13]
 
 
-def merged(memory: Memory, secret: str) -> str:
+def merged(memory: MemorySession, secret: str) -> str:
     one = remember(memory, f"one of {secret}", "skills")
     other = remember(memory, f"other of {secret}", "habits")
     Upkeep(memory).merge(memory.memory_id(one), memory.memory_id(other))
     return other
 
 
-def deleted_memory(memory: Memory, secret: str) -> str:
+def deleted_memory(memory: MemorySession, secret: str) -> str:
     ref = remember(memory, f"of {secret}", "people")
     memory.delete(memory.memory_id(ref))
     return ref[:8]
 
 
-def moved_then_deleted(memory: Memory, secret: str) -> str:
+def moved_then_deleted(memory: MemorySession, secret: str) -> str:
     ref = upgraded(memory, secret)
     memory.delete(memory.memory_id(ref))
     return ref[:8]
 
 
-def fired(memory: Memory, secret: str) -> str:
+def fired(memory: MemorySession, secret: str) -> str:
     record = Record(
         f"{plain(secret) % 10**8:08d}-aaaa-4aaa-8aaa-aaaaaaaaaaaa",
         f"call {secret}",
@@ -213,7 +213,7 @@ def fired(memory: Memory, secret: str) -> str:
     return record.id
 
 
-def ingested(memory: Memory, secret: str) -> str:
+def ingested(memory: MemorySession, secret: str) -> str:
     record = Record(
         f"{plain(secret) % 10**8:08d}-bbbb-4bbb-8bbb-bbbbbbbbbbbb",
         f"of {secret}",
@@ -226,26 +226,26 @@ def ingested(memory: Memory, secret: str) -> str:
     return record.id
 
 
-def passing(memory: Memory, secret: str) -> str:
+def passing(memory: MemorySession, secret: str) -> str:
     use(
         memory, "memory_remember", key="once", value=secret, namespace=f"n{secret}", ttl_seconds=900
     )
     return f"kv/n{secret}/once"
 
 
-def replaced_value(memory: Memory, secret: str) -> str:
+def replaced_value(memory: MemorySession, secret: str) -> str:
     key = f"key-{plain(secret)}"
     use(memory, "memory_remember", key=key, value=f"of {secret}")
     use(memory, "memory_remember", key=key, value="nothing")
     return f"kv/default/{key}"
 
 
-def odd_key(memory: Memory, secret: str) -> str:
+def odd_key(memory: MemorySession, secret: str) -> str:
     use(memory, "memory_remember", key=f"Key: {secret}!", value="v", namespace=f"Space {secret}")
     return f"kv/Space {secret}/Key: {secret}!"
 
 
-def bank_file(memory: Memory, secret: str) -> str:
+def bank_file(memory: MemorySession, secret: str) -> str:
     use(
         memory,
         "update",
@@ -257,13 +257,13 @@ def bank_file(memory: Memory, secret: str) -> str:
     return f"banks/global/default/doc/{secret}.md"
 
 
-def deleted_entity(memory: Memory, secret: str) -> str:
+def deleted_entity(memory: MemorySession, secret: str) -> str:
     ref = entity(memory, f"Name {secret}", f"says {secret}", project="lines")
     use(memory, "memory_delete_entities", project="lines", entityNames=[f"Name {secret}"])
     return ref
 
 
-def lost_observation(memory: Memory, secret: str) -> str:
+def lost_observation(memory: MemorySession, secret: str) -> str:
     name = f"E{plain(secret)}"
     ref = entity(memory, name, f"says {secret}", "more", project="lines")
     use(
@@ -275,13 +275,13 @@ def lost_observation(memory: Memory, secret: str) -> str:
     return ref
 
 
-def json_row(memory: Memory, secret: str) -> str:
+def json_row(memory: MemorySession, secret: str) -> str:
     folder = memory.home.parent / "rows"
     JsonEntryFolder(folder).entries(memory).put("default", f"key {secret}", f"value {secret}")
     return f"{folder}/default.json:key {secret}"
 
 
-KINDS: dict[str, Callable[[Memory, str], str]] = {
+KINDS: dict[str, Callable[[MemorySession, str], str]] = {
     "a file of the memory tool": in_file,
     "a hidden file": in_hidden_file,
     "a text edited away": edited_away,
@@ -354,7 +354,7 @@ def terms(index: Path) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_secret_goes_with_all_its_versions(
-    place: Place, memory: Memory, kind: str
+    place: Place, memory: MemorySession, kind: str
 ) -> None:
     note(memory, "bystander", "stays as it is")
     refs = {secret: KINDS[kind](memory, secret) for secret in (secret_of(1), secret_of(4))}
@@ -406,12 +406,12 @@ def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Plac
         assert [each.text for each in examine(memory) if "vectors" in each.text] == []
 
 
-def changes(memory: Memory) -> dict[int, str]:
+def changes(memory: MemorySession) -> dict[int, str]:
     return {each.number: each.verb for each in memory.log(limit=0)}
 
 
 def test_what_is_locked_or_unknown_is_refused_and_nothing_goes(
-    place: Place, memory: Memory
+    place: Place, memory: MemorySession
 ) -> None:
     ref = note(memory, "plan", "text")
     locked = note(memory, "kept", "text", metadata={"locked": True})
@@ -429,7 +429,7 @@ def test_what_is_locked_or_unknown_is_refused_and_nothing_goes(
     assert changes(memory) == {2: "write", 1: "write"}
 
 
-def test_undo_and_log_say_what_was_erased_and_go_on_with_the_rest(memory: Memory) -> None:
+def test_undo_and_log_say_what_was_erased_and_go_on_with_the_rest(memory: MemorySession) -> None:
     other = note(memory, "other", "first")
     ref = note(memory, "plan", "text")
     memory.edit(other, StrReplace("first", "second"))
@@ -446,7 +446,7 @@ def test_undo_and_log_say_what_was_erased_and_go_on_with_the_rest(memory: Memory
 
 
 def test_a_change_it_shared_with_other_notes_can_still_be_undone_for_them(
-    place: Place, memory: Memory
+    place: Place, memory: MemorySession
 ) -> None:
     memory.write_many([Draft("1", title="one"), Draft("2", title="other")])
     file(memory, command="create", path="/memories/box/a.md", file_text="a")
@@ -464,7 +464,7 @@ def test_a_change_it_shared_with_other_notes_can_still_be_undone_for_them(
 
 
 def test_lines_of_a_graph_file_that_others_share_a_change_with_come_back(
-    place: Place, memory: Memory
+    place: Place, memory: MemorySession
 ) -> None:
     use(
         memory,
@@ -482,7 +482,7 @@ def test_lines_of_a_graph_file_that_others_share_a_change_with_come_back(
     assert "of Bob" in place.graph.read_text()
 
 
-def test_notes_that_name_it_stay_and_are_reported(memory: Memory) -> None:
+def test_notes_that_name_it_stay_and_are_reported(memory: MemorySession) -> None:
     ref = note(memory, "secret plan", "of zq4711vault")
     note(memory, "linking", "see [[secret plan]]")
     note(memory, "quoting", "zq4711vault, he said")
@@ -492,7 +492,7 @@ def test_notes_that_name_it_stay_and_are_reported(memory: Memory) -> None:
     assert memory.read("notes/quoting.md").content == "zq4711vault, he said"
 
 
-def test_a_reminder_made_from_its_text_goes_with_it(place: Place, memory: Memory) -> None:
+def test_a_reminder_made_from_its_text_goes_with_it(place: Place, memory: MemorySession) -> None:
     ref = remember(memory, "Pay zq4711vault tomorrow at 3pm", "project")
     dream.run(memory, 3)
     assert memory.list(limit=0)[1] == 2
@@ -501,7 +501,7 @@ def test_a_reminder_made_from_its_text_goes_with_it(place: Place, memory: Memory
 
 
 def test_a_memory_moved_by_hand_is_followed_and_reads_of_a_deleted_one_are_forgotten(
-    place: Place, memory: Memory
+    place: Place, memory: MemorySession
 ) -> None:
     ref = remember(memory, "of zq4711vault", "skills")
     memory.tag(ref, ("x",))
@@ -515,7 +515,9 @@ def test_a_memory_moved_by_hand_is_followed_and_reads_of_a_deleted_one_are_forgo
     assert place.holding("zq4711vault", ref[:8]) == []
 
 
-def test_all_notes_of_an_agent_a_project_or_a_source_go(place: Place, memory: Memory) -> None:
+def test_all_notes_of_an_agent_a_project_or_a_source_go(
+    place: Place, memory: MemorySession
+) -> None:
     bob = memory.as_caller("bob")
     mine = note(memory, "mine", "text")
     note(bob, "his", "text")
@@ -548,7 +550,7 @@ def test_all_notes_of_an_agent_a_project_or_a_source_go(place: Place, memory: Me
     ],
 )
 def test_one_observation_goes_with_the_older_versions_and_the_note_stays(
-    place: Place, memory: Memory, make: Any
+    place: Place, memory: MemorySession, make: Any
 ) -> None:
     ref = make(memory)
     memory.sync()
@@ -561,7 +563,7 @@ def test_one_observation_goes_with_the_older_versions_and_the_note_stays(
 
 
 def test_a_note_written_since_at_a_former_place_keeps_its_history(
-    place: Place, memory: Memory
+    place: Place, memory: MemorySession
 ) -> None:
     file(memory, command="create", path="/memories/plan.md", file_text="of zq4711vault")
     file(memory, command="rename", old_path="/memories/plan.md", new_path="/memories/later.md")
@@ -573,7 +575,7 @@ def test_a_note_written_since_at_a_former_place_keeps_its_history(
     assert memory.read("memories/plan.md").content == "first"
 
 
-def test_doctor_finds_what_was_left_and_finishes_it(memory: Memory) -> None:
+def test_doctor_finds_what_was_left_and_finishes_it(memory: MemorySession) -> None:
     note(memory, "plan", "text")
     memory.engine.home.history.keep_bytes(b"left by a change that was not made")
     memory.engine.layout.erasing.write_text(

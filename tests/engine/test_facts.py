@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.contract.note_tools import Tools
 
-from memoranda import Draft, Query, errors, open_memory
+from memoranda import Draft, Query, errors
+from memoranda.engine import open_session
 from movable_clock import Clock
 
 pytestmark = pytest.mark.promise("issue-facts")
@@ -27,7 +28,7 @@ def clock() -> Clock:
 def memory(tmp_path, clock):
     (tmp_path / "home").mkdir()
     (tmp_path / "home/config.yaml").write_text("timezone: America/New_York\n")
-    with open_memory(tmp_path / "home", clock=clock, watch=False) as opened:
+    with open_session(tmp_path / "home", clock=clock, watch=False) as opened:
         yield opened
 
 
@@ -306,7 +307,7 @@ def test_export_and_import_keep_the_keys(memory, tmp_path):
     file = tmp_path / "all.jsonl"
     assert main(["--home", str(memory.home), "export", "--output", str(file)]) == 0
     assert main(["--home", str(tmp_path / "other"), "import", "--input", str(file)]) == 0
-    with open_memory(tmp_path / "other", watch=False) as other:
+    with open_session(tmp_path / "other", watch=False) as other:
         assert found(other, "anna lives") == ["Anna lives in Munich"]
         assert other.read(old.id).header["valid_until"] == "2026-03-01"
 
@@ -330,7 +331,7 @@ def test_entities_of_a_graph_file_carry_the_keys_in_their_lines(memory, tmp_path
     lines[0] |= {"valid_from": "2024-01-01", "valid_until": "2026-01-01"}
     lines[1]["valid_from"] = "2026-01-01"
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    with open_memory(memory.home, projects={"g": file}, watch=False) as opened:
+    with open_session(memory.home, projects={"g": file}, watch=False) as opened:
         assert found(opened, "office") == ["New office"]
         assert found(opened, "office as_of:2025-06-01") == ["Old office"]
 

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda import open_memory
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.engine.graphs import open_graph
 from memoranda.errors import CannotRead, ReadOnlyProject
 from memoranda.note.edit import Append
@@ -44,7 +43,7 @@ LINES = (
     + relation("nobody", "knows", "Ada")
 )
 
-Opened = Callable[..., Memory]
+Opened = Callable[..., MemorySession]
 
 
 @pytest.fixture
@@ -59,8 +58,8 @@ def file(tmp_path: Path) -> Path:
 def opened(tmp_path: Path, file: Path, request: pytest.FixtureRequest) -> Opened:
     """Opens the memory with the file as project `people`."""
 
-    def opening(**more: object) -> Memory:
-        memory = open_memory(
+    def opening(**more: object) -> MemorySession:
+        memory = open_session(
             tmp_path / "home", watch=request.param, projects={"people": file}, **more
         )
         request.addfinalizer(memory.close)
@@ -69,7 +68,7 @@ def opened(tmp_path: Path, file: Path, request: pytest.FixtureRequest) -> Opened
     return opening
 
 
-def titles(memory: Memory, query: str) -> list[str]:
+def titles(memory: MemorySession, query: str) -> list[str]:
     return [hit.note.title for hit in memory.search(query)]
 
 
@@ -250,7 +249,7 @@ def test_a_file_that_is_gone_or_of_another_shape_keeps_its_notes_and_says_so(
 
 def test_a_file_that_is_not_there_yet_is_an_empty_project(tmp_path: Path) -> None:
     place = tmp_path / "new" / "later.jsonl"
-    with open_memory(tmp_path / "home", projects={"later": place}, watch=False) as memory:
+    with open_session(tmp_path / "home", projects={"later": place}, watch=False) as memory:
         assert (memory.sync().total, memory.warnings) == (0, [])
         open_graph(memory, "later").create_entities([Entity("Ada", "person", ("likes tea",))])
         assert titles(memory, "tea") == ["Ada"]
@@ -263,11 +262,11 @@ def test_a_folder_that_takes_the_name_of_a_graph_file_shows_its_own_notes(
     folder.mkdir()
     (folder / "one.md").write_text("# One\n\n## Observations\n\n- plain item\n")
     home = tmp_path / "home"
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         memory.add_project("people", str(file))
         assert titles(memory, "tea") == ["Ada"]
         memory.remove_project("people")
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         memory.add_project("people", str(folder))
         assert titles(memory, "tea") == []
         assert memory.observations("people/one") == []
@@ -293,7 +292,7 @@ def test_any_entity_reads_back_from_its_note(
         + "".join(relation(each, kind, "target") for each in entities),
         "utf-8",
     )
-    with open_memory(place.parent / "home", projects={"any": place}, watch=False) as memory:
+    with open_session(place.parent / "home", projects={"any": place}, watch=False) as memory:
         infos, total = memory.list("project:any", limit=0)
         assert total == len(entities)
         for info in infos:

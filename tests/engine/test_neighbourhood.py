@@ -6,13 +6,14 @@ from datetime import date
 
 import pytest
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.query import Query
 
 
 @pytest.fixture
 def memory(tmp_path):
-    with open_memory(tmp_path / "home") as opened:
+    with open_session(tmp_path / "home") as opened:
         for title, text in (
             ("A", "[[B]]"),
             ("B", "- leads_to [[C]]"),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.overview import MOST_LINES, Overview
 from memoranda.engine.upkeep import Upkeep
 from memoranda.note.markdown import Record
@@ -20,7 +20,7 @@ def memory(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.yaml").write_text("timezone: Asia/Shanghai\nindex:\n  per_category: 2\n")
-    with open_memory(home, clock=lambda: MOMENT) as opened:
+    with open_session(home, clock=lambda: MOMENT) as opened:
         yield opened
 
 
@@ -125,7 +125,7 @@ def test_the_overview_is_bounded_whatever_the_configuration(tmp_path):
     home = tmp_path / "big"
     home.mkdir()
     (home / "config.yaml").write_text("index:\n  per_category: 1000\n")
-    with open_memory(home, clock=lambda: MOMENT) as memory:
+    with open_session(home, clock=lambda: MOMENT) as memory:
         Upkeep(memory).put([record(number, f"memory {number}") for number in range(250)], "import")
         text = Overview(memory).text()
     assert len(text.splitlines()) == MOST_LINES

@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from memoranda import errors, open_memory
+from memoranda import errors
+from memoranda.engine import open_session
 
 
 @pytest.fixture
@@ -29,8 +30,8 @@ def vault(tmp_path):
 
 def test_a_project_for_one_process_is_not_forgotten_because_of_others(tmp_path, vault):
     with (
-        open_memory(tmp_path / "home", projects={"mine": vault}) as mine,
-        open_memory(tmp_path / "home") as other,
+        open_session(tmp_path / "home", projects={"mine": vault}) as mine,
+        open_session(tmp_path / "home") as other,
     ):
         assert mine.search("heronword").total == 1
         assert other.search("heronword").total == 0
@@ -41,7 +42,7 @@ def test_a_project_for_one_process_is_not_forgotten_because_of_others(tmp_path, 
 
 
 def test_a_folder_in_around_or_like_another_project_or_the_home_is_refused(tmp_path, vault):
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         memory.add_project("vault", str(vault))
         for folder in (
             vault / "inner",
@@ -66,7 +67,7 @@ def test_projects_are_all_there_for_a_thread_while_another_adds_and_removes_one(
     seen = set()
     done = threading.Event()
     interval = sys.getswitchinterval()
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         built_in = {project.name for project in memory.projects}
 
         def look() -> None:
@@ -100,7 +101,7 @@ def agent(tmp_path, monkeypatch):
     (tmp_path / "allowed").mkdir()
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.yaml").write_text(f"notes:\n  roots: ['{tmp_path / 'allowed'}']\n")
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         yield memory.as_caller("x")
 
 
@@ -192,7 +193,7 @@ def test_adding_a_project_keeps_the_configurations_other_lines(tmp_path, vault):
     config.parent.mkdir()
     text = "# mine\nmemory_tool:\n  instructions:   # what I want\n    - 'Be brief.'\n\nhistory:\n  days: 30\n"
     config.write_text(text)
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         memory.add_project("vault", str(vault), default=True)
         assert memory.default_project == "vault"
         assert all(line in config.read_text().splitlines() for line in text.splitlines())

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from contract.note_tools import put
-from memoranda import config, open_memory
-from memoranda.engine import Memory
+from memoranda import config
+from memoranda.engine import MemorySession, open_session
 from memoranda.faces import registry
 from memoranda.faces.reply import Reply
 from memoranda.query import Query
@@ -35,7 +35,7 @@ CALLS = {
 class Server:
     """A memory that is open all the time, with the tools of an agent."""
 
-    def __init__(self, memory: Memory, folder: Path):
+    def __init__(self, memory: MemorySession, folder: Path):
         self.memory = memory
         self.folder = folder
         self.registry = registry(["notes", "graph"], memory.settings)
@@ -52,17 +52,17 @@ class Server:
     def add(self, name: str) -> None:
         """As `memory project add` does, run beside the server."""
         put(self.folder / name / "a.md", "heron\n")
-        with open_memory(self.memory.home, watch=False) as other:
+        with open_session(self.memory.home, watch=False) as other:
             other.add_project(name, str(self.folder / name))
 
     def remove(self, name: str) -> None:
-        with open_memory(self.memory.home, watch=False) as other:
+        with open_session(self.memory.home, watch=False) as other:
             other.remove_project(name)
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         server = Server(memory, tmp_path / "given")
         assert not server.call("search_notes", query="heron").is_error
         yield server
@@ -87,7 +87,7 @@ def test_a_project_taken_off_the_list_is_not_listed_as_an_empty_one(server: Serv
 
 def test_the_default_project_of_another_process_is_that_of_the_next_call(server: Server) -> None:
     server.add("work")
-    with open_memory(server.memory.home, watch=False) as other:
+    with open_session(server.memory.home, watch=False) as other:
         other.set_default("work")
     server.call("write_note", title="New", content="x", directory="")
     assert (server.folder / "work/New.md").exists()
@@ -96,11 +96,11 @@ def test_the_default_project_of_another_process_is_that_of_the_next_call(server:
 def test_the_default_project_of_one_process_alone_stays(tmp_path: Path) -> None:
     for name in ("work", "play"):
         put(tmp_path / name / "a.md", "heron\n")
-    with open_memory(tmp_path / "home", watch=False) as other:
+    with open_session(tmp_path / "home", watch=False) as other:
         for name in ("work", "play"):
             other.add_project(name, str(tmp_path / name))
         settings = replace(other.settings, default_project="play")
-        with open_memory(config=settings, watch=False) as memory:
+        with open_session(config=settings, watch=False) as memory:
             other.set_default("work")
             assert memory.default_project == "play"
             memory.set_default("work")
@@ -108,7 +108,7 @@ def test_the_default_project_of_one_process_alone_stays(tmp_path: Path) -> None:
 
 
 def test_a_limit_set_elsewhere_holds_from_the_next_call_on(server: Server) -> None:
-    with open_memory(server.memory.home, watch=False) as other:
+    with open_session(server.memory.home, watch=False) as other:
         other.configure("limits.note_bytes", 100)
     reply = server.call("write_note", title="Long", content="x" * 200, directory="")
     assert reply.is_error
@@ -143,7 +143,7 @@ def test_the_key_of_an_endpoint_goes_to_no_other(
     monkeypatch.setenv("OF_B", "secret of b")
     file = tmp_path / "config.yaml"
     file.write_text("llm:\n  base_url: http://a.example/\n  model: m\n  api_key_env: OF_A\n")
-    with open_memory(tmp_path, watch=False) as memory:
+    with open_session(tmp_path, watch=False) as memory:
         file.write_text("llm:\n  base_url: http://b.example/\n  model: m\n  api_key_env: OF_B\n")
         memory.stats()
         assert (memory.settings.llm_base_url, memory.settings.llm_key) == (
@@ -157,7 +157,7 @@ def test_what_changed_between_the_reading_of_the_configuration_and_the_opening_h
 ) -> None:
     settings = config.load(tmp_path)
     (tmp_path / "config.yaml").write_text("notification:\n  day_hour: 7\n")
-    with open_memory(config=settings, watch=False) as memory:
+    with open_session(config=settings, watch=False) as memory:
         memory.stats()
         assert memory.settings.day_hour == 7
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import Draft, errors, open_memory
-from memoranda.engine import review
+from memoranda import Draft, errors
+from memoranda.engine import open_session, review
 from memoranda.engine.review import ReviewItem, ReviewSource
 
 YES_NO = (("y", "yes"), ("n", "no"))
@@ -33,7 +33,7 @@ DELETE = ReviewSource(_find, _apply)
 @pytest.fixture
 def memory(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(review, "SOURCES", {"delete": f"{__name__}:DELETE"})
-    with open_memory(tmp_path / "home", watch=False) as opened:
+    with open_session(tmp_path / "home", watch=False) as opened:
         for name in ("one", "two", "three"):
             opened.write(Draft(name, project="notes", title=name))
         yield opened
@@ -56,7 +56,7 @@ def test_an_answer_outlives_the_process_and_the_index(memory, tmp_path):
     memory.decide(first, "n")
     memory.close()
     (tmp_path / "home/.memoranda/index.db").unlink()
-    with open_memory(tmp_path / "home", watch=False) as again:
+    with open_session(tmp_path / "home", watch=False) as again:
         assert keys(again) == rest
 
 

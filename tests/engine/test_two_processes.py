@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from memoranda import Draft, Memory, open_memory
+from memoranda import Draft
+from memoranda.engine import MemorySession, open_session
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
 from memoranda.index import search as searching
@@ -18,18 +19,18 @@ pytestmark = pytest.mark.promise("001-17.7")
 
 
 @pytest.fixture
-def both(tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
+def both(tmp_path: Path) -> Iterator[tuple[MemorySession, MemorySession]]:
     """One home, opened twice."""
     with (
-        open_memory(tmp_path / "home", watch=False) as memory,
-        open_memory(tmp_path / "home", watch=False) as other,
+        open_session(tmp_path / "home", watch=False) as memory,
+        open_session(tmp_path / "home", watch=False) as other,
     ):
         yield memory, other
 
 
 @pytest.mark.parametrize("verb", ["search", "context_for"])
 def test_a_note_that_another_process_removes_in_the_middle_of_a_search_disturbs_nothing(
-    both: tuple[Memory, Memory], monkeypatch: pytest.MonkeyPatch, verb: str
+    both: tuple[MemorySession, MemorySession], monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     memory, other = both
     for number in range(3):
@@ -56,7 +57,7 @@ def test_a_note_that_another_process_removes_in_the_middle_of_a_search_disturbs_
 
 @pytest.mark.parametrize("verb", ["read", "tag", "link", "link_to", "unlink", "delete", "edit"])
 def test_a_memory_that_another_process_moves_to_its_category_is_still_found_by_who_holds_it(
-    both: tuple[Memory, Memory], verb: str
+    both: tuple[MemorySession, MemorySession], verb: str
 ) -> None:
     memory, other = both
     one, two = (
@@ -77,7 +78,9 @@ def test_a_memory_that_another_process_moves_to_its_category_is_still_found_by_w
     assert do[verb]()
 
 
-def test_a_held_memory_that_is_gone_is_named_by_its_id(both: tuple[Memory, Memory]) -> None:
+def test_a_held_memory_that_is_gone_is_named_by_its_id(
+    both: tuple[MemorySession, MemorySession],
+) -> None:
     memory, other = both
     held = memory.memory_id(memory.write(Draft("green tea", project="categories")).id)
     other.delete(held.id)
@@ -89,12 +92,12 @@ def test_a_held_memory_that_is_gone_is_named_by_its_id(both: tuple[Memory, Memor
 def test_what_another_program_writes_between_the_first_look_at_the_disk_and_the_lock_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         hub, one, two = (
             memory.write(Draft(text, project="categories")).id for text in ("hub", "one", "two")
         )
         (place,) = (tmp_path / "home" / "categories").rglob("hub-*.md")
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         look = memory.engine.catch_up
 
         def interrupted() -> None:

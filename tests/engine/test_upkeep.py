@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jobs.homes import MOMENT, ONE, THREE, TWO, Home, further, tree
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.errors import Conflict, Exists
 from memoranda.note.markdown import Record
 from memoranda.note.model import Draft
@@ -140,7 +140,7 @@ def test_reads_of_other_threads_and_processes_are_not_lost_while_the_log_is_fold
     info = remember(memory, "one", "people")
 
     def read():
-        with open_memory(tmp_path / "home", watch=False) as other:
+        with open_session(tmp_path / "home", watch=False) as other:
             for _ in range(40):
                 other.read(info.id)
 

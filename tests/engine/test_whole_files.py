@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.engine.plain_files import Files, NotADirectory
 from memoranda.errors import Conflict, Exists, OutsideError
 from memoranda.store.base import File
 
 
 @pytest.fixture
-def files(memory: Memory) -> Files:
+def files(memory: MemorySession) -> Files:
     return Files(memory, "banks", "code/a")
 
 
-def place(memory: Memory, path: str) -> Path:
+def place(memory: MemorySession, path: str) -> Path:
     return memory.project("banks").root / "code" / "a" / path
 
 
-def test_several_files_are_one_change(memory: Memory, files: Files) -> None:
+def test_several_files_are_one_change(memory: MemorySession, files: Files) -> None:
     change = files.put(
         lambda: {"b.md": ("b", None), "x/a.md": ("a", None), ".hidden": ("h", None)},
         "create",
@@ -37,7 +37,9 @@ def test_several_files_are_one_change(memory: Memory, files: Files) -> None:
     assert not place(memory, "").exists()
 
 
-def test_a_plan_is_made_again_when_a_file_changed_meanwhile(memory: Memory, files: Files) -> None:
+def test_a_plan_is_made_again_when_a_file_changed_meanwhile(
+    memory: MemorySession, files: Files
+) -> None:
     files.put(lambda: {"a.md": ("one", None)}, "create")
     plans = 0
 
@@ -54,7 +56,9 @@ def test_a_plan_is_made_again_when_a_file_changed_meanwhile(memory: Memory, file
     assert plans == 3
 
 
-def test_a_file_that_changes_again_and_again_is_a_conflict(memory: Memory, files: Files) -> None:
+def test_a_file_that_changes_again_and_again_is_a_conflict(
+    memory: MemorySession, files: Files
+) -> None:
     files.put(lambda: {"a.md": ("one", None)}, "create")
 
     def plan() -> dict[str, tuple[str, File | None]]:
@@ -69,7 +73,7 @@ def test_a_file_that_changes_again_and_again_is_a_conflict(memory: Memory, files
 
 
 def test_a_place_that_is_taken_is_refused_and_nothing_is_written(
-    memory: Memory, files: Files, tmp_path: Path
+    memory: MemorySession, files: Files, tmp_path: Path
 ) -> None:
     files.put(lambda: {"a.md": ("one", None), "folder/b.md": ("b", None)}, "create")
     os.symlink("a.md", place(memory, "link.md"))
@@ -87,7 +91,7 @@ def test_a_place_that_is_taken_is_refused_and_nothing_is_written(
     assert place(memory, "a.md").read_text() == "one"
 
 
-def test_notes_below_a_link_are_none_of_ours(memory: Memory, tmp_path: Path) -> None:
+def test_notes_below_a_link_are_none_of_ours(memory: MemorySession, tmp_path: Path) -> None:
     root = memory.project("banks").root / "code"
     root.mkdir(parents=True)
     os.symlink(tmp_path, root / "away")
@@ -98,12 +102,12 @@ def test_notes_below_a_link_are_none_of_ours(memory: Memory, tmp_path: Path) -> 
 
 def test_a_built_in_project_may_lie_elsewhere_for_one_process(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    with open_memory(tmp_path / "home", projects={"banks": root}, watch=False) as memory:
+    with open_session(tmp_path / "home", projects={"banks": root}, watch=False) as memory:
         assert memory.project("banks").root == root
         assert memory.project("banks").built_in
         Files(memory, "banks", "code/a").put(lambda: {"a.md": ("heron", None)}, "create")
         assert [hit.note.path for hit in memory.search("heron").hits] == ["code/a/a.md"]
     assert (root / "code/a/a.md").read_text() == "heron"
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         assert memory.project("banks").root == tmp_path / "home" / "banks"
         assert memory.search("heron").total == 0

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import memoranda
-from memoranda import faces, open_memory
+from memoranda import faces
+from memoranda.engine import open_session
 from memoranda.faces.texts import text_file
 
 SOURCE = Path(memoranda.__file__).parent
@@ -77,7 +78,7 @@ def names_of(toolset: str, settings: Any) -> set[str]:
 def test_no_error_of_a_toolset_alone_names_a_tool_it_does_not_serve(
     tmp_path: Path, toolset: str
 ) -> None:
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         served = faces.registry([toolset], memory.settings)
         assert [*served.tools] == faces.TOOLS[toolset].split()
         every = {name for names in faces.TOOLS.values() for name in names.split()}
@@ -94,7 +95,7 @@ def test_no_error_of_a_toolset_alone_names_a_tool_it_does_not_serve(
 
 
 def test_every_advice_of_the_engine_is_known_so_that_it_can_be_reworded(tmp_path: Path) -> None:
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         tool = re.compile(rf"\b({'|'.join(names_of('notes', memory.settings))})\b")
     found = []
     layers = ("errors.py", "engine/*.py", "index/*.py", "note/*.py", "store/*.py")
@@ -119,7 +120,7 @@ def test_every_advice_of_the_engine_is_known_so_that_it_can_be_reworded(tmp_path
 
 
 def test_advice_is_kept_where_its_tool_is_served(tmp_path: Path) -> None:
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         for toolsets, end in (
             (["graph", "notes"], "; use delete_note"),
             (["graph"], " and are not deleted here"),
@@ -133,8 +134,8 @@ def test_advice_is_kept_where_its_tool_is_served(tmp_path: Path) -> None:
 def test_an_access_without_a_toolsets_project_says_so_in_one_sentence(
     tmp_path: Path, toolset: str
 ) -> None:
-    open_memory(tmp_path / "home", watch=False).close()
-    with open_memory(tmp_path / "home", watch=False, only=("notes",)) as memory:
+    open_session(tmp_path / "home", watch=False).close()
+    with open_session(tmp_path / "home", watch=False, only=("notes",)) as memory:
         reply = faces.registry([toolset], memory.settings).call(memory, *OWN[toolset])
         assert reply.is_error
         assert "This access is limited to the projects notes; the project " in reply.text

@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
-from memoranda import faces, open_memory
-from memoranda.engine import Memory
+from memoranda import faces
+from memoranda.engine import MemorySession, open_session
 from memoranda.errors import MemorandaError
 from memoranda.faces.tool import Reply
 
@@ -313,7 +313,7 @@ class Home:
         self.root = root
         self.now = NOW
         self._settled = 0
-        self.memory = open_memory(root, watch=True, clock=lambda: self.now)
+        self.memory = open_session(root, watch=True, clock=lambda: self.now)
         self.all = faces.registry(["all"], self.memory.settings)
         self.agent = faces.registry(["agent"], self.memory.settings)
 
@@ -331,7 +331,7 @@ class Home:
         )
         return [reply.text, reply.data, reply.is_error]
 
-    def _verb(self, memory: Memory, verb: str, given: dict[str, Any]) -> Any:
+    def _verb(self, memory: MemorySession, verb: str, given: dict[str, Any]) -> Any:
         if verb == "log":
             return [(each.verb, each.project, each.path) for each in memory.log(limit=5)]
         if verb == "undo":

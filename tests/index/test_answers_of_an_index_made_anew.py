@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from contract.note_tools import put
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.errors import Ambiguous
 
 STAMP = 1_700_000_000
@@ -25,7 +25,7 @@ NOTES = {
 
 
 def answers(home: Path) -> object:
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         found = memory.context("hub", depth=2)
         with pytest.raises(Ambiguous) as ambiguous:
             memory.find("same")
@@ -43,7 +43,7 @@ def test_notes_that_changed_at_once_stand_in_the_same_order(tmp_path: Path) -> N
     for name, text in NOTES.items():
         put(home / "notes" / name, text)
         os.utime(home / "notes" / name, (STAMP, STAMP))
-        with open_memory(home, watch=False) as memory:
+        with open_session(home, watch=False) as memory:
             memory.sync()
     before = answers(home)
     for file in (home / ".memoranda").glob("index.db*"):

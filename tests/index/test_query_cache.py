@@ -8,37 +8,39 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.engine import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.note.model import Draft
 from memoranda.query import Query
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with open_memory(tmp_path / "home") as opened:
+def memory(tmp_path: Path) -> Iterator[MemorySession]:
+    with open_session(tmp_path / "home") as opened:
         yield opened
 
 
-def tell(memory: Memory, name: str, text: str) -> str:
+def tell(memory: MemorySession, name: str, text: str) -> str:
     return memory.write(Draft(text, title=name, folder="talk", date="2024-05-01")).path
 
 
-def found(memory: Memory, question: str) -> list[str]:
+def found(memory: MemorySession, question: str) -> list[str]:
     return [hit.note.title for hit in memory.search(question)]
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["by this process", "by another"])
 def test_a_question_asked_again_finds_what_was_written_meanwhile(
-    memory: Memory, tmp_path: Path, elsewhere: bool
+    memory: MemorySession, tmp_path: Path, elsewhere: bool
 ) -> None:
     tell(memory, "One", "Ann: I baked bread with walnuts yesterday.")
     assert found(memory, "What did Ann bake with walnuts?") == ["One"]
-    with open_memory(tmp_path / "home") if elsewhere else nullcontext(memory) as writer:
+    with open_session(tmp_path / "home") if elsewhere else nullcontext(memory) as writer:
         tell(writer, "Two", "Ann: Then I baked bread with walnuts again.")
     assert sorted(found(memory, "What did Ann bake with walnuts?")) == ["One", "Two"]
 
 
-def test_a_question_asked_again_does_not_find_what_was_deleted_meanwhile(memory: Memory) -> None:
+def test_a_question_asked_again_does_not_find_what_was_deleted_meanwhile(
+    memory: MemorySession,
+) -> None:
     for name in ("One", "Two"):
         tell(memory, name, f"Ann: I baked bread with walnuts, number {name}.")
     assert len(found(memory, "What did Ann bake with walnuts?")) == 2
@@ -46,16 +48,16 @@ def test_a_question_asked_again_does_not_find_what_was_deleted_meanwhile(memory:
     assert found(memory, "What did Ann bake with walnuts?") == ["Two"]
 
 
-def test_two_homes_in_turn_do_not_mix(memory: Memory, tmp_path: Path) -> None:
+def test_two_homes_in_turn_do_not_mix(memory: MemorySession, tmp_path: Path) -> None:
     tell(memory, "One", "Ann: I baked bread with walnuts yesterday.")
-    with open_memory(tmp_path / "other") as other:
+    with open_session(tmp_path / "other") as other:
         tell(other, "Two", "Ben: Walnuts are what Ann would bake with, I think.")
         for _ in range(2):
             assert found(memory, "What did Ann bake with walnuts?") == ["One"]
             assert found(other, "What did Ann bake with walnuts?") == ["Two"]
 
 
-def test_a_word_is_spelled_as_titles_have_it_or_as_texts_do(memory: Memory) -> None:
+def test_a_word_is_spelled_as_titles_have_it_or_as_texts_do(memory: MemorySession) -> None:
     for number in range(5):
         memory.write(Draft(f"The kitchen has number {number}.", title=f"Room {number}"))
     memory.write(Draft("A man.", title="Kitchin family"))
@@ -68,7 +70,7 @@ def test_a_word_is_spelled_as_titles_have_it_or_as_texts_do(memory: Memory) -> N
 def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> None:
     home = tmp_path / "home"
     question = "What did Ann say about walnts?"
-    with open_memory(home, agent="one") as one, open_memory(home, agent="two") as two:
+    with open_session(home, agent="one") as one, open_session(home, agent="two") as two:
         one.write(
             Draft(
                 "Ann: I like walnuts.",
@@ -90,7 +92,7 @@ def test_what_was_told_to_one_reader_is_not_told_to_another(tmp_path: Path) -> N
             assert not any("walnuts" in why for hit in two.search(question) for why in hit.why)
 
 
-def test_a_note_moved_to_another_folder_stands_with_those_there(memory: Memory) -> None:
+def test_a_note_moved_to_another_folder_stands_with_those_there(memory: MemorySession) -> None:
     for folder, name, text in (
         ("talk", "One", "Ann: I baked bread."),
         ("talk", "Two", "Ben: With what?"),

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from memoranda import Draft, Memory, open_memory
+from memoranda import Draft
+from memoranda.engine import MemorySession, open_session
 from memoranda.index import readers
 
 NOTES = 60
@@ -39,8 +40,8 @@ def vault(tmp_path: Path) -> Path:
     return folder
 
 
-def synced(home: Path, vault: Path) -> Memory:
-    memory = open_memory(home, watch=False)
+def synced(home: Path, vault: Path) -> MemorySession:
+    memory = open_session(home, watch=False)
     memory.add_project("vault", str(vault))
     assert memory.sync().added == NOTES + 6
     return memory
@@ -76,7 +77,7 @@ def test_the_index_is_the_same_whoever_read_the_files(
 
 
 def test_the_journal_says_who_wrote_what_others_read(tmp_path: Path) -> None:
-    with open_memory(tmp_path, watch=False) as memory:
+    with open_session(tmp_path, watch=False) as memory:
         ada = memory.as_caller("ada")
         for number in range(55):
             ada.write(Draft(f"text {number}", project="notes", title=f"Note {number}"))
@@ -115,7 +116,7 @@ def test_a_file_that_changed_after_it_was_read_is_read_again(
         return found
 
     monkeypatch.setattr(readers.Readers, "_ask", meanwhile)
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         memory.add_project("vault", str(vault))
         assert memory.sync().added == NOTES + 5
         assert memory.search("word7").total == memory.search("word8").total == 0

@@ -63,10 +63,10 @@ FOUND: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
         {"long.md": "some words that repeat themselves\n\n" * 600},
         {"NOT harbour": ["long.md"]},
     ),
-    "a possessive is no beginning": ({"a.md": "the client sends it"}, {"client's": []}),
-    "a possessive is found where it stands": (
+    "a possessive is no beginning": ({"a.md": "the clientele sends it"}, {"client's": []}),
+    "a possessive is found where it stands, then its word": (
         {"a.md": "the client sends it", "b.md": "the client's book"},
-        {"client's": ["b.md"], "client’s": ["b.md"]},
+        {"client's": ["b.md", "a.md"], "client’s": ["b.md", "a.md"]},
     ),
     "Latin glued to Chinese is found by itself": (
         {"zh.md": "用户偏好深色模式，重跑qx7z后再部署。"},
@@ -104,9 +104,16 @@ FOUND: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
             ],
         },
     ),
-    "two words that only begin like a question are not relaxed": (
+    "two words no note holds together are relaxed, not with an operator": (
         SHORT_QUESTIONS,
-        {text: [] for text in ("will Bob", "is plumber zebra NOT x", "Bob zebra", "can plumber")},
+        {
+            "can plumber": ["bob.md"],
+            "plumber zebra": ["bob.md"],
+            "is plumber zebra NOT x": [],
+            "plumber AND zebra": [],
+            '"plumber" zebra': [],
+            "zebra": [],
+        },
     ),
     "what is short, quoted or an operator is not spelled otherwise": (
         SPELLED,
@@ -131,7 +138,7 @@ FOUND: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
     ),
     "a word some note holds is looked for as it is": (
         {**SPELLED, "typo.md": "He wrote kuberntes again."},
-        {"kuberntes": ["typo.md"], "kuberntes green": []},
+        {"kuberntes": ["typo.md"], "kuberntes green": ["typo.md", "k8s.md"]},
     ),
     "a question finds other forms of a word, and longer words": (
         {"a.md": "She bought a bicycle.", "b.md": "The violinist stands in the corner."},
@@ -183,7 +190,9 @@ def verse(desk: Desk) -> Desk:
 def test_a_lone_operator_is_text(verse: Desk, text: str) -> None:
     word = {"OR": "or", "AND": "and", "NOT": "not"}
     wanted = [word.get(part, part) for part in text.split()]
-    for hit in verse.search(text):
+    hits = verse.search(text)
+    assert hits.relaxed == (text in ("gulls OR", "OR gulls", "gulls NOT"))
+    for hit in () if hits.relaxed else hits:
         content = VERSE[hit.note.path].lower() + hit.note.title.lower()
         assert all(part in content for part in wanted)
 
@@ -193,7 +202,7 @@ def test_no_hit_for_three_bare_words_is_asked_again_with_or(verse: Desk) -> None
     assert hits.relaxed
     assert {hit.note.path for hit in hits} == {"hill.md", "city/tram.md"}
     assert all("relaxed" in hit.why for hit in hits)
-    assert not verse.search("goats tram").relaxed
+    assert verse.search("goats tram").relaxed
     assert not verse.search('"goats" zebra tram').relaxed
     assert not verse.search("goats zebra NOT tram").relaxed
     assert not verse.search("goats graze").relaxed
@@ -209,9 +218,8 @@ def test_no_hit_for_three_bare_words_is_asked_again_with_or(verse: Desk) -> None
         ("猫几岁?", "cat.md"),
         ("誰がピアノを弾けますか", "ja.md"),
         ("ピアノは誰？", "ja.md"),
-        ("민수 생일?", "ko.md"),
         ("who is Bob?", "bob.md"),
-        ("Plumbers?", "bob.md"),
+        ("Plumbber?", "bob.md"),
     ],
 )
 def test_a_question_is_asked_relaxed_however_short_it_is(desk: Desk, text: str, path: str) -> None:
@@ -398,8 +406,6 @@ def test_a_page_with_few_notes_that_hold_all_words_is_topped_up_with_those_that_
     assert scores == sorted(scores, reverse=True)
 
 
-@pytest.mark.parametrize(
-    "text", ['"harbour goats"', "harbour AND goats AND tram", "tram lighthouse"]
-)
+@pytest.mark.parametrize("text", ['"harbour goats"', "harbour AND goats AND tram", "harbour goats"])
 def test_phrases_operators_and_two_words_are_never_topped_up(verse: Desk, text: str) -> None:
     assert all("relaxed" not in hit.why for hit in verse.search(text))

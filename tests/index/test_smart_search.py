@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoranda import Draft, InvalidInput, Memory, open_memory
+from memoranda import Draft, InvalidInput
+from memoranda.engine import MemorySession, open_session
 from memoranda.index.search import smart_tokens
 from memoranda.query import memory_query
 
@@ -18,16 +19,16 @@ NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with open_memory(tmp_path / "home", clock=lambda: NOW, watch=False) as opened:
+def memory(tmp_path: Path) -> Iterator[MemorySession]:
+    with open_session(tmp_path / "home", clock=lambda: NOW, watch=False) as opened:
         yield opened
 
 
-def put(memory: Memory, text: str, **more: object) -> str:
+def put(memory: MemorySession, text: str, **more: object) -> str:
     return memory.write(Draft(text, project="categories", category="knowledge", **more)).id  # type: ignore[arg-type]
 
 
-def score(memory: Memory, query: str) -> list[float]:
+def score(memory: MemorySession, query: str) -> list[float]:
     return [each.score for each in memory.smart_search(query).best]
 
 
@@ -51,7 +52,7 @@ def test_words_are_han_characters_and_runs_of_letters_and_digits(
     assert smart_tokens(text) == expected
 
 
-def test_stop_words_count_only_where_there_is_nothing_else(memory: Memory) -> None:
+def test_stop_words_count_only_where_there_is_nothing_else(memory: MemorySession) -> None:
     kept = put(memory, "The oven is in the kitchen")
     put(memory, "What is this and where is it")
     found = memory.smart_search("Where is the oven's door?")
@@ -102,7 +103,7 @@ QUESTIONS = (
 )
 
 
-def test_fifteen_questions_find_their_memory_first(memory: Memory) -> None:
+def test_fifteen_questions_find_their_memory_first(memory: MemorySession) -> None:
     ids = [put(memory, text) for text in MEMORIES]
     found = [memory.smart_search(question) for question in QUESTIONS]
     assert [each.best[0].note.id for each in found] == ids[: len(QUESTIONS)]
@@ -113,24 +114,24 @@ def test_fifteen_questions_find_their_memory_first(memory: Memory) -> None:
     ("times", "expected"), [(1, 1.0), (2, 1.5), (3, 2.0), (4, 2.0), (5, 3.0), (9, 3.0)]
 )
 def test_a_word_adds_by_how_often_it_stands_there(
-    memory: Memory, times: int, expected: float
+    memory: MemorySession, times: int, expected: float
 ) -> None:
     put(memory, " ".join(["Dark"] * times))
     assert score(memory, "dark") == [expected]
 
 
-def test_a_word_counts_inside_longer_ones_without_overlap(memory: Memory) -> None:
+def test_a_word_counts_inside_longer_ones_without_overlap(memory: MemorySession) -> None:
     put(memory, "aaaa banana")
     assert score(memory, "aa") == [1.5]
     assert score(memory, "an") == [1.5]
 
 
-def test_the_frontmatter_is_no_content(memory: Memory) -> None:
+def test_the_frontmatter_is_no_content(memory: MemorySession) -> None:
     put(memory, "x", tags=["preferences"])
     assert memory.smart_search("knowledge preferences organized").total == 0
 
 
-def test_a_tag_counts_only_with_the_word_in_the_text(memory: Memory) -> None:
+def test_a_tag_counts_only_with_the_word_in_the_text(memory: MemorySession) -> None:
     put(memory, "dark", tags=["Dark", "dark mode"])
     assert score(memory, "dark") == [2.0]
     assert score(memory, "dark mode") == [2.0]
@@ -140,7 +141,7 @@ def test_a_tag_counts_only_with_the_word_in_the_text(memory: Memory) -> None:
 
 def test_the_best_come_first_then_the_newest_then_by_id(tmp_path: Path) -> None:
     time = [NOW]
-    with open_memory(tmp_path / "home", clock=lambda: time[0], watch=False) as memory:
+    with open_session(tmp_path / "home", clock=lambda: time[0], watch=False) as memory:
         best = put(memory, "dark dark")
         older = sorted(put(memory, f"dark {number}") for number in range(4))
         time[0] += timedelta(days=1)
@@ -148,17 +149,17 @@ def test_the_best_come_first_then_the_newest_then_by_id(tmp_path: Path) -> None:
         assert [each.note.id for each in memory.smart_search("dark").best] == [best, newest, *older]
 
 
-def test_a_query_without_a_letter_is_refused(memory: Memory) -> None:
+def test_a_query_without_a_letter_is_refused(memory: MemorySession) -> None:
     with pytest.raises(InvalidInput, match="no valid tokens in query"):
         memory.smart_search("!?")
 
 
-def test_only_memories_of_categories_are_found(memory: Memory) -> None:
+def test_only_memories_of_categories_are_found(memory: MemorySession) -> None:
     memory.write(Draft("dark", title="A", project="notes"))
     assert memory.smart_search("dark").total == 0
 
 
-def test_changes_by_hand_are_seen(memory: Memory) -> None:
+def test_changes_by_hand_are_seen(memory: MemorySession) -> None:
     ref = put(memory, "dark")
     place = memory.home / "categories" / memory.memory_id(ref).path
     place.write_bytes(place.read_bytes().replace(b"dark", b"light and more"))
@@ -166,7 +167,7 @@ def test_changes_by_hand_are_seen(memory: Memory) -> None:
     assert score(memory, "light") == [1.0]
 
 
-def test_an_agent_finds_and_counts_its_own_and_what_is_global(memory: Memory) -> None:
+def test_an_agent_finds_and_counts_its_own_and_what_is_global(memory: MemorySession) -> None:
     for scope in ("global", "agent:x", "agent:y"):
         put(memory, f"dark {scope}", scope=scope)
     found = memory.as_caller("x").smart_search("dark agent y", 0)
@@ -218,7 +219,7 @@ def test_the_scores_are_those_of_the_definition(
     expected = [
         sum(weight(text.lower().count(token)) for token in smart_tokens(query)) for text in texts
     ]
-    with open_memory(tmp_path_factory.mktemp("home"), watch=False) as memory:
+    with open_session(tmp_path_factory.mktemp("home"), watch=False) as memory:
         for text in texts:
             put(memory, text)
         if smart_tokens(query):

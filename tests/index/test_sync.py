@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import pytest
 
 from index.conftest import Desk
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.errors import Busy
 from memoranda.index import sync
 from memoranda.index.database import merge_words
@@ -169,7 +169,7 @@ def test_many_new_notes_are_indexed_as_each_by_itself_would_be(shelf: Shelf, tmp
 
 def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, monkeypatch):
     monkeypatch.setattr("memoranda.index.sync.BATCH_BYTES", 10)
-    with open_memory(tmp_path, watch=False) as memory:
+    with open_session(tmp_path, watch=False) as memory:
         memory.sync()
         for name in "abcde":
             (tmp_path / "notes").mkdir(exist_ok=True)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoranda import ingest
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.overview import content_of
 from memoranda.engine.upkeep import Ingested, Upkeep
 from memoranda.ingest.sources import SOURCES, Tree
@@ -60,7 +60,7 @@ class Ground:
 @pytest.fixture
 def ground(tmp_path):
     (tmp_path / "vault").mkdir()
-    with open_memory(tmp_path / "home", clock=lambda: MOMENT) as memory:
+    with open_session(tmp_path / "home", clock=lambda: MOMENT) as memory:
         yield Ground(memory, tmp_path / "vault")
 
 

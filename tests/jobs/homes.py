@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from memoranda.engine import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.engine.upkeep import Upkeep
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs import lifecycle
@@ -55,7 +55,7 @@ class Home:
         folder.mkdir(parents=True, exist_ok=True)
         if config:
             (folder / "config.yaml").write_text(config, encoding="utf-8")
-        self.memory: Memory = open_memory(folder, clock=lambda: self.now, watch=False)
+        self.memory: MemorySession = open_session(folder, clock=lambda: self.now, watch=False)
         self.upkeep = Upkeep(self.memory)
         self.daemon = Scheduler(self.memory.as_caller(None, FACE))
 

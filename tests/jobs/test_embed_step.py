@@ -12,7 +12,7 @@ import pytest
 
 from index.vectors import tiny
 from memoranda import config
-from memoranda.engine import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.engine.embedding import Embedding, known_texts
 from memoranda.index.vectors import ModelSettings
 from memoranda.index.vectors.runtimes import open_model
@@ -30,22 +30,22 @@ def memory(tmp_path: Path) -> Any:
     settings = replace(
         config.load(tmp_path / "home"), semantic_model=str(tiny.make(tmp_path / "tiny"))
     )
-    with open_memory(config=settings, face=FACE) as opened:
+    with open_session(config=settings, face=FACE) as opened:
         yield opened
 
 
-def write(memory: Memory, count: int) -> None:
+def write(memory: MemorySession, count: int) -> None:
     memory.write_many([Draft(f"bread {at}", title=f"Note {at}") for at in range(count)])
 
 
-def embedded(memory: Memory) -> int:
+def embedded(memory: MemorySession) -> int:
     counts = Embedding(memory).counts()
     assert counts is not None
     return counts.embedded
 
 
 def test_a_round_embeds_for_a_while_and_goes_on_until_the_next_one(
-    memory: Memory, monkeypatch: Any
+    memory: MemorySession, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(ticks, "EMBED_SECONDS", 0.0)
     monkeypatch.setattr(ticks, "EMBED_BETWEEN", 0.0)
@@ -63,7 +63,7 @@ def test_a_round_embeds_for_a_while_and_goes_on_until_the_next_one(
 
 
 def test_examples_are_compared_by_meaning_once_the_daemon_has_embedded_all_of_them(
-    memory: Memory, monkeypatch: Any
+    memory: MemorySession, monkeypatch: Any
 ) -> None:
     texts = ("we cook dinner in the kitchen", "the train to the city is slow", "面包和奶酪")
     others = [(f"x {at}", "soul") for at in range(33)]
@@ -88,7 +88,7 @@ def test_examples_are_compared_by_meaning_once_the_daemon_has_embedded_all_of_th
     assert embedded(memory) == 0
 
 
-def choice(memory: Memory, text: str) -> classify.ModelSettings:
+def choice(memory: MemorySession, text: str) -> classify.ModelSettings:
     state = MemoryState("a", "global", text, "inbox", memory.clock())
     return classify.Classifier(memory.settings).choose(state)
 
@@ -96,7 +96,7 @@ def choice(memory: Memory, text: str) -> classify.ModelSettings:
 def test_a_model_that_cannot_be_loaded_is_reported_once(tmp_path: Path, caplog: Any) -> None:
     broken = tiny.make(tmp_path / "broken", hidden_act="silu")
     settings = replace(config.load(tmp_path / "home"), semantic_model=str(broken))
-    with open_memory(config=settings, face=FACE) as memory, caplog.at_level(logging.WARNING):
+    with open_session(config=settings, face=FACE) as memory, caplog.at_level(logging.WARNING):
         write(memory, 1)
         step = dict(Scheduler(memory).steps())["embed"]
         assert (step(), step()) == (0, 0)
@@ -106,7 +106,7 @@ def test_a_model_that_cannot_be_loaded_is_reported_once(tmp_path: Path, caplog: 
 
 
 def test_a_server_embeds_between_calls_as_long_as_there_is_more(
-    memory: Memory, monkeypatch: Any
+    memory: MemorySession, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(turns, "KEPT_UP_AFTER", 0.0)
     monkeypatch.setattr(turns, "AGAIN_AFTER", 0.0)
@@ -116,7 +116,7 @@ def test_a_server_embeds_between_calls_as_long_as_there_is_more(
     async def session(background: Any) -> None:
         loop = asyncio.get_running_loop()
 
-        def piece(opened: Memory) -> bool:
+        def piece(opened: MemorySession) -> bool:
             pieces.append(background(opened))
             if not pieces[-1]:
                 loop.call_soon_threadsafe(finished.set)

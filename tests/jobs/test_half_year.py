@@ -16,7 +16,7 @@ import pytest
 
 from jobs.homes import same_ids, tree
 from memoranda import ingest
-from memoranda.engine import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.engine.upkeep import Ingested, Upkeep
 from memoranda.ingest.sources import SOURCES, Tree
 from memoranda.jobs.lifecycle import FACE, Scheduler
@@ -39,7 +39,7 @@ EARLY = 20
 class Life:
     """One home, its clock, and what was archived on which day: (day, how, text)."""
 
-    memory: Memory
+    memory: MemorySession
     vault: Path
     now: datetime = START
     archived: list[tuple[int, str, str]] = field(default_factory=list)
@@ -101,7 +101,7 @@ def a_life(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Life]:
     (folder / "home").mkdir(parents=True)
     (folder / "home" / "config.yaml").write_text("timezone: UTC\nnotification:\n  method: file\n")
     life: Any = None
-    with open_memory(
+    with open_session(
         folder / "home", face="cli", clock=lambda: life.now if life else START
     ) as memory:
         life = Life(memory, folder / "vault")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobs.homes import same_ids, tree
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.errors import NotFound
 from memoranda.jobs import dream, lifecycle
 from memoranda.jobs.lifecycle import FACE, Scheduler
@@ -33,7 +33,7 @@ class Month:
     def __enter__(self):
         self.home.mkdir()
         (self.home / "config.yaml").write_text(CONFIG)
-        self.memory = open_memory(self.home, face="cli", clock=lambda: self.now)
+        self.memory = open_session(self.home, face="cli", clock=lambda: self.now)
         self.daemon = Daemon(Scheduler(self.memory.as_caller(None, FACE)), timedelta(hours=1))
         return self
 

@@ -119,3 +119,30 @@ def test_the_zone_of_the_system_is_the_one_of_that_name(zone, monkeypatch):
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+def test_a_series_with_an_end_fires_its_last_time_and_nobody_complains():
+    header = {
+        "due_at": "2026-05-07T09:00:00Z",
+        "repeat": "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;UNTIL=20260508",
+    }
+    fired = []
+    for day in range(7, 12):
+        now = datetime(2026, 5, day, 9, 30, tzinfo=UTC)
+        reminder = Reminder.of(header)
+        if reminder.is_due(now):
+            fired.append(day)
+            header |= reminder.once_fired(now, UTC)
+        assert Reminder.of(header).complaints(now, UTC) == []
+    assert fired == [7, 8]
+    assert not Reminder.of(header).is_waiting
+
+
+def test_a_series_of_another_zone_follows_its_daylight_saving():
+    header = {
+        "due_at": "2026-10-26T13:00:00Z",
+        "repeat": "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0;TZID=America/New_York",
+    }
+    berlin = ZoneInfo("Europe/Berlin")
+    now = datetime(2026, 10, 26, 13, 30, tzinfo=UTC)
+    assert Reminder.of(header).once_fired(now, berlin)["due_at"] == "2026-11-02T14:00:00Z"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from postgres.server import MISSING, is_available, served
 
 _numbers = count(1)
@@ -61,7 +61,7 @@ def in_child(cache: Path, work: Callable[[], object]) -> int:
     return os.waitpid(child, 0)[1]
 
 
-Replica = Callable[..., Memory]
+Replica = Callable[..., MemorySession]
 
 
 @pytest.fixture
@@ -69,8 +69,8 @@ def replica(space: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iter
     """Opens the space from a machine: one folder of copies for each name."""
     with ExitStack() as stack:
 
-        def opened(name: str = "a", **more: object) -> Memory:
+        def opened(name: str = "a", **more: object) -> MemorySession:
             monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache" / name))
-            return stack.enter_context(open_memory(space, **more))  # type: ignore[arg-type]
+            return stack.enter_context(open_session(space, **more))  # type: ignore[arg-type]
 
         yield opened

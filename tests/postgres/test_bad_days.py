@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.note.edit import Append
 from memoranda.store.change import Execution
 from memoranda.store.postgres.replica import ReplicaFolder, ReplicaHistory
@@ -63,7 +64,7 @@ def test_a_process_that_dies_after_its_commit_leaves_nothing_to_repair(
         owner,
         method,
         call,
-        lambda: open_memory(space).write_many(DRAFTS),
+        lambda: open_session(space).write_many(DRAFTS),
     )
     assert b.search("half").total == 2
     again = replica("dead")
@@ -79,7 +80,7 @@ def test_a_process_that_dies_while_it_brings_changes_is_continued(
     a = replica("a")
     replica("dead").close()
     a.write_many(DRAFTS)
-    die_in(tmp_path / "cache" / "dead", ReplicaFolder, "put", call, lambda: open_memory(space))
+    die_in(tmp_path / "cache" / "dead", ReplicaFolder, "put", call, lambda: open_session(space))
     b = replica("dead")
     assert b.search("half").total == 2
     assert journal(a.home) == journal(b.home)

@@ -11,7 +11,8 @@ import psycopg
 import pytest
 
 from crash.batches import at_once
-from memoranda import Draft, Memory, open_memory
+from memoranda import Draft
+from memoranda.engine import MemorySession, open_session
 from memoranda.faces.reply import Reply
 from postgres.conftest import Replica, die_at, in_child
 from postgres.test_commits import cut, cut_after_commit, intercept, lose_server_in_commit
@@ -36,7 +37,7 @@ def failed(replies: dict[str, Reply | None]) -> dict[str, str]:
     }
 
 
-def agree(one: Memory, two: Memory, changes: int) -> None:
+def agree(one: MemorySession, two: MemorySession, changes: int) -> None:
     """Both copies are the same, and so many changes were made, each once."""
     assert [each.number for each in two.log(limit=0)] == list(range(changes, 0, -1))
     one.list()
@@ -144,7 +145,7 @@ def test_a_batch_killed_before_any_statement_is_there_as_a_whole_or_not_at_all(
 
 
 def die_in_batch(space: str, number: int) -> None:
-    memory = open_memory(space)
+    memory = open_session(space)
     intercept(pytest.MonkeyPatch(), die_at(number))
     with at_once(memory, CALLS):
         pass

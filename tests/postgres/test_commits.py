@@ -11,7 +11,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from memoranda import Conflict, Draft, Memory, open_memory
+from memoranda import Conflict, Draft
+from memoranda.engine import MemorySession, open_session
 from memoranda.errors import DatabaseAway, OutcomeUnknown, StorageError
 from memoranda.note.edit import Append
 from memoranda.store import change
@@ -39,7 +40,7 @@ def intercept(
     monkeypatch.setattr(psycopg.Connection, "execute", wrapped)
 
 
-def cut_after_commit(monkeypatch: pytest.MonkeyPatch, database: str, memory: Memory) -> None:
+def cut_after_commit(monkeypatch: pytest.MonkeyPatch, database: str, memory: MemorySession) -> None:
     """Have the connection lost once the server has committed, before this process hears of it."""
 
     def after(query: str) -> None:
@@ -71,7 +72,7 @@ def killed_at(space: str, cache: Path, number: int) -> bool:
     whether it came to the end before."""
 
     def work() -> None:
-        memory = open_memory(space)
+        memory = open_session(space)
         intercept(pytest.MonkeyPatch(), die_at(number))
         memory.write_many(DRAFTS)
 
@@ -103,7 +104,7 @@ def test_killed_before_any_statement_a_change_is_whole_or_not_there(
     assert number > 10
 
 
-def cut(database: str, memory: Memory) -> None:
+def cut(database: str, memory: MemorySession) -> None:
     """End the connections of `memory`, as a server that is restarted does."""
     with psycopg.connect(database, autocommit=True) as db:
         db.execute(

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.errors import InvalidInput, StorageError
 from memoranda.serve.auth import Access
 from memoranda.store.postgres.new_space import NewSpace
@@ -34,7 +35,7 @@ def home(tmp_path: Path) -> Path:
     token.
     """
     place = tmp_path / "old"
-    with open_memory(place) as memory:
+    with open_session(place) as memory:
         for number in range(12):
             memory.write(
                 Draft(
@@ -64,7 +65,7 @@ def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space,
     }
     there = move(str(home), space)
     assert there.outside == ["vault"]
-    with open_memory(home) as old, open_memory(space) as new:
+    with open_session(home) as old, open_session(space) as new:
         assert new.log(limit=0) == old.log(limit=0)
         assert files(new.home) == files(home)
         assert (new.home / "memories" / "odd.md").stat().st_mode & 0o777 == 0o640
@@ -82,7 +83,7 @@ def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space,
         new.write(Draft("written there", project="inside", title="d"))
         new.move_folder("notes", "f1", "moved")
     back = move(space, str(tmp_path / "back"))
-    with open_memory(space) as new, open_memory(tmp_path / "back") as again:
+    with open_session(space) as new, open_session(tmp_path / "back") as again:
         assert again.log(limit=0) == new.log(limit=0)
         assert files(again.home) == files(new.home)
         assert {each.name: each.root for each in again.projects}[
@@ -114,12 +115,12 @@ def test_a_dry_run_leaves_no_space_and_the_proof_is_the_same_on_both_ways(home, 
 
 
 def test_a_space_with_notes_or_tokens_is_refused_and_an_unused_one_taken(home, space, tmp_path):
-    with open_memory(space):
+    with open_session(space):
         pass
     move(str(home), space)
     with pytest.raises(InvalidInput, match="not empty"):
         move(str(home), space)
-    with open_memory(f"{space}x") as used:
+    with open_session(f"{space}x") as used:
         used.write(Draft("one"))
     with pytest.raises(InvalidInput, match="not empty"):
         move(str(home), f"{space}x")
@@ -143,14 +144,14 @@ def test_nobody_sees_a_move_that_was_cut_off_and_another_home_does_not_go_on_wit
         move(str(home), space)
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache2"))
-    with open_memory(tmp_path / "other") as other:
+    with open_session(tmp_path / "other") as other:
         other.write(Draft("x"))
     with pytest.raises(InvalidInput, match="Another home"):
         move(str(tmp_path / "other"), space)
     (home / "notes" / "f1" / "n1.md").write_text("changed by hand meanwhile")
     (home / "notes" / "f2" / "n2.md").unlink()
     move(str(home), space)
-    with open_memory(space) as new:
+    with open_session(space) as new:
         assert files(new.home) == files(home)
 
 
@@ -167,7 +168,7 @@ def test_a_move_into_a_database_that_is_killed_goes_on(home, space, tmp_path):
     work = "move(*sys.argv[2:])"
     killed = times_killed(stops, ["statement"], imports, work, home, space)
     assert killed > 3
-    with open_memory(home) as old, open_memory(space) as new:
+    with open_session(home) as old, open_session(space) as new:
         assert new.log(limit=0) == old.log(limit=0)
         assert files(new.home) == files(home)
 

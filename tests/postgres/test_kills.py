@@ -16,7 +16,8 @@ from threading import Thread
 import psycopg
 import pytest
 
-from memoranda import Draft, Memory, open_memory
+from memoranda import Draft
+from memoranda.engine import MemorySession, open_session
 from memoranda.note.edit import Append
 
 KILLS = int(os.environ.get("MEMORANDA_KILLS", "24"))
@@ -40,7 +41,7 @@ def write_until_killed(
             os.kill(os.getpid(), signal.SIGKILL)
         return execute(self, query, *more, **named)
 
-    def write(memory: Memory, numbers: Iterator[int]) -> None:
+    def write(memory: MemorySession, numbers: Iterator[int]) -> None:
         try:
             for number in numbers:
                 os.write(said, f"+{number}\n".encode())
@@ -54,7 +55,7 @@ def write_until_killed(
             os._exit(1)
 
     os.environ["XDG_CACHE_HOME"] = str(cache / name)
-    memory = open_memory(space, agent=name)
+    memory = open_session(space, agent=name)
     psycopg.Connection.execute = counted
     numbers = count(first)
     threads = [
@@ -116,7 +117,7 @@ def test_what_two_killed_replicas_acknowledged_is_there_once(
     cache = tmp_path / "cache"
     random = Random(19)
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache / "c"))
-    with open_memory(space) as memory:
+    with open_session(space) as memory:
         memory.write(Draft("begin", project="notes", title="log"))
     writers = [Writer(space, cache, name, random) for name in ("anna", "ben")]
     for _ in range(KILLS // 2):
@@ -124,7 +125,7 @@ def test_what_two_killed_replicas_acknowledged_is_there_once(
             writer.start()
         for writer in writers:
             writer.wait()
-    with open_memory(space) as memory:
+    with open_session(space) as memory:
         titles = Counter(each.title for each in memory.list(limit=0)[0])
         lines = Counter(re.findall(r"line (\S+) end", memory.read(LOG).text))
         changes = memory.log(limit=0)
@@ -147,7 +148,7 @@ def test_what_two_killed_replicas_acknowledged_is_there_once(
     views = []
     for name in ("anna", "ben", "c", "new"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache / name))
-        with open_memory(space) as replica:
+        with open_session(space) as replica:
             every = sorted(
                 (path.name, path.read_bytes()) for path in (replica.home / "notes").rglob("*.md")
             )

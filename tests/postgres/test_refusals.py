@@ -11,8 +11,9 @@ import psycopg
 import pytest
 
 from conftest import Terminal
-from memoranda import Draft, open_memory
+from memoranda import Draft
 from memoranda.config import load
+from memoranda.engine import open_session
 from memoranda.errors import ConfigError, DatabaseAway, DatabaseRefused, MemorandaError
 from postgres.conftest import Replica
 from postgres.server import ROLE, admin_of
@@ -58,7 +59,7 @@ def test_a_wrong_database_and_a_wrong_user_are_told_apart(
     space: str, admin: object, old: str, new: str, words: str
 ):
     with pytest.raises(DatabaseAway, match=words):
-        open_memory(space.replace(old, new))
+        open_session(space.replace(old, new))
 
 
 def test_a_server_without_a_free_connection_answers_from_the_copy_and_says_so(
@@ -91,7 +92,7 @@ def test_a_role_that_may_only_read_reads_and_its_writes_are_refused_in_one_line(
     admin.execute("grant select on all tables in schema memoranda to reader")
     try:
         only = space.replace(f"{ROLE}@", "reader@")
-        with open_memory(only) as memory:
+        with open_session(only) as memory:
             assert memory.search("tea").total == 1
             with pytest.raises(
                 DatabaseRefused, match=r"may not do that; see docs/teams\.md.*Nothing was changed"
@@ -115,7 +116,7 @@ def test_the_project_a_refusal_names_can_be_added_by_the_command(
         MemorandaError,
         match=f"Cannot use {tmp_path}/memory.jsonl as a project: the notes are in Po",
     ):
-        open_memory(space, projects={"memory": tmp_path / "memory.jsonl"})
+        open_session(space, projects={"memory": tmp_path / "memory.jsonl"})
 
 
 def test_no_note_goes_through_a_link_or_into_a_file(replica: Replica, tmp_path: Path):

@@ -7,7 +7,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memoranda import Draft, Memory, NotFound
+from memoranda import Draft, NotFound
+from memoranda.engine import MemorySession
 from postgres.conftest import Replica
 
 
@@ -25,7 +26,7 @@ def journal(home: Path) -> bytes:
     return (home / ".memoranda/history/journal.jsonl").read_bytes()
 
 
-def are_alike(one: Memory, two: Memory) -> bool:
+def are_alike(one: MemorySession, two: MemorySession) -> bool:
     """Whether notes and journals are the same, byte for byte."""
     return files(one.home) == files(two.home) and journal(one.home) == journal(two.home)
 

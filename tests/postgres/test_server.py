@@ -11,8 +11,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memoranda import Draft, open_memory
+from memoranda import Draft, former_name
 from memoranda.clock import wait_for
+from memoranda.engine import open_session
 from memoranda.engine.doctor import examine
 from memoranda.errors import ConfigError, DatabaseAway, DatabaseRefused
 from memoranda.store.journal import Change
@@ -31,7 +32,7 @@ def connected(database: str, space: str = "") -> psycopg.Connection[tuple[object
 
 
 def test_spaces_of_one_database_know_nothing_of_each_other(space: str):
-    with open_memory(space) as one, open_memory(f"{space}-other") as other:
+    with open_session(space) as one, open_session(f"{space}-other") as other:
         note = one.write(Draft("only here", title="N"))
         assert other.search("here").total == 0
         other.write(Draft("and there", title="N"))
@@ -41,7 +42,7 @@ def test_spaces_of_one_database_know_nothing_of_each_other(space: str):
 
 
 def test_row_level_security_hides_and_refuses_the_rows_of_other_spaces(space: str, database: str):
-    with open_memory(space) as one:
+    with open_session(space) as one:
         one.write(Draft("x", title="N"))
         name = one.engine.settings.space
     with connected(database, "somebody-else") as db:
@@ -61,7 +62,7 @@ def test_row_level_security_hides_and_refuses_the_rows_of_other_spaces(space: st
 
 
 def test_a_space_is_a_partition_of_each_large_table(space: str, database: str):
-    with open_memory(space) as one:
+    with open_session(space) as one:
         name = one.engine.settings.space
         one.write(Draft("x", title="N"))
     with connected(database, name) as db:
@@ -84,7 +85,7 @@ def test_many_who_open_a_new_space_at_once_make_it_once(space: str):
 def test_tables_of_a_later_version_are_read_if_they_say_so_and_never_written(
     space: str, database: str
 ):
-    with open_memory(space) as one:
+    with open_session(space) as one:
         note = one.write(Draft("x", title="N"))
         sql = "insert into memoranda.version (number, reads, writes) values (%s, %s, %s)"
         with connected(database) as db:
@@ -95,7 +96,7 @@ def test_tables_of_a_later_version_are_read_if_they_say_so_and_never_written(
                     one.write(Draft("y", title="M"))
                 db.execute(sql, [SCHEMA + 2, SCHEMA + 1, SCHEMA + 1])
                 with pytest.raises(DatabaseRefused, match="upgrade"):
-                    open_memory(space)
+                    open_session(space)
             finally:
                 db.execute("delete from memoranda.version where number > %s", [SCHEMA])
 
@@ -117,7 +118,7 @@ def test_while_the_server_is_away_reads_are_answered_with_a_warning_and_writes_a
     url, link = door
     folder = os.readlink(link)
     try:
-        with open_memory(url) as memory:
+        with open_session(url) as memory:
             memory.write(Draft("still here", title="N"))
             link.unlink()
             cut(database, memory)
@@ -125,7 +126,7 @@ def test_while_the_server_is_away_reads_are_answered_with_a_warning_and_writes_a
             assert any("may be missing here" in each for each in memory.warnings)
             with pytest.raises(DatabaseAway, match="Nothing was changed"):
                 memory.write(Draft("y", title="M"))
-            with open_memory(url) as later:
+            with open_session(url) as later:
                 assert later.search("still").total == 1
             link.symlink_to(folder)
             memory.engine.home._database._away = (
@@ -143,15 +144,15 @@ def test_without_a_server_and_without_copies_the_error_names_the_server(door: tu
     url, link = door
     link.unlink()
     with pytest.raises(DatabaseAway, match=r"team\) cannot be reached"):
-        open_memory(url)
+        open_session(url)
 
 
 def test_doctor_names_a_role_that_row_level_security_does_not_hold_and_the_remedy(space: str):
     if os.environ.get("MEMORY_TEST_PG_URL"):
         pytest.skip("the superuser of that server is not ours")
-    with open_memory(space) as memory:
+    with open_session(space) as memory:
         assert "weak_role" not in {each.code for each in examine(memory)}
-    with open_memory(admin_of(space)) as memory:
+    with open_session(admin_of(space)) as memory:
         (found,) = [each for each in examine(memory) if each.code == "weak_role"]
     assert found.level == "warning"
     assert "the role postgres" in found.text
@@ -216,4 +217,28 @@ def test_a_transaction_left_idle_is_ended_by_the_server_and_the_next_question_is
 @pytest.mark.parametrize("address", ["postgresql://h/db?space=No%20Space", "postgresql://[h/db"])
 def test_an_address_that_is_none_is_refused_before_anything_is_made(address: str, tmp_path: Path):
     with pytest.raises(ConfigError):
-        open_memory(address)
+        open_session(address)
+
+
+def test_a_database_of_an_earlier_checkout_gets_its_schema_and_keeps_its_notes(
+    space: str, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_session(space) as memory:
+        note = memory.write(Draft("kept", title="Kept"))
+        name = memory.engine.settings.space
+    back = former_name.RENAME_SCHEMA.replace(former_name.NAME, "\0")
+    back = back.replace("memoranda", former_name.NAME).replace("\0", "memoranda")
+    with psycopg.connect(database, autocommit=True) as db:
+        db.execute(back)
+        policies = db.execute("select qual from pg_policies").fetchall()
+        assert all(f"{former_name.NAME}.space" in str(qual) for (qual,) in policies)
+    for folder in ("first", "second"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / folder))
+        with open_session(space) as memory:
+            assert memory.read(note.id).content == "kept"
+            memory.write(Draft("more", title=folder))
+    with connected(database, name) as db:
+        policies = db.execute("select qual from pg_policies").fetchall()
+        assert policies
+        assert all("memoranda.space" in str(qual) for (qual,) in policies)
+        assert db.execute("select count(*) from memoranda.space").fetchone() == (1,)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.faces import ALL
 from memoranda.serve.auth import Access
 from memoranda.serve.http import Place
@@ -21,7 +21,7 @@ class Server(Web):
 
     def __init__(self, space: str):
         self.now = datetime(2026, 11, 22, 12, tzinfo=UTC)
-        self.memory = open_memory(space, clock=lambda: self.now)
+        self.memory = open_session(space, clock=lambda: self.now)
         self.access = Access(self.memory.home, lambda: self.now)
         self.documents = {}
         self._public = FAR

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Terminal
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import ConfigError, DatabaseAway, InvalidInput, ProjectRefused
 from memoranda.serve.auth import Access
@@ -39,7 +40,7 @@ def test_a_space_for_members_is_a_space_of_the_same_database(replica: Replica, t
     assert Access(b.home).space("ann") == made
     with pytest.raises(InvalidInput, match="leave the folder out"):
         Access(b.home).add_space("bob", tmp_path)
-    with open_memory(a.settings.address_of(made.database)) as space:
+    with open_session(a.settings.address_of(made.database)) as space:
         space.write(Draft("hers", title="N"))
     assert b.search("hers").total == 0
 
@@ -71,10 +72,10 @@ def test_folders_and_files_of_one_machine_are_refused_in_one_sentence(
     with pytest.raises(ProjectRefused, match="the notes are in PostgreSQL"):
         a.add_project("mine", str(tmp_path))
     with pytest.raises(ProjectRefused, match="the notes are in PostgreSQL"):
-        open_memory(space, projects={"vault": tmp_path})
+        open_session(space, projects={"vault": tmp_path})
     (a.home / "config.yaml").write_text(f"projects:\n  mine: {tmp_path}\n")
     with pytest.raises(ConfigError, match="the notes are in PostgreSQL"):
-        open_memory(space, config=a.home / "config.yaml")
+        open_session(space, config=a.home / "config.yaml")
 
 
 def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
@@ -127,7 +128,7 @@ def test_reads_are_counted_once_by_a_process_killed_before_any_statement(
 
 def exchange(space: str, id: str, number: int) -> None:
     """Read a note and send the count, killed before the statement of this number."""
-    a = open_memory(space)
+    a = open_session(space)
     a.read(id)
     intercept(pytest.MonkeyPatch(), die_at(number))
     a.engine.access.exchange(now=True)

@@ -23,7 +23,8 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 
 HERE = Path(__file__).parent
 TODAY = datetime(2026, 3, 16, 12, tzinfo=UTC)
@@ -199,7 +200,7 @@ def ask(home: Path) -> list[Answer]:
 
     Files get the time their note was written: of notes equally good the newer one comes first.
     """
-    with open_memory(home, clock=lambda: TODAY, watch=False) as memory:
+    with open_session(home, clock=lambda: TODAY, watch=False) as memory:
         written = memory.write_many(one.draft for one in NOTES)
         keys = {
             (note.project, note.path): one.key for note, one in zip(written, NOTES, strict=True)

@@ -155,7 +155,7 @@ class Listener:
 def main(arguments):
     """Serve, and return the exit status."""
 
-    def open_memory():
+    def open_session():
         print("memory opened", file=sys.stderr)
         if "--unreadable" in arguments:
             raise ConfigError("load config: the file is not readable")
@@ -171,7 +171,7 @@ def main(arguments):
         agent = None
     registry = Registry([toolset], Hooks([Listener()]))
     return run_stdio(
-        open_memory, registry, version="1.2.3", agent=agent, clients={"house robot": "robot"}
+        open_session, registry, version="1.2.3", agent=agent, clients={"house robot": "robot"}
     )
 
 

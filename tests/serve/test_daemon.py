@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.upkeep import Upkeep
 from memoranda.note.markdown import Record
 from memoranda.serve.daemon import Daemon
@@ -66,7 +66,7 @@ def test_a_second_one_says_who_holds_the_lock_and_after_kill_9_the_next_starts_a
 
 def test_one_round_does_the_jobs_in_order_says_so_in_its_log_and_exits(home, tmp_path):
     old = datetime(2020, 1, 1, tzinfo=UTC)
-    with open_memory(home, face="cli") as memory:
+    with open_session(home, face="cli") as memory:
         Upkeep(memory).put(
             [
                 a_record(1, "over", "inbox", expires=old, source="claude"),
@@ -121,7 +121,7 @@ def test_clients_of_the_socket_share_one_memory_with_everybody(home):
             one.send(b"x" * (1 << 20) + b"xx\n")
             assert one.reply() == {"id": 0, "error": "request too large (limit 1048576 bytes)"}
             assert len(other.ask("tools/list")["result"]) == 7
-        with open_memory(home, watch=False) as memory:
+        with open_session(home, watch=False) as memory:
             assert memory.memory_id(written["id"]).category == "knowledge"
         assert daemon.stop()[0] == 0
     assert "tea is in the kitchen" in (home / "memory.md").read_text()
@@ -158,7 +158,7 @@ def test_twenty_clients_write_and_read_under_the_jobs_and_nothing_is_lost(home):
         assert status == 0
         assert "Error" not in err
         assert "Traceback" not in err
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert memory.stats().projects["categories"] == 100
 
 
@@ -180,7 +180,7 @@ def test_a_request_in_progress_is_answered_before_it_ends(home):
             answered = [first]
             answered += client.rest()
     assert [each["id"] for each in answered] == list(range(len(answered)))
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert memory.stats().projects["categories"] == len(answered)
 
 

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from memoranda import Query
-from memoranda.engine import daemon_client, open_memory
+from memoranda.engine import daemon_client, open_session
 from memoranda.store.folder import FolderStore
 from serve.daemon_process import DaemonProcess
 from serve.process import SECONDS
@@ -62,7 +62,7 @@ def change_by_hand(home):
 def test_what_was_changed_by_hand_is_found_without_a_look_at_any_folder(
     home, daemon, listed, patient
 ):
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert found(memory, "tea") == ["edited.md", "removed.md"]
         change_by_hand(home)
         assert (found(memory, "tea"), found(memory, "coffee")) == ([], ["edited.md", "new.md"])
@@ -74,13 +74,13 @@ def test_what_was_changed_by_hand_is_found_without_a_look_at_any_folder(
 def test_a_project_the_daemon_does_not_know_is_looked_at(home, daemon, listed, tmp_path):
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault" / "a.md").write_text("coffee\n")
-    with open_memory(home, projects={"vault": tmp_path / "vault"}, watch=False) as memory:
+    with open_session(home, projects={"vault": tmp_path / "vault"}, watch=False) as memory:
         assert found(memory, "coffee") == ["a.md"]
     assert "vault" in listed
 
 
 def test_an_index_that_was_thrown_away_is_made_again(home, daemon):
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert found(memory, "tea")
         memory.reindex()
         change_by_hand(home)
@@ -89,7 +89,7 @@ def test_an_index_that_was_thrown_away_is_made_again(home, daemon):
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
 def test_a_daemon_that_does_not_answer_is_done_without(home, daemon, listed, number):
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         assert found(memory, "tea")
         daemon.send_signal(number)
         change_by_hand(home)

@@ -9,7 +9,8 @@ import logging
 import pytest
 from mcp import MCPError
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.errors import ConfigError
 from memoranda.serve.http import LIMIT, Place, place_of
 from serve.web import ACCEPT, FAR, LIST, Web, bearer, official, rpc, tool, tools
@@ -87,7 +88,6 @@ async def test_what_is_wrong_about_a_request_is_said_by_its_status(web, client):
         assert (answer.status_code, "POST" in answer.headers["allow"]) == (405, True), method
     for path in (
         "/",
-        "/mcp/",
         "/mcp/x",
         "/s/",
         "/s/x/y",
@@ -99,7 +99,45 @@ async def test_what_is_wrong_about_a_request_is_said_by_its_status(web, client):
         answer = await client.post(
             path, content=body, headers=ACCEPT | bearer(good), follow_redirects=False
         )
-        assert answer.status_code in (404, 307), path
+        assert answer.status_code == 404, path
+        assert answer.json()["error"] == "not_found", path
+
+
+@pytest.mark.promise("http-refused")
+async def test_a_slash_at_the_end_and_no_accept_header_change_nothing(web, client):
+    headers = bearer(web.token()) | {"content-type": "application/json"}
+    del client.headers["accept"]
+    for path in ("/mcp", "/mcp/"):
+        answer = await client.post(path, json=LIST, headers=headers)
+        assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.promise("http-refused")
+async def test_a_refused_host_or_origin_is_told_what_to_do(web, client):
+    good = bearer(web.token())
+    answer = await client.post("/mcp", json=LIST, headers=good | {"host": "notes.example\t<x>"})
+    assert answer.status_code == 421
+    assert '"notes.example <x>"' in answer.json()["error"]["message"]
+    assert "--allow-host" in answer.json()["error"]["message"]
+    answer = await client.post("/mcp", json=LIST, headers=good | {"origin": "https://a.example"})
+    assert answer.status_code == 403
+    assert "--allow-origin" in answer.json()["error"]["message"]
+
+
+@pytest.mark.promise("http-refused")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-authorization-server",
+        "/.well-known/oauth-authorization-server/mcp",
+        "/.well-known/openid-configuration",
+        "/register",
+    ],
+)
+async def test_discovery_is_answered_in_json_where_there_is_no_oauth(client, path):
+    answer = await client.get(path)
+    assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
 
 
 async def test_a_page_of_a_let_in_origin_may_ask_before_it_calls(client):
@@ -299,7 +337,7 @@ async def test_a_space_is_there_for_its_members_alone(web, client):
     assert await status(ann, "/mcp") == 404
     web.access.set_member("team", "ann", None)
     assert await status(ann, team) == 404
-    with open_memory(web.access.space("team").home) as shared:
+    with open_session(web.access.space("team").home) as shared:
         assert shared.find("plan").provenance.who == "agent:ann"
 
 

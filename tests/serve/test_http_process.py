@@ -11,7 +11,8 @@ from contextlib import suppress
 import httpx2
 import pytest
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.serve.auth import Access
 from serve.daemon_process import Client, DaemonProcess
 from serve.process import SECONDS, run_memory
@@ -99,7 +100,7 @@ def test_what_is_in_progress_at_the_signal_is_answered_and_kept(home):
         status, _, log = daemon.ended()
     assert status == 0
     assert "Traceback" not in log
-    with open_memory(home) as kept:
+    with open_session(home) as kept:
         assert kept.stats().projects["notes"] >= done >= 5
 
 
@@ -165,7 +166,7 @@ def test_the_daemon_keeps_spaces_tidy_too_and_reports_one_whose_folder_cannot_be
     access = Access(home)
     tidy = access.add_space("tidy")
     broken = access.add_space("team")
-    with open_memory(tidy.home) as shared:
+    with open_session(tidy.home) as shared:
         shared.write(Draft("we decided to deploy on fridays only", project="categories"))
     access.set_member("team", "ann", "member")
     secret = access.add("ann", member="ann")[1]

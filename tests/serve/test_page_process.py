@@ -13,7 +13,8 @@ import threading
 import httpx2
 import pytest
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from serve.daemon_process import DaemonProcess
 from serve.forked import Forked
 from serve.process import SECONDS, environment, memory_mcp, run_memory
@@ -113,7 +114,7 @@ def test_a_change_by_another_process_is_told_as_it_happens(home):
             with client.stream("GET", address.partition("/enter")[0] + "/live") as stream:
                 lines = stream.iter_lines()
                 assert next(lines).startswith("retry")
-                with open_memory(home) as memory:
+                with open_session(home) as memory:
                     writing = threading.Timer(0.5, lambda: memory.write(Draft("x", title="Tea")))
                     writing.start()
                     assert (

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from memoranda.config import load
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.faces import registry
 from memoranda.serve import pump, sessions
 from memoranda.serve.pump import program
@@ -61,7 +61,7 @@ def locked(home):
 
     @contextmanager
     def locked() -> Iterator[None]:
-        with open_memory(home, watch=False) as memory, memory.exclusive():
+        with open_session(home, watch=False) as memory, memory.exclusive():
             yield
 
     return locked
@@ -466,7 +466,7 @@ def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_t
 @pytest.mark.promise("daemon-bounds")
 def test_no_more_sessions_are_granted_than_a_daemon_may_have(home, monkeypatch):
     monkeypatch.setattr(sessions, "_AT_ONCE", 1)
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         served = sessions.McpSessions(
             memory, lambda names, like: registry(names, memory.settings, like=like)
         )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.faces import registry
 from memoranda.note.model import Draft
 from memoranda.serve.socket import Protocol
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.promise("001-17.11")
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory):
-    with open_memory(tmp_path_factory.mktemp("home"), face="socket") as opened:
+    with open_session(tmp_path_factory.mktemp("home"), face="socket") as opened:
         yield opened
 
 

@@ -18,7 +18,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.faces import ALL, registry
 from memoranda.serve.auth import Access, PageVisitors
 from memoranda.serve.http import Homes, HttpServer, Place
@@ -37,7 +37,7 @@ class Web:
 
     def __init__(self, home: Path, public: str | None = None, tools=ALL, **place: Any):
         self.now = datetime(2026, 11, 22, 12, tzinfo=UTC)
-        self.memory = open_memory(home, clock=lambda: self.now)
+        self.memory = open_session(home, clock=lambda: self.now)
         self.access = Access(home, lambda: self.now)
         self.documents: dict[str, Any] = {}
         self._public = public

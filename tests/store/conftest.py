@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from contract.graph_tools import GraphFile
-from memoranda import clock, open_memory
+from memoranda import clock
+from memoranda.engine import open_session
 from memoranda.store.folder import FolderStore
 from memoranda.store.home import Home
 from memoranda.store.layout import Layout
@@ -18,7 +19,7 @@ from memoranda.store.layout import Layout
 def kept(tmp_path: Path) -> Iterator[GraphFile]:
     folder = tmp_path / "place"
     folder.mkdir()
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         yield GraphFile(folder, memory)
 
 

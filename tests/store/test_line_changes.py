@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from contract.graph_tools import GraphFile, Nodes, die, person
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.graphs import opener
 from memoranda.errors import CannotUndo
 
@@ -78,7 +78,7 @@ def test_lines_that_changed_since_are_not_taken_back(kept: GraphFile) -> None:
 def test_an_undo_by_another_user_of_the_home_needs_no_project(kept: GraphFile) -> None:
     kept.write(ADA)
     kept.delete("Ada")
-    with open_memory(kept.memory.home, watch=False) as other:
+    with open_session(kept.memory.home, watch=False) as other:
         assert other.undo().undoes == 1
     assert kept.text == ADA
     assert kept.names() == ["Ada"]
@@ -159,7 +159,7 @@ def test_what_others_append_behind_a_torn_line_stays(
     kept.write(ADA)
     assert die(kept, "torn", count) == 9
     # A home that has no record of it
-    with open_memory(tmp_path / "other", watch=False) as memory:
+    with open_session(tmp_path / "other", watch=False) as memory:
         Nodes(memory, open_graph=opener(kept.place)).entity("Bob", kind="person")
     assert kept.names() == ["Ada", "x", "y", "z", "Bob"]
     assert kept.text == ADA + WHOLE + BOB
@@ -174,7 +174,7 @@ def test_a_death_at_any_call_leaves_all_of_it_or_nothing_and_the_log_right(
     for count in range(1, 40):
         if die(kept, point, count) == 7:
             break
-        with open_memory(kept.memory.home, watch=False) as memory:
+        with open_session(kept.memory.home, watch=False) as memory:
             names = Nodes(memory, open_graph=opener(kept.place)).names("read_graph")
             assert names in (["Ada"], ["Ada", "x", "y", "z"])
             assert kept.text == ADA + (WHOLE if len(names) > 1 else "")
@@ -229,7 +229,7 @@ def test_a_file_out_of_reach_keeps_its_record_until_it_is_back(kept: GraphFile) 
     away = kept.place.parent.with_name("away")
     kept.place.parent.rename(away)
     kept.place.parent.write_text("no folder")
-    with open_memory(kept.memory.home, watch=False) as memory:
+    with open_session(kept.memory.home, watch=False) as memory:
         memory.sync()
         assert memory.engine.home.lines.waits()
     kept.place.parent.unlink()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from contract.graph_tools import GraphFile, Nodes, die, person
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.graphs import opener
 
 pytestmark = pytest.mark.promise("002-14.21", "002-14.22")
@@ -268,7 +268,7 @@ def test_two_homes_see_one_file_and_a_cursor_survives_what_the_other_deletes(
         entities=[{"name": str(i), "entityType": "", "observations": []} for i in range(6)],
     )
     page = kept.nodes("read_graph", limit=2)
-    with open_memory(tmp_path / "other", watch=False) as memory:
+    with open_session(tmp_path / "other", watch=False) as memory:
         other = Nodes(memory, open_graph=opener(kept.place))
         other("delete_entities", entityNames=["0", "1", "4"])
         other.entity("6")

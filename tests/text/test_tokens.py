@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.text import tokens as tokens_module
-from memoranda.text.tokens import flatten, fts_text, passages, query_text, tokens, words
+from memoranda.text.folding import fold, fold_places
+from memoranda.text.tokens import fts_text, passages, query_text, tokens, words
 
 
 @pytest.mark.parametrize(
@@ -22,9 +23,14 @@ from memoranda.text.tokens import flatten, fts_text, passages, query_text, token
         ("世", "世"),
         ("ノートブック", "ノー ート トブ ブッ ック ク"),
         ("기억을 저장", "기억 억을 을 저장 장"),
-        ("ＡＰＩ文档", "API 文档 档"),
-        ("café", "café"),
+        ("ＡＰＩ文档", "api 文档 档"),
+        ("café", "cafe"),
         ("\U00020bb7野家", "\U00020bb7野 野家 家"),
+        ("ปูนา", "ปู\uf8f0น น\uf8f0า า\uf8f0"),
+        ("ในC++", "ใ\uf8f0น น\uf8f0 c\U000f002b\U000f002b"),
+        ("Wi-Fi on €5", "wi-fi on \U000f20ac 5 wifi"),
+        ("getUser of v1.2", "getuser of v1.2 get user v 1 2"),
+        ("in .NET", "in .net \U000f002enet"),
     ],
 )
 def test_runs_of_cjk_become_pairs_and_their_last_character(text: str, indexed: str) -> None:
@@ -48,7 +54,9 @@ def test_private_use_characters_which_mark_facets_never_come_from_a_text() -> No
         ("重跑qx7z后", "重跑 跑 qx7z 后", True),
         ("后qx7", "后 qx7", False),
         ("(*", "", False),
-        ("🎉", "", False),
+        ("🎉", "\U000ff389", False),
+        ("C++", "c\U000f002b\U000f002b", False),
+        ("มี", "มี\uf8f0", True),
     ],
 )
 def test_the_end_of_a_query_run_is_open(text: str, phrase: str, is_prefix: bool) -> None:
@@ -62,13 +70,26 @@ def test_stop_words_are_not_informative_unless_nothing_else_is_there() -> None:
     assert words("用户喜欢什么颜色") == ["用户喜欢", "颜色"]
 
 
-@given(st.text())
-def test_flat_text_keeps_every_character_in_its_place(text: str) -> None:
-    assert len(flatten(text)) == len(text)
+@given(st.text(alphabet=st.characters(), max_size=60))
+def test_folded_text_has_a_place_in_the_text_for_each_character(text: str) -> None:
+    folded, places = fold_places(text)
+    assert folded == fold(text)
+    if places is None:
+        assert len(folded) == len(text)
+    else:
+        assert len(places) == len(folded)
+        assert all(0 <= place < len(text) for place in places)
 
 
-def test_flat_text_has_no_case_no_marks_and_no_wide_letters() -> None:
-    assert flatten("Ünï Ǻ ＡＢ１ İ 深") == "uni a ab1 i 深"
+@given(st.text(max_size=60))
+def test_text_in_any_normal_form_and_case_folds_alike(text: str) -> None:
+    folded = fold(text)
+    assert fold(unicodedata.normalize("NFD", text)) == folded
+    assert fold(folded) == folded
+
+
+def test_folded_text_has_no_case_no_marks_and_no_wide_letters() -> None:
+    assert fold("Ünï Ǻ ＡＢ１ İ 深 ß ø") == "uni a ab1 i 深 ss o"
 
 
 def test_passages_end_at_headings_and_paragraphs() -> None:

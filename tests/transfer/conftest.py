@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from serve.forked import run
 from serve.process import environment
 
@@ -27,9 +27,9 @@ def files(home: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
+def memory(tmp_path: Path) -> Iterator[MemorySession]:
     """An empty memory whose clock stands still."""
-    with open_memory(tmp_path / "home", clock=lambda: MOMENT) as opened:
+    with open_session(tmp_path / "home", clock=lambda: MOMENT) as opened:
         yield opened
 
 

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from memoranda import Memory, Query
+from memoranda import Query
+from memoranda.engine import MemorySession
 from memoranda.query import memory_query
 from memoranda.transfer.exports import READERS, plan_export
 from memoranda.transfer.moving import MovePlan, WrongStore
@@ -167,7 +168,7 @@ def _source(kind: str, folder: Path) -> Path:
     return folder
 
 
-def _import(memory: Memory, kind: str, path: Path) -> MovePlan:
+def _import(memory: MemorySession, kind: str, path: Path) -> MovePlan:
     plan = plan_export(memory, kind, path, "notes")
     plan.carry_out()
     return plan
@@ -190,7 +191,7 @@ WANTED = {
 
 @pytest.mark.parametrize("kind", READERS)
 def test_what_a_program_remembers_becomes_memories_with_its_dates_once(
-    memory: Memory, tmp_path: Path, kind: str
+    memory: MemorySession, tmp_path: Path, kind: str
 ) -> None:
     folder = tmp_path / "source"
     folder.mkdir()
@@ -221,7 +222,7 @@ def test_what_a_program_remembers_becomes_memories_with_its_dates_once(
 
 
 def test_a_conversation_is_one_note_of_the_branch_that_was_shown(
-    memory: Memory, tmp_path: Path
+    memory: MemorySession, tmp_path: Path
 ) -> None:
     _import(memory, "chatgpt", _source("chatgpt", tmp_path))
     note = memory.read(memory.search(Query("colonies", projects=("notes",))).hits[0].note)
@@ -236,7 +237,7 @@ def test_a_conversation_is_one_note_of_the_branch_that_was_shown(
 
 
 def test_a_conversation_of_claude_keeps_its_attachments_and_an_empty_one_is_named(
-    memory: Memory, tmp_path: Path
+    memory: MemorySession, tmp_path: Path
 ) -> None:
     plan = _import(memory, "claude", _source("claude", tmp_path))
     text = memory.read(memory.search(Query("which tea", projects=("notes",))).hits[0].note).text
@@ -250,7 +251,7 @@ def test_a_conversation_of_claude_keeps_its_attachments_and_an_empty_one_is_name
 
 
 def test_a_conversation_that_went_on_is_brought_up_to_date_and_one_edited_here_is_left(
-    memory: Memory, tmp_path: Path
+    memory: MemorySession, tmp_path: Path
 ) -> None:
     file = tmp_path / "conversations.json"
 
@@ -270,7 +271,7 @@ def test_a_conversation_that_went_on_is_brought_up_to_date_and_one_edited_here_i
 
 @pytest.mark.parametrize("kind", READERS)
 def test_what_is_no_such_export_is_refused_and_nothing_is_written(
-    memory: Memory, tmp_path: Path, kind: str
+    memory: MemorySession, tmp_path: Path, kind: str
 ) -> None:
     file = tmp_path / "conversations.json"
     for content in (
@@ -289,7 +290,7 @@ def test_what_is_no_such_export_is_refused_and_nothing_is_written(
 
 
 def test_a_json_export_of_mcp_memory_service_and_texts_that_are_none(
-    memory: Memory, tmp_path: Path
+    memory: MemorySession, tmp_path: Path
 ) -> None:
     file = tmp_path / "export.json"
     broken = {"content_hash": "h2", "content": "half \ud800"}
@@ -303,7 +304,9 @@ def test_a_json_export_of_mcp_memory_service_and_texts_that_are_none(
     assert memory.list(limit=0)[0][0].category == "decisions"
 
 
-def test_a_conversation_without_any_time_is_found_again(memory: Memory, tmp_path: Path) -> None:
+def test_a_conversation_without_any_time_is_found_again(
+    memory: MemorySession, tmp_path: Path
+) -> None:
     file = tmp_path / "conversations.json"
     file.write_text(
         json.dumps([{"uuid": "u", "chat_messages": [{"sender": "human", "text": "Hello"}]}])
@@ -320,7 +323,9 @@ def zipped(files: dict[str, Any]) -> bytes:
     return made.getvalue()
 
 
-def test_an_export_of_claude_in_parts_with_its_projects(memory: Memory, tmp_path: Path) -> None:
+def test_an_export_of_claude_in_parts_with_its_projects(
+    memory: MemorySession, tmp_path: Path
+) -> None:
     id = "12345678-1234-1234-1234-123456789abc"
     project = {
         "uuid": id,
@@ -362,7 +367,7 @@ def test_an_export_of_claude_in_parts_with_its_projects(memory: Memory, tmp_path
 
 
 def test_an_export_of_chatgpt_in_parts_with_what_it_was_told_of_its_user(
-    memory: Memory, tmp_path: Path
+    memory: MemorySession, tmp_path: Path
 ) -> None:
     older = "1. [2025-01-01]. Lives in Linz."
     newer = "1. [2025-01-02]. Lives in Graz.\n2. [2025-01-02]. User watches birds."
@@ -400,7 +405,7 @@ def test_an_export_of_chatgpt_in_parts_with_what_it_was_told_of_its_user(
     assert "In trees.\nSpoken too." in memory.read(notes[0]).text
 
 
-def test_the_export_of_claude_mem_as_json(memory: Memory, tmp_path: Path) -> None:
+def test_the_export_of_claude_mem_as_json(memory: MemorySession, tmp_path: Path) -> None:
     file = tmp_path / "memories.json"
     row = {
         "id": 1,
@@ -432,7 +437,7 @@ def _places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("kind", list(READERS))
 def test_an_export_with_odd_values_is_read_as_far_as_it_goes_or_refused(
-    kind: str, memory: Memory, tmp_path: Path
+    kind: str, memory: MemorySession, tmp_path: Path
 ) -> None:
     rows = [
         {

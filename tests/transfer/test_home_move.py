@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.errors import InvalidInput, StorageError
 from memoranda.serve.auth import Access
 from memoranda.transfer import whole_home
@@ -34,7 +35,7 @@ def home(tmp_path: Path) -> Path:
     link.
     """
     place = tmp_path / "old"
-    with open_memory(place) as memory:
+    with open_session(place) as memory:
         memory.write(Draft("first", project="notes", title="a"))
         memory.as_caller("claude").write(Draft("mine", scope="agent:claude"))
         memory.write(Draft("second", project="notes", title="b"))
@@ -51,7 +52,7 @@ def home(tmp_path: Path) -> Path:
     access = Access(place)
     access.add("laptop")
     access.add_space("team")
-    with open_memory(access.space("team").home) as team:
+    with open_session(access.space("team").home) as team:
         team.write(Draft("of the team", project="notes", title="t"))
     return place
 
@@ -71,7 +72,7 @@ def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, 
     for name in before:
         assert (target / name).stat().st_mode == (home / name).stat().st_mode
         assert name in own or (target / name).stat().st_mtime_ns == (home / name).stat().st_mtime_ns
-    with open_memory(home) as old, open_memory(target) as new:
+    with open_session(home) as old, open_session(target) as new:
         assert new.log(limit=0) == old.log(limit=0)
         assert [each.title for each in new.list(limit=0)[0]] == [
             each.title for each in old.list(limit=0)[0]
@@ -143,7 +144,7 @@ def test_a_copy_that_is_not_the_same_is_no_home(home, tmp_path, monkeypatch):
 
 
 def test_what_is_written_while_it_is_copied_is_moved_too(home, tmp_path):
-    with open_memory(home) as memory:
+    with open_session(home) as memory:
         done = []
 
         def write(now: int, total: int) -> None:
@@ -156,7 +157,7 @@ def test_what_is_written_while_it_is_copied_is_moved_too(home, tmp_path):
         "notes/mine.md",
         "notes/z.md",
     }
-    with open_memory(home) as old, open_memory(tmp_path / "new") as new:
+    with open_session(home) as old, open_session(tmp_path / "new") as new:
         assert new.log(limit=0) == old.log(limit=0)
 
 
@@ -164,7 +165,7 @@ def test_a_move_from_another_home_is_not_gone_on_with(home, tmp_path, monkeypatc
     monkeypatch.setattr(FolderMove, "_check", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
     with pytest.raises(StorageError):
         FolderMove(home, tmp_path / "new").run()
-    with open_memory(tmp_path / "other"):
+    with open_session(tmp_path / "other"):
         pass
     with pytest.raises(InvalidInput, match="not empty"):
         FolderMove(tmp_path / "other", tmp_path / "new")
@@ -181,7 +182,7 @@ def test_a_move_that_is_killed_goes_on_and_ends_with_everything(home, tmp_path):
     assert files(home).keys() == before.keys()
     assert files(tmp_path / "new").keys() == before.keys()
     assert not (tmp_path / "new" / MOVING).exists()
-    with open_memory(home) as old, open_memory(tmp_path / "new") as new:
+    with open_session(home) as old, open_session(tmp_path / "new") as new:
         assert new.log(limit=0) == old.log(limit=0)
 
 

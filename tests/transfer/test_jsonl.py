@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
 from memoranda.note.markdown import Record
@@ -24,7 +24,7 @@ TWO = "7f8d9e00-1111-4222-8333-444455556666"
 
 
 def opened(home, **more):
-    return open_memory(home, clock=lambda: MOMENT, **more)
+    return open_session(home, clock=lambda: MOMENT, **more)
 
 
 def lines(memory, **which):
@@ -449,7 +449,7 @@ def test_a_partial_record_of_a_known_id_changes_what_it_names(memory):
     info = remember(memory, "one", "people", tags=["x"])
     # Of the same moment
     assert take(memory, [{"id": info.id, "content": "two"}]) == Tally(skipped=1)
-    with open_memory(memory.home, clock=lambda: MOMENT + timedelta(days=1)) as later:
+    with open_session(memory.home, clock=lambda: MOMENT + timedelta(days=1)) as later:
         assert take(later, [{"id": info.id, "content": "two"}]) == Tally(updated=1)
         assert take(later, [{"id": info.id, "content": "two"}]) == Tally(unchanged=1)
         note = later.read(info.id)

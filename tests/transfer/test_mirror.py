@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.engine.graphs import open_graph
 from memoranda.errors import InvalidInput, OutsideError
 from memoranda.note.edit import Append
@@ -31,7 +32,7 @@ class Home:
         self.folder = folder / "home"
         self.copy = folder / "copy"
         self.time = START
-        self.memory = open_memory(self.folder, clock=self.now)
+        self.memory = open_session(self.folder, clock=self.now)
 
     def now(self) -> datetime:
         self.time += timedelta(minutes=1)
@@ -333,7 +334,7 @@ def test_a_project_that_cannot_be_listed_keeps_its_copies(home, tmp_path):
 def test_the_mirror_of_another_home_is_refused(home, tmp_path):
     home.write("one")
     home.mirror()
-    with open_memory(tmp_path / "other") as other, pytest.raises(InvalidInput, match="mirrors"):
+    with open_session(tmp_path / "other") as other, pytest.raises(InvalidInput, match="mirrors"):
         Mirror(other, home.copy).run()
 
 
@@ -403,7 +404,7 @@ def test_a_mirror_comes_back_into_an_empty_home(home, tmp_path, git):
     (home.folder / "memories").mkdir()
     (home.folder / "memories" / ".plan").write_text("hidden")
     home.mirror(git=git)
-    with open_memory(tmp_path / "back") as back:
+    with open_session(tmp_path / "back") as back:
         plan = plan_mirror(back, home.copy)
         plan.carry_out()
         assert (plan.skipped, plan_mirror(back, home.copy).items) == ([], [])
@@ -450,7 +451,7 @@ def test_the_command_answers_in_numbers_and_names_wrong_words(terminal):
 @pytest.mark.slow
 def test_a_mirror_that_is_killed_again_and_again_has_each_change_once(tmp_path):
     places = {"HOME": str(tmp_path), "MEMORY_HOME": str(tmp_path / "home")}
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         for number in range(80):
             memory.write(
                 Draft(
@@ -496,7 +497,7 @@ def test_a_mirror_that_watches_follows_each_change_until_it_is_stopped(tmp_path)
         "--watch",
         "--git",
     ]
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         memory.write(Draft("one", project="notes", title="a"))
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, text=True

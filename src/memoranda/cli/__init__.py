@@ -51,17 +51,21 @@ COMMANDS = {name: module for _, module, names in _MODULES for name in names.spli
 _TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
 """Codes of errors that have the times a text may mean, `candidates` in JSON (contract 001, 8)."""
 _INTERRUPTED = 130
+# New objects before garbage is collected; a short command makes 40,000
+_OBJECTS = 100_000
 _NO_LOCKS = "memory needs a POSIX system with file locks (Linux, macOS, WSL); this one has none"
 _REPORT_IT = "Please report this line with the command you ran and `memory --version`."
 
 
 def run() -> NoReturn:
-    """The `memory` program: `main` without garbage collection, then exit at once. Collecting
-    garbage and finalizing the interpreter take a fifth of a short command's time, and the system
-    frees the memory anyway; long commands turn collection on again. Until the command itself runs,
-    an interrupt ends the process at once: raised while a module is imported, it may arrive as
-    another error."""
-    gc.disable()
+    """The `memory` program: `main` almost without garbage collection, then exit at once.
+
+    Collecting garbage and finalizing the interpreter take a fifth of a short command's time, and
+    the system frees the memory anyway. A command that lasts makes enough objects to be collected.
+    Until the command itself runs, an interrupt ends the process at once: raised while a module is
+    imported, it may arrive as another error.
+    """
+    gc.set_threshold(_OBJECTS)
     starting = lambda: None
     # Else a script has it ignored
     usual = _signal.getsignal(_signal.SIGINT)

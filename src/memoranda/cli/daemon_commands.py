@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from threading import Event, Thread
 
     from memoranda.config import Settings
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
     from memoranda.serve.daemon import Web
     from memoranda.serve.http import HttpServer, Place
@@ -257,13 +257,14 @@ def _serve(
     of this home.
     """
     from memoranda.clients import hook
-    from memoranda.engine import freshness, open_memory
+    from memoranda.engine import freshness, open_session
     from memoranda.faces import registry
     from memoranda.jobs import dream
     from memoranda.jobs.lifecycle import FACE, Scheduler
     from memoranda.serve.daemon import Daemon, Running, daemon_lock, http_noted
     from memoranda.serve.sessions import McpSessions
     from memoranda.serve.socket import Listener
+    from memoranda.serve.turns import collect_garbage
     from memoranda.store.files import make_private, storing
     from memoranda.store.layout import Layout
 
@@ -289,7 +290,7 @@ def _serve(
             # A home where no socket can be is served without
             except StorageError as error:
                 output.failure(str(error))
-        memory = held.enter_context(open_memory(config=settings, face=FACE, serving=True))
+        memory = held.enter_context(open_session(config=settings, face=FACE, serving=True))
         web = None
         address = ""
         if listener is None:
@@ -332,6 +333,7 @@ def _serve(
             if daemon.round():
                 return 0
             return 1
+        collect_garbage()
         daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))
     return 0
 
@@ -350,7 +352,7 @@ def _port(place: Place, any_port: bool) -> socket:
 
 def _web(
     call: Invocation,
-    memory: Memory,
+    memory: MemorySession,
     served: Registry,
     place: Place,
     offered: list[str],

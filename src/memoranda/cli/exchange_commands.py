@@ -4,7 +4,6 @@ whole memory (docs/teams.md)."""
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import sys
@@ -29,7 +28,7 @@ from memoranda.store.files import reason, remove_left
 from memoranda.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.graph import FileGraph, GraphText
     from memoranda.engine.graphs import NoteGraph
     from memoranda.transfer.moving import MovePlan
@@ -59,8 +58,6 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
     from memoranda.transfer.jsonl import exported
 
     check_memory(category, scope=scope)
-    # `run` turns it off for short commands
-    gc.enable()
     file = None if file in ("", "-") else file
     with call.memory(watch=True) as memory:
         secrets: list[None] = []
@@ -184,8 +181,6 @@ def import_(
         )
     if moved and moved[0] not in _KINDS:
         raise Usage(f'invalid value "{moved[0]}" for --from: must be one of {", ".join(_KINDS)}')
-    # `run` turns it off for short commands
-    gc.enable()
     if moved:
         return _move_in(call, *moved, project=project, dry_run=dry_run, skip_bad=skip_bad)
     from memoranda.transfer.jsonl import Import, Tally
@@ -284,7 +279,9 @@ def _move_in(
         call.answer(f"{'Would import' if dry_run else 'Imported'} {said}", **counts)
 
 
-def _plan(memory: Memory, kind: str, place: Path, project: str, *, skip_bad: bool) -> MovePlan:
+def _plan(
+    memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
+) -> MovePlan:
     """What moving in the store at `place` does. Raises Failure when the memory itself lies there."""
     from memoranda.transfer import moving
 
@@ -438,7 +435,7 @@ def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
     ), counts
 
 
-def _graph(memory: Memory, taken_in: str = "-") -> NoteGraph | FileGraph:
+def _graph(memory: MemorySession, taken_in: str = "-") -> NoteGraph | FileGraph:
     """The graph: that of the graph file in use (contract 002, 8), unless it is what is `taken_in`,
     else the notes.
     """
@@ -543,7 +540,6 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         raise Usage(
             f'invalid value "{after_erase}" for --after-erase: use {" or ".join(_after_erase())}'
         )
-    gc.enable()
     with call.memory(watch=True) as memory:
         from memoranda.transfer.whole_home import Mirror
 
@@ -595,7 +591,6 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
 
     if call.caller is not None:
         raise InvalidInput("moving a home is the owner's; run this without an agent's name")
-    gc.enable()
     with output.progress("Moving") as progress:
         moved = move(source, target, dry_run=dry_run, progress=progress)
     source = _shown(source)

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from memoranda import __version__
+from memoranda import __version__, former_name
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure, table_row
 from memoranda.cli.syntax import Text, Usage, command, flag, option
@@ -135,7 +135,10 @@ def install(
                 "result": "not found",
                 "reason": f"{client.title} is not on this machine",
             }
+        former = [] if project else _former(client)
         if _plugin_is_on(client):
+            if not own and former:
+                return _changes(installer, (), former, replace=replace, dry_run=dry_run)
             if not own:
                 return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
             wanted = _own_file(client, own)
@@ -143,7 +146,7 @@ def install(
             unwanted = []
         else:
             unwanted = _own_file(client, table.hooks(client, ["memory"]))
-        row = _changes(installer, wanted, unwanted, replace=replace, dry_run=dry_run)
+        row = _changes(installer, wanted, [*unwanted, *former], replace=replace, dry_run=dry_run)
         if own and row["result"] in ("written", "unchanged") and not dry_run:
             with call.memory() as memory:
                 memory.add_project("claude memory", own[0].value)
@@ -168,6 +171,7 @@ def install(
         texts.append(
             f"Started it: {started['error'] or '{tools} tools, {seconds} s.'.format_map(started)}"
         )
+    texts += former_name.advice()
     call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
     failed = any(row["result"] in ("refused", "not found") for row in rows)
     return int(failed or (started is not None and started["error"] is not None))
@@ -214,12 +218,15 @@ def uninstall(
             wanted = _targets(
                 client, server, project, hooks=not project, program=["memory"], more=own
             )
+            if not project:
+                wanted = [*wanted, *_former(client)]
             done = _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
         except MemorandaError as error:
             done = {"result": "refused", "reason": str(error)}
         rows.append({"client": client.id, "title": client.title} | done)
         if ids or done["result"] != "unchanged":
             texts.append(_told(client, rows[-1]))
+    texts += former_name.advice()
     call.answer("\n".join(texts) or "Nothing to take out.", clients=rows)
     return int(any(each["result"] == "refused" for each in rows))
 
@@ -284,6 +291,20 @@ def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
     if file is None:
         return []
     return [Target(client, file, "json", edits)]
+
+
+def _former(client: Client) -> list[Target]:
+    """What an earlier checkout left of itself in files of the client, where it is still there."""
+    targets = [Target(client, *place) for place in table.former(client)]
+    return [target for target in targets if any(value is not None for value in _present(target))]
+
+
+def _present(target: Target) -> list[Any]:
+    """As `present`; nothing for a file that nobody can read as what it should be."""
+    try:
+        return present(target)
+    except Unsure:
+        return []
 
 
 def _memories(client: Client, home: Path) -> list[Edit]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from memoranda.clock import Clock
     from memoranda.config import Settings
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
 """The environment variable with which a shell asks for completions."""
@@ -98,14 +98,14 @@ class Invocation:
     @contextmanager
     def memory(
         self, projects: Mapping[str, os.PathLike[str]] | None = None, *, watch: bool = False
-    ) -> Iterator[Memory]:
+    ) -> Iterator[MemorySession]:
         """Open the memory of the home for this command; at its end unreadable files are mentioned
         once. `projects`: additional ones for this command. `watch`: for commands of many calls, so
         that not every call looks at every file."""
         from memoranda import clock
-        from memoranda.engine.memory import open_memory
+        from memoranda.engine.memory import open_session
 
-        with open_memory(
+        with open_session(
             agent=self.caller,
             projects=projects,
             config=self.settings,

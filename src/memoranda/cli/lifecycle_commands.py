@@ -27,9 +27,10 @@ from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.review import ReviewItem
     from memoranda.jobs.job import Action, Outcome
+    from memoranda.note.timephrase import Reading
 
 _ACTION_KEYS = ("job", "verb", "id", "reason", "path")
 """The keys of an action; further ones of its verb follow."""
@@ -230,7 +231,7 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
         return _answer(call, said, done.outcomes, **{key: done.report[key] for key in _DREAM_KEYS})
 
 
-def _dream_lines(memory: Memory, found: dict[str, Any], *, with_report: bool) -> str:
+def _dream_lines(memory: MemorySession, found: dict[str, Any], *, with_report: bool) -> str:
     from memoranda.jobs.dream import report_lines
 
     head = f"Dream (level {found['level']}) processed {found['processed']} items"
@@ -265,56 +266,80 @@ def remind(
     done: Text,
     **new: Any,
 ) -> None:
-    """Set a reminder at the time TEXT names, in English or Chinese."""
+    """Set a reminder at the time TEXT names, in English or Chinese.
+
+    Every time word of the text is used, or it is refused with the words that were left. Several
+    times joined by "and" are several reminders.
+    """
     if shows and done is not None:
         raise Usage("--list and --done do not go together")
     if every and not shows:
         raise Usage("--all needs --list")
-    if shows or done is not None:
-        if words:
-            raise Usage(f"accepts 0 arg(s), received {len(words)}")
-        if done is None:
-            return _list_reminders(call, every=every)
-        with call.memory() as memory:
-            from memoranda.jobs import reminders
-
-            if dry_run:
-                info = memory.memory_id(done)
-            else:
-                info = reminders.acknowledge(memory, done)
-            row = record(memory, info, content_of(memory, info))
-            said = f"{'Would be done' if dry_run else 'Done'}: {info.id[:8]}"
-            return call.answer(said, id=info.id, memory=row)
-    if not words:
+    if (shows or done is not None) and words:
+        raise Usage(f"accepts 0 arg(s), received {len(words)}")
+    if shows:
+        _list_reminders(call, every=every)
+    elif done is not None:
+        _acknowledge(call, done, dry_run=dry_run)
+    elif words:
+        text = content_from(words, scope=new["scope"])
+        _set_reminders(call, text, when, dry_run=dry_run, **new)
+    else:
         raise Usage("requires at least 1 arg(s), only received 0")
-    text = content_from(words, scope=new["scope"])
+
+
+def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
+    with call.memory() as memory:
+        from memoranda.jobs import reminders
+
+        info = memory.memory_id(ref) if dry_run else reminders.acknowledge(memory, ref)
+        row = record(memory, info, content_of(memory, info))
+        answer = "Would be done" if dry_run else "Done"
+        call.answer(f"{answer}: {info.id[:8]}", id=info.id, memory=row)
+
+
+def _set_reminders(
+    call: Invocation, text: str, when: str | None, *, dry_run: bool, **new: Any
+) -> None:
+    """Set a reminder for each time of the text, or of `when`: several joined by "and"."""
     with call.memory() as memory:
         from memoranda.jobs import reminders
 
         memory.check_scope(new["scope"])
-        found = reminders.read_time(memory, text if when is None else when)
-        local = found.due.astimezone(memory.settings.reading_zone)
-        reading = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M} ({one_line(found.phrase)})"
-        reading += f" repeat {found.repeat}" if found.repeat else ""
-        row = {
-            "stored": not dry_run,
-            "text": text,
-            "phrase": found.phrase,
-            "due_at": stamp(found.due),
-            "due_local": local.isoformat(),
-            "reading": reading,
-            "all_day": found.all_day,
-            "repeat": found.repeat,
-            "others": list(found.others),
-        }
-        if dry_run:
-            return call.answer(f"Would remind: {reading}", **row)
-        note = reminders.store(memory, text, found, **new)
-        call.answer(
-            f"Reminder set: {note.id}\n  {reading}",
-            **row,
-            memory=record(memory, note, note.content),
-        )
+        answers = []
+        rows = []
+        for reading in reminders.read_times(memory, text if when is None else when):
+            row = _reading_row(memory, text, reading, is_stored=not dry_run)
+            answer = f"Would remind: {row['reading']}"
+            if not dry_run:
+                note = reminders.store(memory, text, reading, **new)
+                answer = f"Reminder set: {note.id}\n  {row['reading']}"
+                row["memory"] = record(memory, note, note.content)
+            answers.append(answer)
+            rows.append(row)
+        call.answer_each(answers, rows)
+
+
+def _reading_row(
+    memory: MemorySession, text: str, reading: Reading, *, is_stored: bool
+) -> dict[str, Any]:
+    """The keys of a reading in JSON; `reading` says it for people."""
+    local = reading.due.astimezone(memory.settings.reading_zone)
+    shown = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
+    shown += f" ({one_line(reading.phrase)})"
+    if reading.repeat:
+        shown += f" repeat {reading.repeat}"
+    return {
+        "stored": is_stored,
+        "text": text,
+        "phrase": reading.phrase,
+        "due_at": stamp(reading.due),
+        "due_local": local.isoformat(),
+        "reading": shown,
+        "all_day": reading.all_day,
+        "repeat": reading.repeat,
+        "others": list(reading.others),
+    }
 
 
 def _list_reminders(call: Invocation, *, every: bool) -> None:
@@ -414,7 +439,7 @@ def _listed(item: ReviewItem) -> list[str]:
     return [f"  {ref[:8]} {line}" for ref, line in pairs]
 
 
-def _ask(memory: Memory, items: list[ReviewItem], *, more: bool) -> None:
+def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
     """Ask one question after another until there are no more or `q` is pressed."""
     import click
 

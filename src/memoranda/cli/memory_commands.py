@@ -22,10 +22,11 @@ from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.overview import home_path, read_record, record
 from memoranda.errors import Ambiguous, Conflict, Locked, MemorandaError, NotFound, TimeframeError
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
+from memoranda.note.names import Looseness
 from memoranda.query import check_memory, split_list
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
     from memoranda.note.model import Note
 
@@ -158,10 +159,10 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
     tags of OLD; `-` reads the text from stdin.
     """
     with call.memory() as memory:
-        old = any_note(memory, ref)
+        old = any_note(memory, ref, looseness=Looseness.CASE)
         new: NoteInfo | Draft
         if len(words) == 1 and _REFERENCE(words[0]):
-            new = any_note(memory, words[0])
+            new = any_note(memory, words[0], looseness=Looseness.CASE)
         else:
             place: dict[str, Any] = {
                 "project": old.project,
@@ -240,27 +241,18 @@ def read(call: Invocation, *refs: str, as_of: Text) -> None:
         call.answer_each(texts, rows, "\n\n")
 
 
-def any_note(memory: Memory, ref: str) -> NoteInfo:
+def any_note(
+    memory: MemorySession, ref: str, *, looseness: Looseness = Looseness.SIGNS
+) -> NoteInfo:
     """The note `ref` names: a memory by its id, else one of any project, by all that `log`,
     `search` and tools print. Raises NotFound, Ambiguous."""
     try:
-        return memory.memory_id(ref)
-    except NotFound as missing:
-        names = {each.name.lower(): each.name for each in memory.projects}
-        for sign in ("/", ": "):
-            project, found, rest = ref.partition(sign)
-            if found and (name := names.get(project.lower())):
-                with suppress(MemorandaError):
-                    if sign == "/":
-                        return memory.find_ref((name, rest))
-                    return memory.find(rest, name)
-        try:
-            return memory.find(ref)
-        except Ambiguous:
-            raise
-        except MemorandaError as error:
-            near = error.suggestions if isinstance(error, NotFound) else ()
-            raise NotFound(ref, missing.project, near) from None
+        return memory.find_any(ref, looseness=looseness)
+    except Ambiguous:
+        raise
+    except MemorandaError as error:
+        near = error.suggestions if isinstance(error, NotFound) else ()
+        raise NotFound(ref, CATEGORY_PROJECT, near) from None
 
 
 def place_of(info: Note | NoteInfo) -> str:
@@ -268,7 +260,7 @@ def place_of(info: Note | NoteInfo) -> str:
     return f"{info.project}/{info.path}"
 
 
-def as_of_moment(memory: Memory, text: Text) -> datetime | None:
+def as_of_moment(memory: MemorySession, text: Text) -> datetime | None:
     """The time `--as-of` asks about, if it is given. Raises Failure."""
     hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
     if text is None:
@@ -314,7 +306,7 @@ def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
         call.answer_each([f"{verb} memory: {info.id}" for info in infos], rows)
 
 
-def memories_named(memory: Memory, refs: Iterable[str]) -> list[NoteInfo]:
+def memories_named(memory: MemorySession, refs: Iterable[str]) -> list[NoteInfo]:
     """The memories with these ids, each once. Raises NotFound, Ambiguous."""
     return list({info.id: info for info in map(memory.memory_id, refs)}.values())
 
@@ -408,7 +400,7 @@ def edit(call: Invocation, ref: str) -> None:
 
     command = _editor()
     with call.memory() as memory:
-        info = any_note(memory, ref)
+        info = any_note(memory, ref, looseness=Looseness.CASE)
         if info.locked:
             raise Locked(info.permalink)
         note = memory.read(info, count=False)
@@ -481,7 +473,7 @@ def _editor() -> list[str]:
     return command
 
 
-def _draft(memory: Memory, note: Note) -> Path:
+def _draft(memory: MemorySession, note: Note) -> Path:
     """A file with the note's text for the editor, in the home, so that it outlives a crash of the
     machine.
     """

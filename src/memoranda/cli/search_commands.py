@@ -24,7 +24,7 @@ from memoranda.query import day, memory_query
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.query import Query
 
 DEFAULT_TOKENS = 2_000
@@ -187,7 +187,7 @@ def search(
 
 
 def _found(
-    memory: Memory, wanted: Query, text: str, limit: int, most: int | None, *, ranked: bool
+    memory: MemorySession, wanted: Query, text: str, limit: int, most: int | None, *, ranked: bool
 ) -> tuple[list[NoteInfo], Hits]:
     """The notes found; with `ranked` as hits too, else how many there are alone."""
     if ranked and text.strip():
@@ -206,7 +206,7 @@ def _counted(*found: Hits) -> str:
 
 def _show_found(
     call: Invocation,
-    memory: Memory,
+    memory: MemorySession,
     wanted: Query,
     text: str,
     found: Sequence[NoteInfo],
@@ -256,7 +256,12 @@ def _show_found(
 
 
 def _cells(
-    call: Invocation, memory: Memory, infos: Sequence[NoteInfo], length: int, *, marked: bool = True
+    call: Invocation,
+    memory: MemorySession,
+    infos: Sequence[NoteInfo],
+    length: int,
+    *,
+    marked: bool = True,
 ) -> Iterator[tuple[str, ...]]:
     """Id, phase, category and text of each; of a note of another project its place, type, project,
     title. Where no person reads, `length` characters of the text; and `marked` if it is not valid

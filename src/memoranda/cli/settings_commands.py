@@ -21,7 +21,7 @@ from memoranda.query import split_list
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.projects import Project
     from memoranda.serve.auth import Access, Space, StoredToken
 
@@ -127,10 +127,10 @@ def config_unset(call: Invocation, name: str) -> None:
 
 
 def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
-    from memoranda.engine import open_memory
+    from memoranda.engine import open_session
 
     settings = _settings(call)
-    with open_memory(agent=call.caller, config=settings, face="cli", watch=False) as memory:
+    with open_session(agent=call.caller, config=settings, face="cli", watch=False) as memory:
         try:
             memory.configure(key.name, value)
         except ConfigError as error:
@@ -180,7 +180,7 @@ _REMOVABLE = lambda context: [
 ]
 
 
-def _rows(memory: Memory, *projects: Project) -> list[dict[str, Any]]:
+def _rows(memory: MemorySession, *projects: Project) -> list[dict[str, Any]]:
     counts = memory.stats().projects
     cells = (
         (each.name, str(each.root), counts.get(each.name, 0), each.default, each.built_in)

@@ -24,7 +24,7 @@ from memoranda.note.entry import DEFAULT_NAMESPACE
 from memoranda.query import split_list
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.entries import Entries
     from memoranda.engine.graph import Graph
     from memoranda.faces.agent.session import Batch
@@ -108,10 +108,10 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
         # Other packages log from warnings on
         logging.getLogger("memoranda").setLevel(logging.DEBUG)
 
-    def opened() -> Memory:
-        from memoranda.engine import open_memory
+    def opened() -> MemorySession:
+        from memoranda.engine import open_session
 
-        return open_memory(
+        return open_session(
             agent=agent, projects=projects, config=settings, face="mcp", serving=True
         )
 
@@ -135,7 +135,7 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
         )
 
 
-def _graphs(file: Path | None) -> Callable[[Memory, str], Graph] | None:
+def _graphs(file: Path | None) -> Callable[[MemorySession, str], Graph] | None:
     """What opens graphs when that of project `graph` is a file."""
     if file is None:
         return None

@@ -18,7 +18,7 @@ from memoranda.store.files import lock_owner
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.doctor import Finding
 
 _EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
@@ -70,7 +70,7 @@ def status(call: Invocation) -> None:
         )
 
 
-def _status(memory: Memory) -> dict[str, Any]:
+def _status(memory: MemorySession) -> dict[str, Any]:
     from memoranda.clock import stamp
     from memoranda.jobs.job import last_dream
     from memoranda.note.reminder import Reminder
@@ -119,7 +119,7 @@ def _status(memory: Memory) -> dict[str, Any]:
     }
 
 
-def _semantic(memory: Memory) -> dict[str, Any]:
+def _semantic(memory: MemorySession) -> dict[str, Any]:
     """The embedding model and its progress; without a model all counts are 0 and `reason` says why."""
     from memoranda.engine.embedding import Embedding
 
@@ -177,7 +177,7 @@ def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
     return 0
 
 
-def _elsewhere(memory: Memory) -> list[Finding]:
+def _elsewhere(memory: MemorySession) -> list[Finding]:
     """What is wrong with the stores that only the environment or a preset points to: they are in no
     configuration.
     """

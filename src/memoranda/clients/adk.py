@@ -13,19 +13,22 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+from memoranda.extras import install_command
+
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
     from google.adk.memory.memory_entry import MemoryEntry
     from google.genai.types import Content, Part
 except ImportError as error:
     raise ImportError(
-        "memoranda.clients.adk needs Google's Agent Development Kit: pip install 'memoranda[adk]'"
+        f"memoranda.clients.adk needs Google's Agent Development Kit: {install_command('adk')}"
     ) from error
 
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 
 from memoranda import Memory
+from memoranda.engine import session_of
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, TRACE_PROJECT, Draft
 from memoranda.query import Query
@@ -48,7 +51,7 @@ class MemorandaMemoryService(BaseMemoryService):
     """
 
     def __init__(self, memory: Memory, *, limit: int = 10):
-        self._memory = memory
+        self._memory = session_of(memory)
         self._limit = limit
 
     async def add_session_to_memory(self, session: Session) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from memoranda.clients.hook_events import HookEvent
     from memoranda.config import Settings
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 SECONDS = 0.7
 """A hook ends itself after so long, whatever it was doing, so that it is over for its client after
@@ -80,13 +80,13 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str:
         except OSError:
             # It is busy, and so would we be
             return ""
-    from memoranda.engine import open_memory
+    from memoranda.engine import open_session
 
-    with open_memory(agent=agent, config=settings, face="hook", watch=False) as memory:
+    with open_session(agent=agent, config=settings, face="hook", watch=False) as memory:
         return answer(memory, event)
 
 
-def served(memory: Memory, params: dict[str, Any]) -> dict[str, str]:
+def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
     """The daemon's answer to an event that `answered` sent. Raises TypeError, ValueError for what
     is none.
     """
@@ -98,7 +98,7 @@ def served(memory: Memory, params: dict[str, Any]) -> dict[str, str]:
     return {"reply": answer(memory, event)}
 
 
-def answer(memory: Memory, event: HookEvent) -> str:
+def answer(memory: MemorySession, event: HookEvent) -> str:
     """Do what `event` asks for, and return what the client is to be answered."""
     from memoranda.clients.hook_context import SessionFile, at_start, for_prompt
     from memoranda.clients.hook_events import CLIENTS, PROMPT, START, reply_of

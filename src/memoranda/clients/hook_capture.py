@@ -16,7 +16,7 @@ from typing import Any
 
 from memoranda.clients.hook_context import FENCED, SessionFile, cut, own_words, project_names
 from memoranda.clients.hook_events import HookEvent
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.note.links import slug
 from memoranda.note.model import CATEGORY_PROJECT, INBOX, TRACE_PROJECT, Draft
 from memoranda.store.base import sha256
@@ -63,7 +63,7 @@ def asked_to_remember(prompt: str) -> list[str]:
     return found[:_MOST]
 
 
-def remember(memory: Memory, event: HookEvent, session: SessionFile) -> str:
+def remember(memory: MemorySession, event: HookEvent, session: SessionFile) -> str:
     """Put what a person asked to remember into the inbox, as the owner's. Returns what the agent is
     to know of it.
     """
@@ -85,7 +85,7 @@ def remember(memory: Memory, event: HookEvent, session: SessionFile) -> str:
     return "\n".join(told)
 
 
-def checkpoint(memory: Memory, event: HookEvent, session: SessionFile) -> None:
+def checkpoint(memory: MemorySession, event: HookEvent, session: SessionFile) -> None:
     """Write an extract of the session so far over the last one: what was asked, files, commands,
     the last answer.
     """

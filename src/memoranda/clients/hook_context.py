@@ -15,9 +15,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from memoranda import former_name
 from memoranda.clients.hook_events import HookEvent, is_long_enough
 from memoranda.clock import parse_stamp, stamp
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.engine.overview import contents
 from memoranda.index.rows import Hit, NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, REMINDERS, TRACE_PROJECT
@@ -42,8 +43,8 @@ _CLOSE = f"</{_TAG}>"
 # What could end our fence; in its place
 _MARKS = re.compile(rf"</?\s*{_TAG}[^>\n]*>?", re.I)
 _HARMLESS = f"[{_TAG}]"
-FENCED = re.compile(rf"<{_TAG}\b.*?(?:</{_TAG}>|\Z)", re.I | re.S)
-"""What stands between our marks."""
+FENCED = re.compile(rf"<(?P<mark>{_TAG}|{former_name.TAG})\b.*?(?:</(?P=mark)>|\Z)", re.I | re.S)
+"""What stands between our marks, those of earlier checkouts included."""
 _PASTED = re.compile(
     r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)|\Z)|^[ \t]*>[^\n]*$|<(?P<tag>[\w-]+)>", re.M | re.S
 )
@@ -107,7 +108,7 @@ def own_words(prompt: str) -> str:
     return "".join([*parts, text[at:]]).strip()
 
 
-def at_start(memory: Memory, event: HookEvent, session: SessionFile) -> Told:
+def at_start(memory: MemorySession, event: HookEvent, session: SessionFile) -> Told:
     """What a session is told as it begins; of a session that goes on only what is new since."""
     now = memory.clock()
     if session.is_known:
@@ -139,7 +140,9 @@ def at_start(memory: Memory, event: HookEvent, session: SessionFile) -> Told:
     )
 
 
-def for_prompt(memory: Memory, event: HookEvent, session: SessionFile, said: str = "") -> Told:
+def for_prompt(
+    memory: MemorySession, event: HookEvent, session: SessionFile, said: str = ""
+) -> Told:
     """What memory has about a prompt, and the sentence `said` before it; empty when there is
     neither.
     """
@@ -285,7 +288,7 @@ def _hash(line: str) -> str:
 class _Teller:
     """Collects lines within `tokens`, each note once and none of those known."""
 
-    def __init__(self, memory: Memory, tokens: int, known: Iterable[str]):
+    def __init__(self, memory: MemorySession, tokens: int, known: Iterable[str]):
         self._memory, self._room, self._known = (
             memory,
             tokens - tokens_in(f"{_OPEN}\n{_CLOSE}\n"),
@@ -335,7 +338,7 @@ def _fenced(text: str) -> str:
     return f"{_OPEN}\n{text}\n{_CLOSE}"
 
 
-def _due(memory: Memory, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
+def _due(memory: MemorySession, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
     """Reminders that fired and nobody acknowledged, or will fire within a day."""
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
     reminders = [(info, Reminder.of(info.header)) for info in infos]
@@ -348,7 +351,7 @@ def _due(memory: Memory, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
 
 
 def _about_project(
-    memory: Memory, cwd: str, names: list[str], now: datetime
+    memory: MemorySession, cwd: str, names: list[str], now: datetime
 ) -> Iterator[tuple[NoteInfo, str]]:
     """The last session here, open tasks, notes kept in or about the project."""
     if not names:
@@ -382,7 +385,7 @@ def _about_project(
         )
 
 
-def _added(memory: Memory, since: datetime, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
+def _added(memory: MemorySession, since: datetime, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
     """Notes made since by anybody but this agent, newest first, with who made them."""
     writers: dict[tuple[str, str], str | None] = {}
     for change in memory.log(since=since, limit=300):

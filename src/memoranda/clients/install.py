@@ -20,7 +20,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memoranda import clock
+from memoranda import clock, former_name
 from memoranda.clients import table
 from memoranda.clients.editing import Editor, Hint, JsonEditor, MarkdownEditor, Unsure
 from memoranda.clients.table import Client, Edit
@@ -228,6 +228,7 @@ class Installer:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
+        former_name.adopt(self.home, Layout(self.home).private)
         try:
             make_private(self.folder)
             lock = lock_file(self.folder / "lock", fcntl.LOCK_EX)
@@ -239,8 +240,9 @@ class Installer:
             os.close(lock)
 
     def _load(self) -> dict[str, Any]:
+        former = former_name.records(self.home, Layout(self.home).private)
         try:
-            rows = json.loads(self._records.read_bytes())
+            rows = json.loads((former or self._records).read_bytes())
         except (OSError, ValueError):
             # Without it, containers that were made for an entry stay behind empty
             return {}

@@ -17,6 +17,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from memoranda.extras import install_command
+
 try:
     from langgraph.store.base import (
         BaseStore,
@@ -31,10 +33,12 @@ try:
     )
 except ImportError as error:
     raise ImportError(
-        "memoranda.clients.langgraph needs LangGraph's store interface: pip install 'memoranda[langgraph]'"
+        "memoranda.clients.langgraph needs LangGraph's store interface: "
+        f"{install_command('langgraph')}"
     ) from error
 
 from memoranda import Memory
+from memoranda.engine import session_of
 from memoranda.engine.entries import Entry, NoteEntries, whole_milliseconds
 from memoranda.errors import InvalidInput
 from memoranda.note.model import KV_PROJECT
@@ -59,7 +63,8 @@ class MemorandaStore(BaseStore):
     supports_ttl = True
 
     def __init__(self, memory: Memory, *, ttl: TTLConfig | None = None):
-        self._memory, self._entries = memory, NoteEntries(memory)
+        self._memory = session_of(memory)
+        self._entries = NoteEntries(self._memory)
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:

@@ -14,14 +14,18 @@ from hashlib import sha256
 from pathlib import PurePath
 from typing import Any
 
+from memoranda.extras import install_command
+
 try:
     from agents.memory import SessionABC, SessionSettings
 except ImportError as error:
     raise ImportError(
-        "memoranda.clients.openai_agents needs the OpenAI Agents SDK: pip install 'memoranda[openai-agents]'"
+        "memoranda.clients.openai_agents needs the OpenAI Agents SDK: "
+        f"{install_command('openai-agents')}"
     ) from error
 
 from memoranda import Memory
+from memoranda.engine import session_of
 from memoranda.errors import Exists, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import TRACE_PROJECT, Draft
@@ -47,7 +51,7 @@ class MemorandaSession(SessionABC):
         if not session_id.strip():
             raise InvalidInput("session_id must not be empty")
         self.session_id, self.session_settings = session_id, session_settings or SessionSettings()
-        self._memory = memory
+        self._memory = session_of(memory)
         self._folder = (
             f"openai-agents/{sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
         )

@@ -14,12 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memoranda import former_name
 from memoranda.clients.editing import Name
 from memoranda.clients.hook_events import CLIENTS
 from memoranda.errors import InvalidInput, MemorandaError
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.projects import Project
 
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
@@ -33,6 +34,8 @@ _PLACES = (
 hold its memories.
 """
 _NAME = 64
+_PROGRAMS = {"memory", "memoranda", former_name.NAME}
+"""What the command and the module that clients start are called, or were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,22 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
 
 
+def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
+    """What an earlier checkout, or its plugin, put where no entry of ours replaces it: files, their
+    formats and what is to be taken out."""
+    left: list[tuple[Path, str, list[Edit]]] = []
+    if client.plugin:
+        key = [former_name.PLUGIN if "@" in name else name for name in client.plugin["key"]]
+        at = key.index(former_name.PLUGIN)
+        edit = Edit("former plugin", tuple(key[:at]), key[at], True, lambda _: True)
+        left.append((expand(client.plugin["file"], os.environ), client.plugin["format"], [edit]))
+    file = client.hook_file(os.environ)
+    if file is not None and file.stem == "memoranda":
+        edits = hooks(client, ["memory"])
+        left.append((file.with_name(f"{former_name.NAME}{file.suffix}"), "json", edits))
+    return left
+
+
 def shares_hooks(value: Any, client: str) -> bool:
     """Whether the commands of others stand in one group of hooks with ours."""
     if not isinstance(value, dict) or not isinstance(value.get("hooks"), list):
@@ -223,7 +242,7 @@ def is_our_server(value: Any) -> bool:
     """Whether an entry starts this program."""
     words = [*_strings(value)]
     names = {os.path.basename(each) for each in words}
-    return "mcp" in words and bool(names & {"memory", "memoranda"})
+    return "mcp" in words and bool(names & _PROGRAMS)
 
 
 def command_of(value: Any) -> list[str]:
@@ -241,7 +260,7 @@ def command_of(value: Any) -> list[str]:
 
 
 def _is_our_hook(command: str, client: str) -> bool:
-    return f" hook {client}" in command and ("memory" in command or "memoranda" in command)
+    return f" hook {client}" in command and any(name in command for name in _PROGRAMS)
 
 
 def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = Path()) -> Path:
@@ -279,7 +298,7 @@ def auto_memory_folder(home: Path) -> Path:
     return home / "projects" / "claude-memory"
 
 
-def add_native(memory: Memory) -> tuple[list[Project], list[tuple[Path, str]]]:
+def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, str]]]:
     """Make a project of each folder in which Claude Code, Codex and Gemini CLI keep memories of
     their own that is none yet. Returns them, and the folders left out with the reason. Raises
     InvalidInput for an agent."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memoranda.engine.memory import Memory, open_memory
+    from memoranda.engine.memory import HasSession, MemorySession, open_session, session_of
 
-__all__ = ["Memory", "open_memory"]
+__all__ = ["HasSession", "MemorySession", "open_session", "session_of"]
 
 
 def __getattr__(name: str) -> Any:

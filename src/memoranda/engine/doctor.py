@@ -9,6 +9,7 @@ import sqlite3
 import stat
 from dataclasses import dataclass
 
+from memoranda import former_name
 from memoranda.config import absolute
 from memoranda.engine.embedding import Embedding
 from memoranda.engine.engine import Engine
@@ -76,6 +77,10 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         if trouble:
             found.append(Finding("warning", "weak_role", engine.settings.space, trouble))
         found += _leftovers(engine)
+        found += [
+            Finding("info", "former_name", path, text)
+            for path, text in former_name.left_behind(engine.layout.root)
+        ]
         graphs = [
             store.root
             for store in engine.stores.values()

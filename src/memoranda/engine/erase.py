@@ -32,6 +32,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note import entry
 from memoranda.note.markdown import default_id
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
+from memoranda.note.names import Looseness
 from memoranda.query import Query, memory_query
 from memoranda.store.base import File
 from memoranda.store.change import Step
@@ -209,13 +210,14 @@ class Erasure:
             ),
             None,
         )
-        for find in (self.memory.memory_id, self.memory.find):
-            if info is None:
-                with suppress(NotFound):
-                    info = find(ref)
+        if info is None:
+            with suppress(NotFound):
+                info = self.memory.find_any(ref, looseness=Looseness.EXACT)
         if info is not None:
             self._add_note(plan, info)
-        elif not self._add_file(plan, place := self.memory.locate(ref)):
+            return
+        place = self.memory.locate(ref, looseness=Looseness.EXACT)
+        if not self._add_file(plan, place):
             self._gone[place] = ref
 
     def _add_note(self, plan: Plan, info: NoteInfo) -> None:

@@ -5,6 +5,7 @@ undo.py), a note as it was; and the texts a change replaced and made, for differ
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -36,12 +37,14 @@ from memoranda.note.model import (
     MEMORY_KEYS,
     MEMORY_PROJECTS,
 )
+from memoranda.note.names import Looseness
 from memoranda.store import path_guard
 from memoranda.store.base import File
 from memoranda.store.change import Step
 from memoranda.store.journal import ERASE, FOLD, LINES, Change, Touched
 
 _DELETING = ("delete", EXPIRE, "decay")
+_ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,7 @@ class HistoryVerbs(NoteVerbs):
             not self.engine.only or each.project in self.engine.stores
         )
 
-    def locate(self, ref: str) -> Location:
+    def locate(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> Location:
         """The place of `project/path` or the absolute path of a file, also of one that is gone, or
         of an id the index or the history knows. One this home has is taken first, then the one the
         history has in a folder elsewhere. Raises Ambiguous when it has several, NotFound,
@@ -185,12 +188,12 @@ class HistoryVerbs(NoteVerbs):
         try:
             info = self.memory_id(ref)
         except (NotFound, Ambiguous):
-            for change in engine.home.history.changes() if len(ref) >= 4 else ():
+            for change in engine.home.history.changes() if _ID_BEGIN.fullmatch(ref) else ():
                 for each in change.files:
                     named = each.project in MEMORY_PROJECTS and each.path.endswith(f"-{ref[:8]}.md")
                     if named and self.may_see(each):
                         return each.project, each.path, each.root
-            info = self.find(ref)
+            info = self.find(ref, looseness=looseness)
         return info.project, info.path, root_of(engine, info.project)
 
     def last_change(self, besides: str) -> datetime | None:
@@ -372,7 +375,7 @@ class HistoryVerbs(NoteVerbs):
                 put = next((each.number for each in older if concerns(each, was_at)), history.last)
                 return f"{CATEGORY_PROJECT}/{back.path}", put
         with self.change("restore", fresh=False) as transaction:
-            project, path, root = place = self.locate(ref)
+            project, path, root = place = self.locate(ref, looseness=Looseness.CASE)
             store = store_at(self.engine, project, root)
             source, each = self._older(place, read_or_none(store, path), at, change)
             data = self.engine.home.history.text(each.old or each.new or "", f"{project}/{path}")

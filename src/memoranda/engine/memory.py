@@ -1,5 +1,5 @@
-"""The open memory: all verbs of the engine for one caller. Each takes and returns values and prints
-nothing.
+"""The session: all verbs of the engine for one caller. Each takes and returns values and prints
+nothing. Faces, jobs and commands use it; programs use `memoranda.Memory`, which wraps it.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from memoranda import clock as clocks
 from memoranda.clock import COMMAND_WAITS, Clock
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memoranda.engine.erase import Erased
 
 
-class Memory(ReviewVerbs, ProjectVerbs):
+class MemorySession(ReviewVerbs, ProjectVerbs):
     """An open memory, bound to one caller. Thread-safe; close it, or use it as a context manager. A
     `ref` is an id, a unique beginning of one, a permalink, a title, a path or a `memory://`
     address; a (project, path) pair; or a note already read. The verbs stand in reading.py,
@@ -155,4 +155,18 @@ def load_settings(
     return load(home, config)
 
 
-open_memory = Memory.open
+open_session = MemorySession.open
+
+
+class HasSession(Protocol):
+    """An open memory with a session inside, such as `memoranda.Memory`."""
+
+    @property
+    def session(self) -> MemorySession: ...
+
+
+def session_of(memory: MemorySession | HasSession) -> MemorySession:
+    """The session itself, whichever of the two a program hands over."""
+    if isinstance(memory, MemorySession):
+        return memory
+    return memory.session

@@ -176,8 +176,8 @@ class LinkVerbs(ReadVerbs):
         return change.done is not None
 
     def _pair(self, a: Ref, b: Ref) -> tuple[NoteInfo, NoteInfo]:
-        first = self.find_ref(a)
-        second = self.find_ref(b)
+        first = self.find_to_change(a)
+        second = self.find_to_change(b)
         if (first.project, first.path) == (second.project, second.path):
             raise InvalidInput("cannot link a memory to itself")
         return first, second
@@ -293,7 +293,7 @@ def supersedable(session: ReadVerbs, named: Iterable[Ref]) -> list[NoteInfo]:
     """The notes to be superseded. Raises NotFound, Ambiguous, InvalidInput for one that is
     superseded already.
     """
-    found = {(info.project, info.path): info for info in map(session.find_ref, named)}
+    found = {(info.project, info.path): info for info in map(session.find_to_change, named)}
     for info in found.values():
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoranda.clock import stamp
 from memoranda.engine import memory_links
@@ -55,13 +55,14 @@ from memoranda.note.model import (
     Draft,
     Note,
 )
+from memoranda.note.names import file_key
 from memoranda.query import Query
 from memoranda.store import path_guard
 from memoranda.store.base import File
 from memoranda.store.change import Step
 
 if TYPE_CHECKING:
-    from memoranda.note.edit import Edited
+    from memoranda.note.edit import Edit, Edited
 
 
 @dataclass(slots=True)
@@ -107,7 +108,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         from memoranda.note.frontmatter import REMOVE
 
         with self.change("restore", fresh=False) as change:
-            info = self.find_ref(ref)
+            info = self.find_to_change(ref)
             file, text = editable(self, info)
             category = category or info.category or INBOX
             keys = pinned_down(info) | {
@@ -151,6 +152,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         needs_index = any(draft.project != CATEGORY_PROJECT for draft in drafts)
         with self.change("write", fresh=needs_index) as change:
             taken: set[tuple[str, str]] = set()
+            permalinks: set[str] = set()
             steps: list[Step] = []
             for draft in drafts:
                 scope = self.check_scope(draft.scope)
@@ -162,10 +164,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 if draft.project == CATEGORY_PROJECT:
                     step = self._put_memory(change, draft)
                 else:
-                    step = self._put_note(change, draft, overwrite, checksum)
-                if (step.project, step.path.lower()) in taken:
+                    step = self._put_note(change, draft, overwrite, checksum, permalinks)
+                if (step.project, file_key(step.path)) in taken:
                     raise Exists(step.path)
-                taken.add((step.project, step.path.lower()))
+                taken.add((step.project, file_key(step.path)))
                 steps.append(step)
                 if old:
                     change.verb = "supersede"
@@ -187,7 +189,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         fewer may see, Locked.
         """
         if isinstance(new, Draft):
-            before = self.find_ref(old)
+            before = self.find_to_change(old)
             place = (before.project, before.path)
             note = self.write(
                 replace(
@@ -198,8 +200,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             )
             return self.find_ref(place), note
         with self.change("supersede") as change:
-            before = self.find_ref(old)
-            after = self.find_ref(new)
+            before = self.find_to_change(old)
+            after = self.find_to_change(new)
             step = memory_links.supersede(self, change, before, after, valid_from)
         return self.find_ref((before.project, before.path)), change.written(step)
 
@@ -272,13 +274,20 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         )
 
     def _put_note(
-        self, change: Transaction, draft: Draft, overwrite: bool, checksum: str | None
+        self,
+        change: Transaction,
+        draft: Draft,
+        overwrite: bool,
+        checksum: str | None,
+        taken: set[str],
     ) -> Step:
-        """A note of contract 000b, 7 (write_note), new or in place of an existing one."""
+        """A note of contract 000b, 7 (write_note), new or in place of an existing one. `taken` are
+        the permalinks this change has given."""
         from memoranda.note import markdown
 
         project, path, title = self._place_of(draft)
-        path, info, file = self._existing(project, path, names_itself="permalink" in draft.metadata)
+        namesake = None if draft.file_name else title
+        path, info, file = self._existing(project, path, namesake)
         if checksum is not None:
             if info is None or file is None:
                 raise NotFound(path, project)
@@ -308,6 +317,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             if value is not None:
                 metadata.setdefault(key, value)
         old = file.data.decode("utf-8", "replace") if file else ""
+        permalink = self.free_permalink(project, path, taken)
+        taken.add(permalink)
         text = markdown.compose_note(
             draft.text,
             title=title,
@@ -315,20 +326,14 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             tags=draft.tags,
             metadata=metadata,
             created=self.clock(),
-            permalink=links.permalink_for(project, path),
+            permalink=permalink,
             keep=keep,
             old=old,
         )
         data = encoded(text)
         if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
-            # Else it is the one `_existing` looked for
-            permalink = markdown.own_permalink(text)
-            if permalink:
-                other = self.index.notes.by_permalink(project, permalink)
-            else:
-                other = None
-            if other is not None and permalink and other.path != path and self.sees(other.scope):
-                raise Exists(other.path, permalink)
+            # Else it is a free one
+            self._check_permalink(project, path, markdown.own_permalink(text))
         return change.put(
             project, path, data, old=file, scope=new_scope(self, data, file.data if file else None)
         )
@@ -355,27 +360,30 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         self._check_place(store.name, path)
         return store.name, path, title
 
+    def _check_permalink(self, project: str, path: str, permalink: str | None) -> None:
+        """Raise InvalidInput when the note at `path` would take the address of another one."""
+        other = self.permalink_holder(project, path, permalink) if permalink else None
+        if other is not None:
+            raise InvalidInput(
+                f'The permalink "{permalink}" is the address of {other.path}. '
+                "Leave it out, or choose another."
+            )
+
     def _existing(
-        self, project: str, path: str, *, names_itself: bool
+        self, project: str, path: str, title: str | None
     ) -> tuple[str, NoteInfo | None, File | None]:
-        """The path, with a number where a note lies that is not the caller's to know of; the note
-        already there (in any case), or with its permalink unless the draft `names_itself`
-        otherwise; and its bytes."""
+        """The path, with a number where a note lies that is not the caller's to know of, or whose
+        other title makes the same file name; the note already there, in any case and Unicode form;
+        and its bytes."""
         notes = self.index.notes
         store = self.engine.store(project)
         at, (stem, dot, suffix) = path, path.rpartition(".")
         for number in count(2):
             self.engine.freshness.look_at(project, at)
             info = notes.get(project, at) or notes.in_other_case(project, at)
-            if info is None or self.sees(info.scope):
+            if info is None or (self.sees(info.scope) and not _is_other_title(info, path, title)):
                 break
             at = f"{stem} {number}{dot}{suffix}"
-        if info is None and not names_itself:
-            info = notes.by_permalink(project, links.permalink_for(project, at))
-            if info is not None and self.sees(info.scope):
-                info = info
-            else:
-                info = None
         if info is None and store.place(at).kind != "missing":
             raise Exists(at, f"{project}/{at}")
         return at, info, store.read(info.path) if info is not None else None
@@ -384,7 +392,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def edit(
         self,
         ref: Ref,
-        edit: Any,
+        edit: Edit,
         *,
         checksum: str | None = None,
         create: bool = False,
@@ -398,7 +406,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """
         with self.change("edit") as change:
             try:
-                info = self.find_ref(ref, project)
+                info = self.find_to_change(ref, project)
             except NotFound:
                 if not create or not isinstance(ref, str):
                     raise
@@ -423,7 +431,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             )
         return Changed(change.written(step), edited)
 
-    def _create(self, identifier: str, edit: Any, project: str | None) -> Changed:
+    def _create(self, identifier: str, edit: Edit, project: str | None) -> Changed:
         """`append` and `prepend` make a missing note; the identifier is its path or title."""
         from memoranda.note import edit as edits
 
@@ -478,7 +486,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         gone = {each.lower() for each in remove}
         with self.change("tag") as change:
-            infos = {each.row: each for each in map(self.find_ref, refs)}
+            infos = {each.row: each for each in map(self.find_to_change, refs)}
             done: list[Note | Step] = []
             for info in infos.values():
                 file, text = editable(self, info)
@@ -500,3 +508,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             self.as_indexed(each) if isinstance(each, Note) else change.written(each)
             for each in done
         ]
+
+
+def _is_other_title(info: NoteInfo, path: str, title: str | None) -> bool:
+    """Whether a note is not meant by `title`, though its own title makes the same file name: `a/b`
+    and `a:b` both become `a-b.md`."""
+    if title is None or file_key(info.title.strip()) == file_key(title.strip()):
+        return False
+    return file_key(links.file_name(info.title)) == file_key(path.rpartition("/")[2])

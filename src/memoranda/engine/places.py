@@ -5,8 +5,9 @@ nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 from memoranda.engine.engine import verb
@@ -17,6 +18,7 @@ from memoranda.errors import Exists, FolderNotFound, InvalidInput, Locked, Unusa
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import BUILT_IN_PROJECTS
+from memoranda.note.names import file_key
 from memoranda.store import path_guard
 from memoranda.store.base import File
 
@@ -57,7 +59,7 @@ class PlaceVerbs(ReadVerbs):
         Other notes are never rewritten. With `follow` a permalink in its frontmatter becomes that
         of the new path."""
         with self.change("move") as change:
-            info = self.find_ref(ref, project)
+            info = self.find_to_change(ref, project)
             target = path_guard.clean("" if destination == "/" else destination, info.project)
             if destination.endswith("/"):
                 name = info.path.rpartition("/")[2]
@@ -73,7 +75,8 @@ class PlaceVerbs(ReadVerbs):
             kind = self._kind(info.project, target)
             if kind == "hidden":
                 raise Unusable(target)
-            if kind != "missing" and not (target.lower() == info.path.lower() and kind == "file"):
+            is_same_file = kind == "file" and file_key(target) == file_key(info.path)
+            if kind != "missing" and not is_same_file:
                 raise Exists(target)
             linking = self._linking([info])
             change.about = (info.project, info.path)
@@ -179,7 +182,8 @@ class PlaceVerbs(ReadVerbs):
         are those of the first one's."""
         with self.change("delete") as change:
             infos = {
-                each.row: each for each in (self.find_ref(one, project) for one in (ref, *more))
+                each.row: each
+                for each in (self.find_to_remove(one, project) for one in (ref, *more))
             }
             remove_note(
                 self, change, *((info, read_unlocked(self, info)) for info in infos.values())
@@ -250,9 +254,25 @@ class PlaceVerbs(ReadVerbs):
         from memoranda.note.edit import SetKeys
 
         text = file.data.decode("utf-8", "surrogateescape")
-        edited = SetKeys({"permalink": links.permalink_for(project, to)}).apply(text)
+        edited = SetKeys({"permalink": self.free_permalink(project, to)}).apply(text)
         change.put(project, to, edited.text.encode("utf-8", "surrogateescape"), **more)
         change.remove(project, path, file, **more)
+
+    def free_permalink(self, project: str, path: str, taken: Container[str] = ()) -> str:
+        """The permalink of a note that is to be at `path`, with a number where it is `taken` or
+        another note the caller sees has it."""
+        plain = links.permalink_for(project, path)
+        numbered = (f"{plain}-{number}" for number in count(1))
+        return next(
+            permalink
+            for permalink in chain((plain,), numbered)
+            if permalink not in taken and self.permalink_holder(project, path, permalink) is None
+        )
+
+    def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:
+        """The note the caller sees, other than that at `path`, which has this permalink."""
+        holders = self.index.notes.with_permalink(project, permalink)
+        return next((note for note in holders if note.path != path and self.sees(note.scope)), None)
 
     def _check_place(self, project: str, path: str) -> None:
         """A note may only go where it would be one."""

@@ -8,16 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from memoranda import clock
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.transaction import HomeSession
-from memoranda.errors import InvalidInput, NotFound, OutsideError
+from memoranda.errors import Ambiguous, InvalidInput, NotFound, OutsideError
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
+from memoranda.note.names import Looseness
 from memoranda.query import Query, memory_query, parse
 from memoranda.store import path_guard
 from memoranda.store.base import sha256
@@ -163,9 +164,15 @@ class ReadVerbs(HomeSession):
         return "".join(self.index.notes.text_of(info.row))
 
     @verb
-    def find(self, identifier: str, project: str | None = None) -> NoteInfo:
-        """The one note an identifier names (contract 000b, 4.2). Raises NotFound, Ambiguous,
-        ProjectNotFound, OutsideError."""
+    def find(
+        self,
+        identifier: str,
+        project: str | None = None,
+        *,
+        looseness: Looseness = Looseness.SIGNS,
+    ) -> NoteInfo:
+        """The one note an identifier names (contract 000b, 4.2). `looseness` is how far the name may
+        differ from the note's. Raises NotFound, Ambiguous, ProjectNotFound, OutsideError."""
         if project is not None:
             project = self.engine.store(project).name
         self.engine.fresh()
@@ -176,6 +183,7 @@ class ReadVerbs(HomeSession):
             project=project,
             default_project=self.default_project,
             viewer=self.agent,
+            looseness=looseness,
         )
         try:
             info = look()
@@ -197,10 +205,16 @@ class ReadVerbs(HomeSession):
         return info
 
     @verb
-    def find_ref(self, ref: Ref, project: str | None = None) -> NoteInfo:
+    def find_ref(
+        self,
+        ref: Ref,
+        project: str | None = None,
+        *,
+        looseness: Looseness = Looseness.SIGNS,
+    ) -> NoteInfo:
         """What the index knows of the note `ref` names. Raises as `find`."""
         if isinstance(ref, str):
-            return self.find(ref, project)
+            return self.find(ref, project, looseness=looseness)
         if isinstance(ref, tuple):
             place = ref
         else:
@@ -215,6 +229,51 @@ class ReadVerbs(HomeSession):
             raise NotFound(place[1], place[0])
         self.engine.count_pending_reads([info])
         return info
+
+    def find_to_change(self, ref: Ref, project: str | None = None) -> NoteInfo:
+        """The note `ref` names, for a change: a name without its signs or marks is another name.
+        Raises as `find`."""
+        return self.find_ref(ref, project, looseness=Looseness.CASE)
+
+    def find_to_remove(self, ref: Ref, project: str | None = None) -> NoteInfo:
+        """The note `ref` names, to be deleted: only an exact name will do. Raises as `find`."""
+        return self.find_ref(ref, project, looseness=Looseness.EXACT)
+
+    @verb
+    def find_any(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
+        """The note of any project that `ref` names: as `find`, or a memory by the beginning of its
+        id, or a note as lists show it, `project/path` or `project: permalink`.
+
+        Raises as `find`, and Ambiguous where an exact name is the beginning of an id, too.
+        """
+        memory: NoteInfo | None = None
+        with suppress(NotFound):
+            memory = self.memory_id(ref)
+        if memory is not None and memory.id == ref.strip().lower():
+            return memory
+        named: NoteInfo | None = None
+        with suppress(NotFound, InvalidInput, OutsideError):
+            named = self._find_as_listed(ref, Looseness.EXACT)
+        if memory is None and named is None:
+            return self._find_as_listed(ref, looseness)
+        if memory is None or named is None:
+            return memory or cast("NoteInfo", named)
+        if memory.row != named.row:
+            raise Ambiguous(ref, [memory.id, f"{named.project}/{named.path}"])
+        return memory
+
+    def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
+        """The note `ref` names, with the project in front as lists show it or without."""
+        names = {each.lower(): each for each in self.engine.stores}
+        project, slash, path = ref.partition("/")
+        if slash and project.lower() in names:
+            with suppress(NotFound, InvalidInput, OutsideError):
+                return self.find_ref((names[project.lower()], path))
+        project, colon, name = ref.partition(": ")
+        if colon and project.lower() in names:
+            with suppress(NotFound, InvalidInput, OutsideError):
+                return self.find(name, names[project.lower()], looseness=looseness)
+        return self.find(ref, looseness=looseness)
 
     @verb
     def memory_id(self, text: str) -> NoteInfo:

@@ -10,7 +10,7 @@ from memoranda.config import Settings
 from memoranda.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.entries import Entries
     from memoranda.engine.graph import Graph
     from memoranda.faces.notes.drop_in_replies import Vault
@@ -52,8 +52,8 @@ def registry(
     settings: Settings,
     hooks: Hooks | None = None,
     like: str | None = None,
-    entries: Callable[[Memory], Entries] | None = None,
-    graphs: Callable[[Memory, str], Graph] | None = None,
+    entries: Callable[[MemorySession], Entries] | None = None,
+    graphs: Callable[[MemorySession, str], Graph] | None = None,
     vault: Vault | None = None,
 ) -> Registry:
     """The toolsets of these names (see `expand`), in the manner of the preset `like`. `entries`

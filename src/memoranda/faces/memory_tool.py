@@ -33,7 +33,7 @@ from memoranda.store.path_guard import NAME_BYTES, climbs
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.plain_files import Files
 
 PROJECT = "memories"
@@ -110,7 +110,7 @@ class MemoryCommands:
     view_max_characters: int = 0
     folder: str = ""
 
-    def run(self, memory: Memory, arguments: Any) -> Reply:
+    def run(self, memory: MemorySession, arguments: Any) -> Reply:
         """Carry out one command. Bad input is answered, never raised."""
         # The engine is needed by the first call, not by the handshake
         from memoranda.engine.plain_files import (
@@ -139,7 +139,7 @@ class MemoryCommands:
         except MemorandaError as error:
             return plain_error_reply(error)
 
-    def clear(self, memory: Memory) -> Reply:
+    def clear(self, memory: MemorySession) -> Reply:
         """Move everything to the history, as one change."""
         from memoranda.engine.plain_files import Files
 

@@ -28,7 +28,7 @@ from memoranda.faces.reply import Reply, error_reply, plain_error_reply, refused
 from memoranda.faces.texts import text_file
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 
 _log = logging.getLogger("memoranda.hooks")
@@ -56,7 +56,7 @@ but that.
 """
 
 
-Run = Callable[["Memory", Arguments], Reply]
+Run = Callable[["MemorySession", Arguments], Reply]
 
 
 @cache
@@ -117,7 +117,7 @@ class Prompt:
 
     name: str
     description: str
-    render: Callable[[Memory, dict[str, str]], str]
+    render: Callable[[MemorySession, dict[str, str]], str]
     arguments: Sequence[tuple[str, str, bool]] = ()
 
 
@@ -131,8 +131,8 @@ class Template:
     name: str
     description: str
     mime: str
-    read: Callable[[Memory, dict[str, str]], str]
-    complete: Callable[[Memory, str, str, dict[str, str]], list[str]] | None = None
+    read: Callable[[MemorySession, dict[str, str]], str]
+    complete: Callable[[MemorySession, str, str, dict[str, str]], list[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,8 @@ class Resource:
     title: str
     description: str
     mime: str
-    read: Callable[[Memory], str]
-    version: Callable[[Memory], Any]
+    read: Callable[[MemorySession], str]
+    version: Callable[[MemorySession], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +327,7 @@ class Registry:
         ]
         return "\n\n".join(text.strip() for text in told if text.strip())
 
-    def call(self, memory: Memory, name: str, arguments: Any) -> Reply:
+    def call(self, memory: MemorySession, name: str, arguments: Any) -> Reply:
         """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error
         replies. Raises KeyError when there is no such tool."""
         given = {} if arguments is None else arguments
@@ -353,7 +353,7 @@ class Registry:
                     reply.data["error"] = reply.data["error"].replace(sentence, instead)
         return reply
 
-    def _run(self, memory: Memory, tool: Tool, arguments: Any) -> Reply:
+    def _run(self, memory: MemorySession, tool: Tool, arguments: Any) -> Reply:
         if tool.contract is not None:
             if tool.rewrite and isinstance(arguments, dict):
                 arguments = tool.rewrite(dict(arguments))

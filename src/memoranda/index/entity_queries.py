@@ -307,9 +307,9 @@ class EntityQueries(Queries):
 
     def version(self, viewer: str | None) -> tuple[int, int]:
         """A value that differs once something in the graph changed."""
-        seen = "?1 is null or scope in ('global', 'agent:' || ?1)"
+        seen = ":viewer is null or scope in ('global', 'agent:' || :viewer)"
         sql = f"select count(*), coalesce(max(seq), 0) from entity where {seen}"
-        return self._db.execute(sql, (viewer,)).fetchone()
+        return self._db.execute(sql, {"viewer": viewer}).fetchone()
 
 
 def target_name(target: str, project: str | None) -> str:

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from memoranda.clock import microseconds
 from memoranda.note.model import Note
-from memoranda.text.tokens import flatten, parts, passages, pieces, stop_words, tokens, word_count
+from memoranda.text.tokens import parts, passages, pieces, stop_words, tokens, word_count
+from memoranda.text.words import index_words, without_signs
 
 SHORT = 700
 """A text of at most so many characters is one chunk; a longer one is no turn, and only its speaker
@@ -31,7 +32,6 @@ wherever they are.
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
-_WORD = re.compile(r"[^\W_]+")
 _NAME = r"[^\W\d_][\w.'’-]{0,24}(?: (?![a-z])[^\W\d_][\w.'’-]{0,24}){0,2}"
 _SPEAKER = re.compile(
     rf"(?:[-*+] )?(?:\[[^\]\n]{{1,40}}\] ?)?(?:\*\*)?({_NAME})(?:\*\*)?(?:：|:(?:\*\*)?(?=\s))(?:\*\*)?"
@@ -138,14 +138,16 @@ def stem_text(texts: Iterable[str], facet: str) -> str:
         if not part.isascii():
             several = [each for each in found if not each.isalnum()]
             found.difference_update(several)
-            found.update(_WORD.findall(" ".join(several)))
+            written = index_words(" ".join(several))
+            found.update(written)
+            found.update(map(without_signs, written))
     found -= stop_words()
     return " ".join([*found, facet])
 
 
 def _first_name(name: str) -> str | None:
     """The first name in `name`, folded: what a question would call the speaker."""
-    first = next((word for word in tokens(flatten(name)) if word not in _TITLES), None)
+    first = next((word for word in tokens(name) if word not in _TITLES), None)
     if first in _NOT_SPEAKERS or first in stop_words():
         return None
     return first

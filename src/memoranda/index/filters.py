@@ -1,4 +1,4 @@
-"""Which notes pass the filters of a query: by facets, validity and metadata.
+"""Which notes pass the filters of a query: by facets and validity.
 
 Each note carries facet tokens (project, type, tags …) as words of the full-text table, so that they
 count and combine inside it. They begin with a private-use character, which text/tokens.py keeps out
@@ -9,24 +9,19 @@ header (`valid_from`, `valid_until`), or the header of another does (`supersedes
 of days since 1970 stands for that day in whatever time zone is asked about, any other number for a
 moment.
 
-`metadata_filters` (contract 000b, 7) compare values of the header by kind: numbers and dates by
-value, everything else as text; of a list one element is enough.
+Values of the header are compared in header_filters.py.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import sqlite3
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
 
 from memoranda.clock import EPOCH, microseconds
-from memoranda.errors import InvalidInput
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, TRACE_PROJECT, Note
 from memoranda.query import Query
 from memoranda.text.unicode import one_line
@@ -45,7 +40,7 @@ PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY
 _DAY = 86_400_000_000
 HAS_BEGUN = f"n.begins <= case when n.begins % {_DAY} then ? else ? end"
 """A condition on `note n`; its values are those of `moment_values`."""
-_GIVEN = "(select value from json_each(?1))"
+_GIVEN = "(select value from json_each(:given))"
 _NAME = "case when new.permalink like '%-' || substr(new.id, 1, 8) then substr(new.id, 1, 8) else new.permalink end"
 """How the later note is called: a memory by the beginning of its id."""
 SUPERSEDES = (
@@ -57,21 +52,6 @@ SUPERSEDES = (
 agent ends.
 """
 _LIMITED = f"select row, begins, ends from note where limited union all select old.row, 0, new.begins from {SUPERSEDES}"
-
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "$gt": lambda have, limit: have > limit,
-    "$gte": lambda have, limit: have >= limit,
-    "$lt": lambda have, limit: have < limit,
-    "$lte": lambda have, limit: have <= limit,
-}
-_OPERATORS = "$in, $gt, $gte, $lt, $lte, $between"
-
-UNDERSTOOD = ("type", "title", "permalink", "scope", "source", "category", "phase", "tags")
-"""Keys whose meaning the index knows, wherever it comes from."""
-
-Test = Callable[[Any], bool]
 
 
 # Of each note a dozen, and nearly all are those of others: a tenth of its time in the index
@@ -347,126 +327,14 @@ def validity_marks(
     found = dict(
         db.execute(
             f"select row, {said} from note where row in {_GIVEN} and (ends is not null or begins > created)",
-            (given,),
+            {"given": given},
         )
     )
     found |= db.execute(
         f"select old.row, 'superseded by ' || {_NAME} from {SUPERSEDES} where old.row in {_GIVEN}"
-        " and (?2 is null or new.scope in ('global', 'agent:' || ?2))"
+        " and (:viewer is null or new.scope in ('global', 'agent:' || :viewer))"
         " order by new.begins desc",
-        (given, viewer),
+        {"given": given, "viewer": viewer},
     )
     # A permalink may be written with anything in it
     return {row: one_line(mark) for row, mark in found.items()}
-
-
-def predicate(filters: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
-    """A test for the values of a note: its header, with the UNDERSTOOD keys as they are understood.
-
-    Raises InvalidInput for a filter nobody can read.
-    """
-    if not isinstance(filters, Mapping):
-        raise _broken(f"must be an object, got {type(filters).__name__}")
-    tests = [(str(name), _test(str(name), wanted)) for name, wanted in filters.items()]
-
-    def passes(values: Mapping[str, Any]) -> bool:
-        for name, test in tests:
-            if name in values:
-                found = [values[name]]
-            else:
-                found = _dotted(values, name.split("."))
-            found += [element for value in found if isinstance(value, list) for element in value]
-            if not any(map(test, found)):
-                return False
-        return True
-
-    return passes
-
-
-def _dotted(value: Any, names: list[str]) -> list[Any]:
-    if not names:
-        return [value]
-    if isinstance(value, list):
-        return [found for element in value for found in _dotted(element, names)]
-    if isinstance(value, Mapping) and names[0] in value:
-        return _dotted(value[names[0]], names[1:])
-    return []
-
-
-def _test(name: str, wanted: Any) -> Test:
-    if isinstance(wanted, Mapping):
-        if not wanted:
-            raise _broken(f'has an empty condition for "{name}"')
-        tests = [_operator(name, str(operator), limit) for operator, limit in wanted.items()]
-        return lambda have: all(test(have) for test in tests)
-    if isinstance(wanted, list | tuple):
-        every = [_test(name, one) for one in wanted]
-        return lambda have: isinstance(have, list) and all(any(map(test, have)) for test in every)
-    typed = _typed(wanted)
-    return lambda have: (
-        not isinstance(have, list) and (type(it := _typed(have)), it) == (type(typed), typed)
-    )
-
-
-def _operator(name: str, operator: str, limit: Any) -> Test:
-    if operator == "$in":
-        if not isinstance(limit, list | tuple):
-            raise _broken(f'takes a list for $in of "{name}"')
-        tests = [_test(name, one) for one in limit]
-        return lambda have: any(test(have) for test in tests)
-    if operator == "$between":
-        if not isinstance(limit, list | tuple) or len(limit) != 2:
-            raise _broken(f'takes a list of two values for $between of "{name}"')
-        low = _bound(name, operator, limit[0])
-        high = _bound(name, operator, limit[1])
-        return lambda have: (
-            _ordered(have, low, _COMPARE["$gte"]) and _ordered(have, high, _COMPARE["$lte"])
-        )
-    if operator not in _COMPARE:
-        raise _broken(f'knows no "{operator}" (for "{name}")')
-    bound = _bound(name, operator, limit)
-    compare = _COMPARE[operator]
-    return lambda have: _ordered(have, bound, compare)
-
-
-def _bound(name: str, operator: str, limit: Any) -> Any:
-    if limit is None or isinstance(limit, bool | list | tuple | Mapping):
-        raise _broken(f'takes a number, a date or a text for {operator} of "{name}"')
-    return _typed(limit)
-
-
-def _typed(value: Any) -> Any:
-    """A number or a moment where the value is one, true, false and null as they are, else text."""
-    if value is None or isinstance(value, bool | list | Mapping):
-        return value
-    if isinstance(value, int | float):
-        is_huge = isinstance(value, int) and abs(value) > sys.float_info.max
-        if is_huge:
-            return math.copysign(math.inf, value)
-        return float(value)
-    text = str(value).strip()
-    if _NUMBER.fullmatch(text):
-        return float(text)
-    if _DATE.fullmatch(text):
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            return text
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    return {"true": True, "false": False}.get(text, text)
-
-
-def _ordered(have: Any, bound: Any, compare: Callable[[Any, Any], bool]) -> bool:
-    typed = _typed(have)
-    return (
-        type(typed) is type(bound)
-        and not isinstance(typed, bool | list | Mapping)
-        and compare(typed, bound)
-    )
-
-
-def _broken(what: str) -> InvalidInput:
-    examples = '{"status": "draft"} or {"priority": {"$gte": 2}}'
-    return InvalidInput(
-        f"Parameter `metadata_filters` {what}. Use e.g. {examples}; operators: {_OPERATORS}."
-    )

@@ -17,6 +17,7 @@ from memoranda.index.resolve import RESOLVED, LinkTarget, Resolver, first_line_o
 from memoranda.index.rows import Edge, NoteInfo, Reached, in_order, infos, text_of
 from memoranda.note.links import lead
 from memoranda.note.model import MEMORY_PROJECTS
+from memoranda.note.names import stem
 from memoranda.text.unicode import sqlite_text
 
 MOST_VISITED = 2_000
@@ -290,9 +291,12 @@ class LinkQueries(Queries):
         first = first_line_of(note.project, text)
         keys = keys_of(note.project, note.path, note.permalink, (note.title, *note.aliases), first)
         prefixes = {note.project, lead(note.project)}
-        names = (note.permalink, posixpath.splitext(note.path)[0])
+        names = (note.permalink, stem(note.path))
         in_front = [f"{prefix}/{name}" for prefix in prefixes for name in names]
-        return keys | {key(name) for name in (note.id, note.permalink, *in_front)}
+        parts = note.path.split("/")
+        ends = ["/".join(parts[at:]) for at in range(1, len(parts))]
+        ends += [stem(end) for end in ends]
+        return keys | {key(name) for name in (note.id, note.permalink, *in_front, *ends)}
 
 
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:

@@ -1,5 +1,5 @@
 """Lists of notes by filter, without a text to rank by; and which notes contain a piece of text,
-case folded.
+folded.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import json
 import re
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate
@@ -18,19 +18,19 @@ from memoranda.errors import InvalidInput
 from memoranda.index import filters
 from memoranda.index.database import held, in_snapshot
 from memoranda.index.filters import (
-    UNDERSTOOD,
     counted,
     expression,
     passes,
-    predicate,
     project_ids,
     projects_of,
     wanted,
 )
-from memoranda.index.rows import NoteInfo, header_of, in_order
+from memoranda.index.header_filters import passing_rows, rows_with
+from memoranda.index.rows import NoteInfo, in_order
 from memoranda.note.links import check_length, lead, slug
 from memoranda.note.model import ARCHIVE_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
+from memoranda.text.folding import fold, is_changed
 from memoranda.text.unicode import sqlite_text
 
 _ORDERS = {
@@ -47,11 +47,9 @@ MAX_BYTES = 16_000_000
 
 _SEPARATOR = "\0"
 _LONGEST_LIKE = 10_000
-# These two are compiled when first needed: that takes `re` long.
-_FOLDS_TO_ASCII = "[ßİŉſǰẖẗẘẙẚẞ\u212aﬀ-ﬆ\0]"
-"""Characters whose case folding contains ASCII letters; and what ends a text for SQLite."""
 _CASELESS = "[\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
-"""Letters without case, to which no other character folds."""
+"""Letters without case, which only a text that `folds` may write in another way. Compiled when first
+needed: that takes `re` long."""
 
 
 # Else a note of a scope nobody had may come between the filters and the list
@@ -104,6 +102,11 @@ def listing(
         facets = ""
         conditions.append(f"n.row in ({_THESE})")
         values.append(json.dumps(_holding(db, query.contains, needed, unwanted, projects)))
+    if query.metadata:
+        known = None
+        is_since = False
+        conditions.append(f"n.row in ({_THESE})")
+        values.append(json.dumps(sorted(rows_with(db, query.metadata))))
     source = "note n"
     where = " and ".join(conditions)
     every = values
@@ -114,10 +117,9 @@ def listing(
         every = [facets, *values]
         where = " and ".join(["note_fts match ?", *conditions])
     source += f" where {where}" if where else ""
-    # Every note that passes the filters SQL can apply is read
-    if query.metadata or query.contains or limit is None:
+    if query.contains or limit is None:
         found = db.execute(f"select n.row from {source} order by {by}", every)
-        rows = passing(db, query.replace(contains=None), [row for (row,) in found])
+        rows = [row for (row,) in found]
         return in_order(db, rows[offset : None if limit is None else offset + limit]), len(rows)
     if facets and not conditions and offset + limit <= _FEW:
         up_to = "select count(*) from (select 1 from note_fts where note_fts match ? limit ?)"
@@ -160,8 +162,7 @@ def _holding(
     else:
         source = f"note n join text t on t.row = n.row where n.project in ({', '.join(map(str, projects))})"
         texts = db.execute(f"select t.row, t.text from {source}")
-        needle = text.casefold()
-        rows = json.dumps([row for row, each in texts if needle in each.casefold()])
+        rows = json.dumps(_containing(texts, text))
     found = db.execute(f"select row, facet from text where row in ({_THESE})", (rows,))
     return [row for row, facet in found if passes(facet, needed, unwanted)]
 
@@ -210,37 +211,14 @@ def columns(query: Query) -> tuple[list[str], list[object]]:
 def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
     """Those of `rows`, in their order, that pass the filters SQL cannot apply: metadata, contains."""
     if query.contains:
-        needle = query.contains.casefold()
         found = db.execute(
             f"select row, text from text where row in ({_THESE})", (json.dumps(rows),)
         )
-        held = {row for row, text in found if needle in text.casefold()}
+        held = set(_containing(found, query.contains))
         rows = [row for row in rows if row in held]
     if not query.metadata:
         return rows
-    test = predicate(query.metadata)
-    held = set()
-    asked = [name for name in map(str, query.metadata) if name not in UNDERSTOOD]
-    begins = [sqlite_text(name.partition(".")[0]) for name in asked]
-    # Else none need be read
-    conditions = "".join([" and instr(t.front || coalesce(t.header, ''), ?)"] * len(asked))
-    front = "t.front, t.header" if asked else "'', null"
-    for row, front_text, header, tags, *values in db.execute(
-        f"select n.row, {front}, n.tags, {', '.join(f'n.{name}' for name in UNDERSTOOD if name != 'tags')}"
-        " from note n join text t on t.row = n.row"
-        f" where n.row in (select value from json_each(?)){conditions}",
-        (json.dumps(rows), *begins),
-    ):
-        known = header_of(front_text, header)
-        known |= {
-            name: value
-            for name, value in zip(UNDERSTOOD, values, strict=False)
-            if value is not None
-        }
-        known["tags"] = json.loads(tags) if tags else []
-        if test(known):
-            held.add(row)
-    return [row for row in rows if row in held]
+    return passing_rows(db, query.metadata, rows)
 
 
 def matching(
@@ -283,10 +261,17 @@ def _matching_rows(
             else name.casefold() in wanted
         ):
             found += db.execute(
-                "select permalink, ?1, path, row from note where project = ?2 and (permalink glob ?3"
-                " or permalink glob ?4 || ?3 or ?4 || permalink glob ?3)"
-                " and (?5 is null or scope in ('global', 'agent:' || ?5))",
-                (name, number, pattern, f"{lead(name)}/", viewer),
+                "select permalink, :name, path, row from note where project = :project"
+                " and (permalink glob :pattern or permalink glob :lead || :pattern"
+                " or :lead || permalink glob :pattern)"
+                " and (:viewer is null or scope in ('global', 'agent:' || :viewer))",
+                {
+                    "name": name,
+                    "project": number,
+                    "pattern": pattern,
+                    "lead": f"{lead(name)}/",
+                    "viewer": viewer,
+                },
             ).fetchall()
     return [row for *_, row in sorted(found)]
 
@@ -309,11 +294,12 @@ class FoldedTexts:
         """The rows whose text contains `needle`, in no order; rows of deleted notes may be among
         them.
         """
-        needle = needle.casefold()
+        written = needle
+        needle = fold(written)
         is_repeated = self._is_used
         self._is_used = True
-        if not is_repeated or _SEPARATOR in needle or self._is_too_large:
-            return _scan(db, needle)
+        if not is_repeated or not needle or _SEPARATOR in needle or self._is_too_large:
+            return _scan(db, written)
         if not self._add_new(db):
             # The texts of deleted notes may have filled it
             self._last_row = 0
@@ -321,7 +307,7 @@ class FoldedTexts:
             self._blocks = {}
             if not self._add_new(db):
                 self._is_too_large = True
-                return _scan(db, needle)
+                return _scan(db, written)
         found: list[int] = []
         for block in self._blocks.values():
             starts = [*block.starts, len(block.text)]
@@ -340,7 +326,7 @@ class FoldedTexts:
         for row, text in db.execute(
             "select row, text from text where row > ? order by row", (last,)
         ):
-            folded = text.casefold()
+            folded = fold(text)
             new[folded.isascii()].append((row, folded))
             last = row
             size = size + 80 + len(folded) * (1 if folded.isascii() else 4)
@@ -372,27 +358,35 @@ class _Block:
     text: str = ""
 
 
-def folds_to_ascii(text: str) -> bool:
-    """Whether LIKE, which folds ASCII letters only, may miss what Python finds in `text` with case
-    folded.
-    """
-    if text.isascii():
-        return "\0" in text
-    return re.search(_FOLDS_TO_ASCII, text) is not None
+def folds(text: str) -> bool:
+    """Whether LIKE, which folds ASCII letters only, may miss what is found in `text` folded."""
+    return "\0" in text or is_changed(text)
+
+
+def _containing(texts: Iterable[tuple[int, str]], needle: str) -> list[int]:
+    """The rows of the texts that contain `needle`, both folded; what folds to nothing is looked for
+    as it is."""
+    folded = fold(needle)
+    if not folded:
+        return [row for row, text in texts if needle in text]
+    if folded.isascii():
+        return [row for row, text in texts if folded in fold(text)]
+    return [row for row, text in texts if not text.isascii() and folded in fold(text)]
 
 
 def _scan(db: sqlite3.Connection, needle: str) -> list[int]:
     """The same by reading texts; SQLite skips those that cannot match, as it is faster at that than
     Python.
     """
+    folded = fold(needle)
     condition = ""
     value = ""
-    if needle.isascii() and "\0" not in needle and len(needle) < _LONGEST_LIKE:
-        escaped = re.sub(r"[%_\\]", r"\\\g<0>", needle)
+    if folded.isascii() and folded and "\0" not in folded and len(folded) < _LONGEST_LIKE:
+        escaped = re.sub(r"[%_\\]", r"\\\g<0>", folded)
         condition = " where folds or text like ? escape '\\'"
         value = f"%{escaped}%"
-    elif caseless := re.findall(_CASELESS, needle):
-        condition = " where instr(text, ?)"
+    elif caseless := re.findall(_CASELESS, folded):
+        condition = " where folds or instr(text, ?)"
         value = max(caseless, key=len)
     found = db.execute(f"select row, text from text{condition}", (value,) if condition else ())
-    return [row for row, text in found if needle in text.casefold()]
+    return _containing(found, needle)

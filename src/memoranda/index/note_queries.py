@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import posixpath
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +25,8 @@ from memoranda.index.listing import listing, matching
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
-from memoranda.note.model import ARCHIVE_PROJECT, KV_PROJECT, MEMORY_PROJECTS
+from memoranda.note.model import ARCHIVE_PROJECT, GLOBAL, KV_PROJECT, MEMORY_PROJECTS
+from memoranda.note.names import file_key
 from memoranda.store.base import Stamp
 from memoranda.text.unicode import sqlite_text
 
@@ -229,12 +229,19 @@ class NoteQueries(Queries):
         prefix = f"{folder.strip('/')}/".lstrip("/")
         folders = self._folders(project, prefix, depth, viewer)
         notes: list[tuple[str, int]] = []
+        most = prefix.count("/") + depth
+        # Read from an index of paths, which has no scopes, where there is nothing to hide
+        hides = self._hides(project, folder.strip("/"), viewer)
+        scope_of = "scope" if hides else f"'{GLOBAL}'"
         for start, stop in _between(prefix, folders, depth):
-            for path, row, scope in self._db.execute(
-                f"select path, row, scope from note where {_BELOW}", (project, start, stop)
-            ):
-                if may_see(scope, viewer) and path.count("/") < prefix.count("/") + depth:
-                    notes.append((path, row))
+            found = self._db.execute(
+                f"select path, row, {scope_of} from note where {_BELOW}", (project, start, stop)
+            )
+            notes += [
+                (path, row)
+                for path, row, scope in found
+                if may_see(scope, viewer) and path.count("/") < most
+            ]
         entries: list[tuple[str, int | None]] = [
             *((path, None) for path in sorted(folders)),
             *notes,
@@ -249,6 +256,12 @@ class NoteQueries(Queries):
             FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row])
             for path, row in page
         ], len(entries)
+
+    def _hides(self, project: str, folder: str, viewer: str | None) -> bool:
+        """Whether a folder has notes that `viewer` does not see."""
+        sql = f"select distinct scope from tally where project = {_PROJECT} and folder = ?"
+        scopes = self._db.execute(sql, (project, folder))
+        return not all(may_see(scope, viewer) for (scope,) in scopes)
 
     def _folders(self, project: str, prefix: str, depth: int, viewer: str | None) -> dict[str, int]:
         """The folders below `prefix` down to `depth` levels, and how many notes of each `viewer`
@@ -280,11 +293,18 @@ class NoteQueries(Queries):
         """Permalinks that begin with `prefix`, by code point, at most `limit`."""
         prefix = sqlite_text(prefix)
         found = self._db.execute(
-            "select distinct permalink from note where permalink >= ?1 and permalink < ?2"
-            " and (?3 is null or project = (select id from project where name = ?3))"
+            "select distinct permalink from note where permalink >= :prefix and permalink < :end"
+            " and (:project is null or project = (select id from project where name = :project))"
             f" and project is not (select id from project where name = '{ARCHIVE_PROJECT}')"
-            " and (?4 is null or scope in ('global', 'agent:' || ?4)) order by permalink limit ?5",
-            (prefix, prefix + _LAST, project, viewer, limit),
+            " and (:viewer is null or scope in ('global', 'agent:' || :viewer))"
+            " order by permalink limit :limit",
+            {
+                "prefix": prefix,
+                "end": prefix + _LAST,
+                "project": project,
+                "viewer": viewer,
+                "limit": limit,
+            },
         )
         return [permalink for (permalink,) in found]
 
@@ -307,9 +327,9 @@ class NoteQueries(Queries):
     def stamp(self, project: str, path: str) -> Stamp | None:
         """The stamp the index knows of a note or an expired entry, None when it knows none."""
         numbers = "size, mtime_ns, inode"
-        known = f"select {numbers} from note where project = {_PROJECT} and path = ?2"
-        expired = f"select {numbers} from expired where ?1 = 'kv' and path = ?2"
-        found = self._db.execute(f"{known} union all {expired}", (project, path)).fetchone()
+        known = f"select {numbers} from note where project = {_PROJECT} and path = ?"
+        expired = f"select {numbers} from expired where ? = 'kv' and path = ?"
+        found = self._db.execute(f"{known} union all {expired}", (project, path) * 2).fetchone()
         if found is None:
             return None
         return Stamp(*found)
@@ -338,20 +358,24 @@ class NoteQueries(Queries):
         return [path for (path,) in self._db.execute(sql, (KV_PROJECT, now, limit))]
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
-        """A note of the same folder and name but for case."""
+        """A note whose path would be the same file where case and Unicode form do not count."""
         found = self._db.execute(
             "select n.row, n.path from note_fold f cross join note n on n.row = f.note"
             f" where f.fold = ? and n.project = {_PROJECT}",
-            (fold_key(posixpath.splitext(path)[0]), project),
+            (fold_key(path), project),
         )
-        rows = [row for row, other in found if other.casefold() == path.casefold()]
+        rows = [row for row, other in found if file_key(other) == file_key(path)]
         return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
         """The first note of a project with exactly this permalink."""
+        return next(iter(self.with_permalink(project, address)), None)
+
+    def with_permalink(self, project: str, address: str) -> list[NoteInfo]:
+        """The notes of a project with exactly this permalink, in the order of their paths."""
         # `+`: else SQLite walks all notes of the project in the order of their paths
-        sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path limit 1"
-        return next(iter(self._select(sql, (address, project))), None)
+        sql = f"select row from note where permalink = ? and +project = {_PROJECT} order by +path"
+        return self._select(sql, (address, project))
 
     def holding_link(self, identity: str) -> list[NoteInfo]:
         """The memories whose `links` hold an id."""
@@ -382,9 +406,10 @@ class NoteQueries(Queries):
         given: oldest first, then by id."""
         found = self._db.execute(
             f"select row from note where project in (select id from project where name in {MEMORY_PROJECTS})"
-            " and (?1 is null or scope in ('global', 'agent:' || ?1))"
-            " and (?2 is null or category = ?2) and (?3 is null or scope = ?3) order by created, id, row",
-            (viewer, category, scope),
+            " and (:viewer is null or scope in ('global', 'agent:' || :viewer))"
+            " and (:category is null or category = :category)"
+            " and (:scope is null or scope = :scope) order by created, id, row",
+            {"viewer": viewer, "category": category, "scope": scope},
         )
         return array("q", (row for (row,) in found))
 
@@ -496,9 +521,10 @@ class EntryQueries(Queries):
     def paths_with(self, key: str) -> Sequence[str]:
         """Paths of all entries of this key, in any namespace, expired or not."""
         found = self._db.execute(
-            f"select n.path from note_fold f cross join note n on n.row = f.note where f.fold = ?1 and n.title = ?2"
-            f" and n.project = {_KV} union select path from expired where key = ?2 order by 1",
-            (fold_key(key), key),
+            "select n.path from note_fold f cross join note n on n.row = f.note"
+            f" where f.fold = :fold and n.title = :key and n.project = {_KV}"
+            " union select path from expired where key = :key order by 1",
+            {"fold": fold_key(key), "key": key},
         )
         return [path for (path,) in found]
 

@@ -1,8 +1,13 @@
-"""Where a link leads, and which note an identifier names (contracts 000b, 3.4 and 4.2; 001, 1).
+"""Where a link leads, and which note an identifier names: the one place that resolves names
+(AMENDMENTS, 2; contracts 000b, 3.4 and 4.2; 001, 1).
+
+A name is compared form by form, the strictest first (note/names.py). In each form the steps are:
+path, title or alias, permalink, end of a path. The first step that matches decides, and where it
+matches several notes the name is ambiguous. So no looser match ever wins over an exact one.
 
 Nothing resolved is stored, so nothing can be stale: a link finds its note as soon as that is
-indexed, and loses it when it goes. Stored are folded keys of names and of links: where two are
-equal, the steps of contract 000b, 3.4 decide.
+indexed, and loses it when it goes. Stored are folded keys of names and of links; notes with equal
+keys are the candidates.
 """
 
 from __future__ import annotations
@@ -11,15 +16,18 @@ import json
 import posixpath
 import re
 import sqlite3
-from collections.abc import Callable, Iterable
+import unicodedata
+from collections.abc import Iterable
 from typing import NamedTuple
+from zlib import crc32
 
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.index.database import in_snapshot
 from memoranda.index.filters import may_see, quoted
 from memoranda.index.rows import NoteInfo, in_order, infos
-from memoranda.note.links import fold, fold_title, lead, parse_address, slug
+from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
+from memoranda.note.names import FORMS, Form, Looseness, as_written, stem
 from memoranda.text.tokens import fts_text, words
 from memoranda.text.unicode import sqlite_text
 
@@ -28,11 +36,14 @@ UNWRITTEN = "unwritten"
 AMBIGUOUS = "ambiguous"
 
 KEY_LENGTH = 48
+_BEGINNING = KEY_LENGTH - 8
 TITLE_CUT = 100
 """Titles of memories are compared up to here (contract 001, 4)."""
 
 _LAST = "\U0010ffff"
 _SUGGESTIONS = 5
+_NAMED = 10
+"""Notes a refusal names."""
 _LONGEST_PREFIX = 200
 _MOST_VALUES = 400
 """Names looked up by one statement."""
@@ -51,8 +62,14 @@ _CANDIDATE = (
 
 
 def key(name: str) -> str:
-    """The key of one name; names without a letter or digit keep their signs, marked by `=`."""
-    return fold(name)[:KEY_LENGTH] or "=" + fold_title(name)[:KEY_LENGTH]
+    """The key of one name: its letters and digits, or its signs where it has no others. A long one
+    is cut, and a checksum keeps those that begin alike apart."""
+    if len(name) > TITLE_CUT:
+        name = unicodedata.normalize("NFC", name)[:TITLE_CUT]
+    folded = fold(name) or "="
+    if len(folded) <= KEY_LENGTH:
+        return folded
+    return f"{folded[:_BEGINNING]}{crc32(folded.encode('utf-8', 'replace')):08x}"
 
 
 def keys_of(
@@ -60,16 +77,19 @@ def keys_of(
 ) -> set[str]:
     """The keys a note is kept under, without its id and without the project in front: permalink,
     path, file name, titles, and the first line of a memory."""
-    stem = posixpath.splitext(path)[0]
+    without_extension = stem(path)
     names = {
         permalink.removeprefix(f"{lead(project)}/"),
-        stem,
+        without_extension,
         path,
-        posixpath.basename(stem),
+        posixpath.basename(without_extension),
+        posixpath.basename(path),
         *titles,
     }
     if first_line is not None:
         names.update((first_line, first_line.lstrip("#").strip()))
+    # `[[std::vector]]` was read as a link to `vector` of a project `std`
+    names.update([name.partition("::")[2] for name in names if "::" in name])
     if project in MEMORY_PROJECTS:
         names.update([name[:TITLE_CUT] for name in names])
     return {key(name) for name in names}
@@ -134,6 +154,25 @@ class LinkTarget(NamedTuple):
     row: int | None = None
 
 
+class _Question(NamedTuple):
+    """A link without its folder: links that ask the same have one answer, but for notes beside
+    them."""
+
+    target: str
+    project: str
+    target_project: str | None
+    scope: str | None
+
+
+class _Answer(NamedTuple):
+    """Where a link leads from any folder; and the notes that come first for links beside them, by
+    their folder, where they fit in form number `form` or a stricter one."""
+
+    target: LinkTarget
+    form: int
+    beside: dict[str, list[Candidate]]
+
+
 class Resolver:
     """Resolves targets for one caller; what it looked up it remembers, so use it for one call."""
 
@@ -143,7 +182,7 @@ class Resolver:
         self._candidates: dict[str, list[Candidate]] = {}
         names = [name for (name,) in db.execute("select name from project")]
         self._projects = {prefix.casefold() for name in names for prefix in (name, lead(name))}
-        self._answers: dict[tuple[str, str, str, str | None, str | None], LinkTarget] = {}
+        self._answers: dict[_Question, _Answer] = {}
 
     def prefetch(self, targets: Iterable[str]) -> None:
         """Looks up the candidates of many targets in a few queries."""
@@ -157,30 +196,76 @@ class Resolver:
     def link(
         self, target: str, project: str, folder: str, target_project: str | None, scope: str | None
     ) -> LinkTarget:
-        """What a link in `folder` of `project` means (contract 000b, 3.4)."""
-        relative = target.startswith(("./", "../"))
-        asked = (
-            target,
-            project,
-            folder if relative else "",
-            target_project,
-            scope if CATEGORY_PROJECT in (project, target_project) else None,
-        )
-        if asked not in self._answers:
-            folder = asked[2]
-            home = project if target_project is None else target_project
-            candidates = self.candidates(target, folder)
-            found = _first_step(target, folder, _inside(candidates, home))
-            if len(found) > 1 and home == project == CATEGORY_PROJECT:
-                found = [
-                    min(found, key=lambda one: (one.scope != scope, one.created, one.id, one.path))
-                ]
-            if not found and target_project is None:
-                outside = [one for one in candidates if one.project != project]
-                found = _by_permalink(target, outside) or _by_title(target, outside)
-            answer = LinkTarget(AMBIGUOUS if found else UNWRITTEN)
-            self._answers[asked] = LinkTarget(RESOLVED, found[0].row) if len(found) == 1 else answer
-        return self._answers[asked]
+        """What a link in `folder` of `project` means: a note of its own folder, else one whose path
+        ends so, else one of the project."""
+        if target_project is not None and not self._is_project(target_project):
+            # `[[std::vector]]` names no project
+            target = f"{target_project}::{target}"
+            target_project = None
+        home = project if target_project is None else target_project
+        if target.startswith(("./", "../")):
+            return self._relative_link(target, home, folder)
+        is_chosen = CATEGORY_PROJECT in (project, target_project)
+        question = _Question(target, project, target_project, scope if is_chosen else None)
+        if question not in self._answers:
+            self._answers[question] = self._answer(question, home)
+        answer = self._answers[question]
+        if target_project is None and answer.beside:
+            return self._beside(target, folder, answer)
+        return answer.target
+
+    def _is_project(self, name: str) -> bool:
+        return name.casefold() in self._projects
+
+    def _relative_link(self, target: str, home: str, folder: str) -> LinkTarget:
+        path = root_path(target, folder)
+        if path is None:
+            return LinkTarget(UNWRITTEN)
+        inside = _inside(self.candidates(target, folder), home)
+        for form in FORMS:
+            found = _by_path(path, inside, form)
+            if found:
+                return _target(found)
+        return LinkTarget(UNWRITTEN)
+
+    def _answer(self, question: _Question, home: str) -> _Answer:
+        """Where the link leads when no note beside it comes first."""
+        target = question.target
+        candidates = self.candidates(target)
+        inside = _inside(candidates, home)
+        others: list[Candidate] = []
+        if question.target_project is None:
+            others = [note for note in candidates if note.project != question.project]
+        beside: dict[str, list[Candidate]] = {}
+        if home not in MEMORY_PROJECTS:
+            for note in inside:
+                beside.setdefault(posixpath.dirname(note.path), []).append(note)
+        for number, form in enumerate(FORMS):
+            if form.looseness is Looseness.SIGNS:
+                # An exact name in another project says more than a loose one here
+                found = _by_permalink(target, others, FORMS[0]) or _by_title(
+                    target, others, FORMS[0]
+                )
+                if found:
+                    return _Answer(_target(found), number - 1, beside)
+            found = _linked(target, inside, form)
+            if len(found) > 1 and home == question.project == CATEGORY_PROJECT:
+                found = [min(found, key=lambda note: _preference(note, question.scope))]
+            if found:
+                return _Answer(_target(found), number, beside)
+        return _Answer(LinkTarget(UNWRITTEN), -1, {})
+
+    def _beside(self, target: str, folder: str, answer: _Answer) -> LinkTarget:
+        """A note of the link's own folder if one fits as well as the answer does; else the answer."""
+        inner, _, name = target.rpartition("/")
+        near = answer.beside.get(posixpath.join(folder, inner) if inner else folder, [])
+        for form in FORMS[: answer.form + 1] if near else ():
+            found = _by_file_name(name, near, form)
+            if not found and not inner:
+                found = _by_title(target, near, form)
+            if found:
+                return _target(found)
+        return answer.target
 
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
         """The notes the caller sees which any step could mean by `target`."""
@@ -188,7 +273,7 @@ class Resolver:
         missing = [name for name in names if name not in self._candidates]
         if missing:
             self._fetch(missing)
-        found = [one for name in names for one in self._candidates[name]]
+        found = [note for name in names for note in self._candidates[name]]
         if len(names) > 1:
             return list(dict.fromkeys(found))
         return found
@@ -203,6 +288,9 @@ class Resolver:
             return [key(path)]
         keys = {key(target), key(target[:TITLE_CUT])}
         head, slash, rest = target.partition("/")
+        if slash:
+            # The end of a path is found by the name of its file
+            keys.add(key(target.rpartition("/")[2]))
         if slash and (head.casefold() in self._projects or slug(head) in self._projects):
             keys.add(key(rest))
         if target:
@@ -212,94 +300,148 @@ class Resolver:
     def _fetch(self, names: list[str]) -> None:
         """Names are link keys, or ids marked by a NUL in front."""
         self._candidates |= {name: [] for name in names}
-        ids = [name[1:] for name in names if name[0] == "\0"]
-        keys = [name for name in names if name[0] != "\0"]
+        ids = [name[1:] for name in names if name[:1] == "\0"]
+        keys = [name for name in names if name[:1] != "\0"]
         join = "join project p on p.id = n.project"
         found = list[tuple[str, Candidate]]()
         if keys:
-            sql = f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join} where f.fold in "
-            every = self.db.execute(f"{sql}({', '.join('?' * len(keys))})", keys)
-            found += [(name, Candidate(*values)) for name, *values in every]
+            sql = (
+                f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join}"
+            )
+            marks = ", ".join("?" * len(keys))
+            rows = self.db.execute(f"{sql} where f.fold in ({marks})", keys)
+            found += [(name, Candidate(*values)) for name, *values in rows]
         if ids:
-            sql = f"select {_CANDIDATE} from note n {join} where n.id in ({', '.join('?' * len(ids))})"
-            found += [
-                ("\0" + one.id, one) for one in map(Candidate._make, self.db.execute(sql, ids))
-            ]
+            marks = ", ".join("?" * len(ids))
+            sql = f"select {_CANDIDATE} from note n {join} where n.id in ({marks})"
+            notes = map(Candidate._make, self.db.execute(sql, ids))
+            found += [("\0" + note.id, note) for note in notes]
         for name, candidate in found:
             if may_see(candidate.scope, self.viewer):
                 self._candidates[name].append(candidate)
 
 
-def first_step(target: str, candidates: list[Candidate], project: str | None) -> list[Candidate]:
-    """The candidates of the first of steps 1 to 7 that matches; none when no step does.
-
-    Identifiers of contract 000b, 4.2 may name the project in front of a path too.
-    """
-    found = _first_step(target, "", candidates)
-    if not found and project is not None and target.casefold().startswith(f"{project.casefold()}/"):
-        found = _first_step(target[len(project) + 1 :], "", candidates)
-    return found
+def _target(found: list[Candidate]) -> LinkTarget:
+    if len(found) == 1:
+        return LinkTarget(RESOLVED, found[0].row)
+    return LinkTarget(AMBIGUOUS if found else UNWRITTEN)
 
 
-def _first_step(target: str, folder: str, candidates: list[Candidate]) -> list[Candidate]:
-    if not candidates:
+def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str]:
+    """Of memories with one name, the one of the link's scope comes first, then the oldest."""
+    return note.scope != scope, note.created, note.id, note.path
+
+
+def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """The notes a link means in one form, wherever it is: by id, path, end of a path, title and
+    permalink."""
+    if not notes:
         return []
-    path = root_path(target, folder)
-    if target.startswith(("./", "../")):
-        return [one for one in candidates if path in (one.path, posixpath.splitext(one.path)[0])]
-    steps: tuple[Callable[[], list[Candidate]], ...] = (
-        lambda: [one for one in candidates if one.id == target],
-        lambda: _by_permalink(target, candidates),
-        # A whole path with its extension says more than the slug it would become.
-        lambda: [one for one in candidates if one.path == path],
-        lambda: _by_permalink(slug(target), candidates),
-        lambda: _by_title(target, candidates),
-        lambda: [one for one in candidates if path in (one.path, posixpath.splitext(one.path)[0])],
+    if form.title is as_written:
+        by_id = [note for note in notes if note.id == target]
+        if by_id:
+            return by_id
+    path = target.lstrip("/")
+    return (
+        _by_path(path, notes, form)
+        or _by_path_end(path, notes, form)
+        or _by_title(target, notes, form)
+        or _by_permalink(target, notes, form)
     )
-    found = next(filter(None, (step() for step in steps)), None)
-    if found:
-        return found
-    stems = [
-        one
-        for one in candidates
-        if posixpath.splitext(posixpath.basename(one.path))[0] == target.removesuffix(".md")
-    ]
-    if len(stems) == 1:
-        return stems
-    folded = fold_title(target)
+
+
+def _named(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """The notes an identifier means in one form, by path, title, permalink and end of a path. Paths
+    and titles may have the project's name in front."""
+    path = name.lstrip("/")
+    by_path = _by_path(path, notes, form)
+    if by_path:
+        # Where a folder has the project's name, `notes/x` is a path and may be a printed permalink
+        printed = [note for note in notes if note.permalink == name and "/" in name]
+        return list(dict.fromkeys([*by_path, *printed]))
+    inner = [(note, _without_project(name, note.project)) for note in notes]
+    return (
+        _by_title(name, notes, form)
+        or _by_permalink(name, notes, form)
+        or [note for note, rest in inner if _by_path(rest, [note], form)]
+        or [note for note, rest in inner if _by_title(rest, [note], form)]
+        or _by_path_end(path, notes, form)
+    )
+
+
+def _without_project(name: str, project: str) -> str:
+    """What follows the project's name in front of an address; empty when it is not there."""
+    head, _, rest = name.partition("/")
+    if head.casefold() in (project.casefold(), lead(project)):
+        return rest
+    return ""
+
+
+def _by_path(path: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    wanted = form.address(path)
+    if not wanted.strip("/ "):
+        return []
     return [
-        one for one in candidates if any(fold_title(name) == folded for name in one.titles)
-    ] or stems
-
-
-def _by_permalink(target: str, candidates: list[Candidate]) -> list[Candidate]:
-    return [
-        one
-        for one in candidates
-        if target
-        and (
-            one.permalink in (target, f"{lead(one.project)}/{target}")
-            or target in (f"{one.project}/{one.permalink}", f"{lead(one.project)}/{one.permalink}")
-        )
+        note for note in notes if wanted in (form.address(note.path), form.address(stem(note.path)))
     ]
 
 
-def _by_title(target: str, candidates: list[Candidate]) -> list[Candidate]:
-    # As `categories` compares titles (contract 001, 4)
+def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """The notes whose path ends in whole names that are `path`."""
+    wanted = f"/{form.address(path)}"
+    if not wanted.strip("/ "):
+        return []
+    return [
+        note
+        for note in notes
+        if form.address(note.path).endswith(wanted)
+        or form.address(stem(note.path)).endswith(wanted)
+    ]
+
+
+def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    wanted = form.address(name)
     found = []
-    in_lower_case = target.strip().lower()[:TITLE_CUT]
-    for one in candidates:
-        if one.project in MEMORY_PROJECTS:
-            is_named = in_lower_case in [title.strip().lower()[:TITLE_CUT] for title in one.titles]
-        else:
-            is_named = target in one.titles
-        if is_named:
-            found.append(one)
+    for note in notes:
+        file_name = posixpath.basename(note.path)
+        if wanted in (form.address(file_name), form.address(stem(file_name))):
+            found.append(note)
     return found
 
 
-def _inside(candidates: list[Candidate], project: str) -> list[Candidate]:
-    return [one for one in candidates if one.project.casefold() == project.casefold()]
+def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """The notes of this permalink, the project's name in front or not."""
+    wanted = form.address(name)
+    found = []
+    for note in notes:
+        permalink = form.address(note.permalink)
+        fronts = {form.address(note.project), lead(note.project)}
+        is_short = any(permalink == f"{front}/{wanted}" for front in fronts)
+        is_long = any(wanted == f"{front}/{permalink}" for front in fronts)
+        if wanted and (permalink == wanted or is_short or is_long):
+            found.append(note)
+    return found
+
+
+def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
+    """The notes with this title or alias. Titles of memories are compared up to TITLE_CUT, but not
+    where the name is to be exact (contract 001, 4)."""
+    wanted = form.title(name)
+    cut = form.title(name.strip()[:TITLE_CUT])
+    found = []
+    for note in notes:
+        if note.project in MEMORY_PROJECTS and form.looseness is not Looseness.EXACT:
+            titles = [form.title(title.strip()[:TITLE_CUT]) for title in note.titles]
+            is_named = cut in titles
+        else:
+            is_named = wanted in [form.title(title) for title in note.titles]
+        if is_named and wanted:
+            found.append(note)
+    return found
+
+
+def _inside(notes: list[Candidate], project: str) -> list[Candidate]:
+    return [note for note in notes if note.project.casefold() == project.casefold()]
 
 
 # Else another process may replace the row before it is read
@@ -311,48 +453,122 @@ def find(
     project: str | None = None,
     default_project: str,
     viewer: str | None,
+    looseness: Looseness = Looseness.SIGNS,
 ) -> NoteInfo:
     """The note an identifier names: an address with or without `memory://`, a title, an id, or a
     unique beginning of an id of at least 8 characters.
 
-    With `project`: there. Without: in the default project; then, when the first segment names a
-    project, in that one; then in all others together. An id, and the beginning of a UUID, come
-    before all of this: names are given by anybody. Raises NotFound with suggestions, Ambiguous with
-    candidates, and what `parse_address` raises for addresses that are refused.
+    With `project`: there. Without: in the default project or the one its first segment names, then
+    in all others together. An id, and the beginning of a UUID, come before all of this: names are
+    given by anybody. `looseness` is how far the name may differ from the note's. Raises NotFound
+    with suggestions, Ambiguous with candidates, and what `parse_address` raises.
     """
     target = sqlite_text(parse_address(identifier))
-    resolver = Resolver(db, viewer)
-    candidates = resolver.candidates(target)
-    head, slash, rest = target.partition("/")
-    for name, text in ((project, target), (head, rest)):
-        if _UUID_BEGIN.fullmatch(text):
-            found = _by_prefix(db, text.lower(), viewer, name)
-        else:
-            if name is None:
-                inside = candidates
-            else:
-                inside = _inside(candidates, name)
-            found = [one for one in inside if one.id == text and len(text) >= _SHORTEST]
-        if found:
-            return _only(db, identifier, _inside(found, default_project) or found)
-    for name in [project] if project is not None else [default_project, *([head] if slash else [])]:
-        found = first_step(target, _inside(candidates, name), name) or _by_prefix(
-            db, target, viewer, name
-        )
-        if found:
-            return _only(db, identifier, found)
-    if project is None:
-        outside = [
-            one for one in candidates if one.project.casefold() != default_project.casefold()
-        ]
-        # An archived one of that name comes last
-        live = [one for one in outside if one.project != ARCHIVE_PROJECT]
-        found = first_step(target, live, None) or _by_prefix(db, target, viewer, None)
-        found = found or first_step(target, outside, None)
-        if found:
-            return _only(db, identifier, found)
+    search = _Search(Resolver(db, viewer), target, project, default_project)
+    found = search.by_id() or search.by_name(looseness)
+    if len(found) == 1:
+        return in_order(db, [found[0].row])[0]
+    if found:
+        raise Ambiguous(identifier, search.addresses(found))
+    nearest = search.addresses(search.by_name(Looseness.SIGNS))
+    suggestions = _suggestions(db, target, viewer, project)
     where = project or default_project
-    raise NotFound(identifier, where, _suggestions(db, target, viewer, project))
+    raise NotFound(identifier, where, list(dict.fromkeys([*nearest, *suggestions]))[:_SUGGESTIONS])
+
+
+class _Search:
+    """What one identifier means to one caller."""
+
+    def __init__(self, resolver: Resolver, target: str, project: str | None, default_project: str):
+        self.resolver = resolver
+        self.target = target
+        self.project = project
+        self.default_project = default_project
+        self.candidates = resolver.candidates(target)
+
+    def by_id(self) -> list[Candidate]:
+        """The notes with this id, or whose UUID begins so; of several those of the default project."""
+        db = self.resolver.db
+        viewer = self.resolver.viewer
+        head, _, rest = self.target.partition("/")
+        for project, text in ((self.project, self.target), (head, rest)):
+            if _UUID_BEGIN.fullmatch(text):
+                found = _by_prefix(db, text.lower(), viewer, project)
+            else:
+                inside = self.candidates
+                if project is not None:
+                    inside = _inside(inside, project)
+                found = [note for note in inside if note.id == text and len(text) >= _SHORTEST]
+            if found:
+                return _inside(found, self.default_project) or found
+        return []
+
+    def by_name(self, looseness: Looseness) -> list[Candidate]:
+        """The notes of the first step that matches, in the strictest form that matches."""
+        for form in FORMS:
+            if form.looseness > looseness:
+                break
+            if form.looseness is Looseness.SIGNS:
+                # The beginning of an id says more than a name without its signs
+                found = self._by_beginning()
+                if found:
+                    return found
+            for notes in self._stages():
+                found = _named(self.target, notes, form)
+                if found:
+                    return found
+        if looseness is Looseness.SIGNS:
+            return []
+        return self._by_beginning()
+
+    def _stages(self) -> list[list[Candidate]]:
+        """The candidates of the projects that are asked first, of the others, and archived ones."""
+        if self.project is not None:
+            return [_inside(self.candidates, self.project)]
+        default = self.default_project.casefold()
+        head, slash, _ = self.target.partition("/")
+        first, others, archived = [], [], []
+        for note in self.candidates:
+            is_named = slash and head.casefold() in (note.project.casefold(), lead(note.project))
+            if note.project.casefold() == default or is_named:
+                first.append(note)
+            elif note.project == ARCHIVE_PROJECT:
+                archived.append(note)
+            else:
+                others.append(note)
+        return [first, others, archived]
+
+    def _by_beginning(self) -> list[Candidate]:
+        """The notes whose id begins with the target, in the order of projects."""
+        db = self.resolver.db
+        viewer = self.resolver.viewer
+        head, slash, _ = self.target.partition("/")
+        projects = [self.project]
+        if self.project is None:
+            projects = [self.default_project, *([head] if slash else []), None]
+        for project in projects:
+            found = _by_prefix(db, self.target, viewer, project)
+            if found:
+                return found
+        return []
+
+    def addresses(self, notes: list[Candidate]) -> list[str]:
+        """What each note can be called so that it alone is meant, as a refusal prints it."""
+        return sorted(self._address(note) for note in notes[:_NAMED]) + [
+            note.permalink for note in notes[_NAMED:]
+        ]
+
+    def _address(self, note: Candidate) -> str:
+        """The permalink of a note where that names it and no other; else its path, else its id."""
+        names = (note.permalink, note.path, f"{note.project}/{note.path}", note.id)
+        for name in names:
+            if not name.isprintable():
+                continue
+            search = _Search(self.resolver, name, self.project, self.default_project)
+            found = search.by_id() or search.by_name(Looseness.EXACT)
+            if [other.row for other in found] == [note.row]:
+                return name
+        return f"{note.project}/{note.path}"
 
 
 @in_snapshot
@@ -423,15 +639,6 @@ def _suggestions(
     ]
 
 
-def _only(db: sqlite3.Connection, identifier: str, found: list[Candidate]) -> NoteInfo:
-    if len(found) > 1:
-        names = sorted(one.permalink for one in found)
-        if len(set(names)) < len(names):
-            names = sorted(f"{one.project}/{one.path}" for one in found)
-        raise Ambiguous(identifier, names)
-    return in_order(db, [found[0].row])[0]
-
-
 def _by_prefix(
     db: sqlite3.Connection, target: str, viewer: str | None, project: str | None
 ) -> list[Candidate]:
@@ -463,7 +670,7 @@ def _ids(
         for last in (text, text + _LAST) if len(text) >= minimum else (text,):
             found = db.execute(
                 "select n.row, n.scope, p.name from note n join project p on p.id = n.project"
-                f" where {having} between ?1 and ?2{')' * having.count('(')} order by n.permalink limit 1000",
+                f" where {having} between ? and ?{')' * having.count('(')} order by n.permalink limit 1000",
                 (text, last),
             )
             rows = [

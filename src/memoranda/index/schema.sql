@@ -103,9 +103,9 @@ create table expired (
 create index expired_key on expired (key);
 
 -- One row per note: the file's text, parted into frontmatter and body, and what is needed to take
--- the note's words out of the full-text tables again. `header` is JSON, only for notes whose header
--- does not stand in their text. A long text has so many `passages`; the first one is in row 65536 * `row` of `passage`.
--- `folds`: with case folded it holds other letters of ASCII than before (listing.py).
+-- the note's words out of the full-text tables again. `header` is JSON, which filters read faster than YAML;
+-- null for notes without one. A long text has so many `passages`; the first one is in row 65536 * `row` of `passage`.
+-- `folds`: folding changes more of it than the case of letters (listing.py).
 create table text (
   row      integer primary key,
   front    text not null,
@@ -178,19 +178,19 @@ create table passage (
 -- The body comes first: the places of words in any other column cost two bytes more for each word.
 create virtual table note_fts using fts5(
   body, title, headings, tags, address, facet,
-  content = '', tokenize = 'unicode61 remove_diacritics 2'
+  content = '', tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
 );
 -- The same notes by name alone, so that a word of every body is still found quickly in titles.
 create virtual table name_fts using fts5(
   title, headings, tags, facet,
-  content = '', tokenize = 'unicode61 remove_diacritics 2'
+  content = '', tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
 );
 -- A table is asked segment by segment. In one as small as this, four of one size are merged rather than sixteen.
 insert into name_fts (name_fts, rank) values ('crisismerge', 4);
 -- Passages of long notes only, to find the place of a hit without reading the whole text.
 create virtual table passage_fts using fts5(
   body,
-  content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'
+  content = '', columnsize = 0, tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
 );
 
 -- Ranking features of a note (features.py). Notes of one `conversation` (null: none) are in the order of `position`.
@@ -213,7 +213,7 @@ create index feature_speaker on feature (speaker, conversation) where speaker is
 -- All words of a note by their stem: only whether it holds one is asked, never where or how often.
 create virtual table stem_fts using fts5(
   words,
-  content = '', columnsize = 0, detail = none, tokenize = 'porter unicode61 remove_diacritics 2'
+  content = '', columnsize = 0, detail = none, tokenize = "porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
 );
 create virtual table stems using fts5vocab(stem_fts, row);
 

@@ -9,7 +9,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, count
@@ -20,14 +20,15 @@ from memoranda.clock import microseconds
 from memoranda.index import entity_queries, features, filters
 from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids
-from memoranda.index.listing import folds_to_ascii
+from memoranda.index.listing import folds
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
 from memoranda.index.rows import FIRST_PASSAGE
 from memoranda.note.links import lead
 from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note, Provenance, Relation
 from memoranda.store.base import Stamp
-from memoranda.text.tokens import fts_text, passages, runs, tokens
+from memoranda.text.tokens import fts_text, passages, tokens
 from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
+from memoranda.text.words import runs
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -62,8 +63,8 @@ _TABLES = {
 }
 _AROUND = (
     "select p.id, 1 + coalesce((select seq from sqlite_sequence where name = 'note'), 0), n.row,"
-    " exists (select 1 from note o where o.permalink = ?3 and +o.project = p.id and o.path <> ?2)"
-    " from project p left join note n on n.project = p.id and n.path = ?2 where p.name = ?1"
+    " exists (select 1 from note o where o.permalink = :permalink and +o.project = p.id and o.path <> :path)"
+    " from project p left join note n on n.project = p.id and n.path = :path where p.name = :project"
 )
 """The id of a project, the row of the next new note, that of the note at a path, and whether
 another note has a permalink."""
@@ -128,11 +129,12 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     path = sqlite_text(note.path)
     wanted = sqlite_text(note.permalink)
     own = note.own_permalink
-    around = db.execute(_AROUND, (note.project, path, wanted)).fetchone()
+    place = {"project": note.project, "path": path, "permalink": wanted}
+    around = db.execute(_AROUND, place).fetchone()
     if around is None:
         # Adds it
         project_id(db, note.project)
-        around = db.execute(_AROUND, (note.project, path, wanted)).fetchone()
+        around = db.execute(_AROUND, place).fetchone()
     project, next_row, is_known, is_taken = around
     if note.project == "kv":
         db.execute(_FORGET_EXPIRED, (path,))
@@ -310,7 +312,7 @@ def prepare(
     tags = [*note.tags]
     for seen in note.observations:
         tags += [*seen.tags, seen.category] if seen.category else seen.tags
-    header = None if "---" in front else _json(note.header)
+    header = _header_json(note.header)
     if len(text) >= LONG_TEXT:
         places = passages(text[:PLACED])
     else:
@@ -335,9 +337,7 @@ def prepare(
         "note": [in_note],
         "note_fts": [words],
         "name_fts": [names],
-        "text": [
-            (front, header, headings, known.tags, facet, len(places), folds_to_ascii(body), body)
-        ],
+        "text": [(front, header, headings, known.tags, facet, len(places), folds(body), body)],
         "stem_fts": [stems],
         "feature": [features.row(note, text, project)],
         "note_fold": [(one,) for one in _keys(note.project, known)],
@@ -525,6 +525,14 @@ def _keys(project: str, old: _Indexed) -> set[str]:
     )
 
 
+def _header_json(header: Mapping[str, Any]) -> str | None:
+    """The header as JSON, which is read ten times as fast as YAML; None where it is nested too deep."""
+    try:
+        return _json(header)
+    except RecursionError:
+        return None
+
+
 def _json(value: Any) -> str | None:
     if value:
         return _ENCODER.encode(value)
@@ -568,10 +576,12 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
     """
     members = db.execute(
         # `+`: else SQLite walks all notes of the project in the order of their paths
-        "select row, path, permalink, scope from note where permalink = ?1 and +project = ?2 and own = 0"
-        " and base is null union select row, path, permalink, scope from note where base = ?1 and +project = ?2"
+        "select row, path, permalink, scope from note where permalink = :base"
+        " and +project = :project and own = 0 and base is null"
+        " union select row, path, permalink, scope from note where base = :base"
+        " and +project = :project"
         " order by path",
-        (base, project),
+        {"base": base, "project": project},
     ).fetchall()
     members.sort(key=lambda member: member[3] != GLOBAL)
     next_of: dict[str, int] = {}

@@ -32,7 +32,7 @@ from memoranda.query import split_list
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 BATCH = 200
 BATCH_CHARACTERS = 4_000_000
@@ -96,7 +96,7 @@ def _absolute(path: str) -> Path:
 
 
 def run(
-    memory: Memory,
+    memory: MemorySession,
     chosen: Sequence[tuple[Source, Path | None]],
     *,
     dry_run: bool = False,
@@ -157,7 +157,7 @@ def plan(
 
 
 def apply(
-    memory: Memory,
+    memory: MemorySession,
     plans: Sequence[IngestPlan],
     known: IngestedTexts,
     progress: Callable[[int, int], None] | None = None,

@@ -24,7 +24,7 @@ from memoranda.engine.embedding import known_texts
 from memoranda.jobs.dedup import ENDING
 from memoranda.jobs.job import OWNER, SET_BY, Action, MemoryState
 from memoranda.note.model import INBOX
-from memoranda.text.tokens import one_word, runs
+from memoranda.text.words import one_word, runs
 
 if TYPE_CHECKING:
     from memoranda.config import Settings

@@ -48,7 +48,7 @@ from memoranda.store.layout import Layout, changing_shared
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ def endpoint_of(settings: Settings) -> Endpoint | None:
 
 
 def run(
-    memory: Memory,
+    memory: MemorySession,
     level: int,
     *,
     dry_run: bool = False,
@@ -398,7 +398,7 @@ def load_report(home: Path) -> Report | None:
     return None
 
 
-def report_seen_by(memory: Memory, found: Report) -> Report:
+def report_seen_by(memory: MemorySession, found: Report) -> Report:
     """What of a report the caller may see: only what is about memories it sees, or that were merged
     into one; counts included."""
     if memory.agent is None:

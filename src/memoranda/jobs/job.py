@@ -39,7 +39,7 @@ from memoranda.store.layout import Layout
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
     from memoranda.note.markdown import Record
 
@@ -153,7 +153,7 @@ class MemoryState:
 
 
 def states_of(
-    memory: Memory,
+    memory: MemorySession,
     infos: Sequence[NoteInfo],
     targets: Mapping[int, tuple[str, ...]] | None = None,
     uses: Mapping[str, datetime] | None = None,
@@ -283,7 +283,7 @@ class Round:
 
     def __init__(
         self,
-        memory: Memory,
+        memory: MemorySession,
         *,
         dry_run: bool = False,
         stop: Callable[[], bool] = lambda: False,

@@ -38,7 +38,7 @@ from memoranda.note.reminder import Reminder
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
     from memoranda.llm import Endpoint
 
@@ -216,7 +216,11 @@ def plan_upgrade_of(
 
 
 def upgrade_named(
-    memory: Memory, refs: Iterable[str], category: str | None = None, *, dry_run: bool = False
+    memory: MemorySession,
+    refs: Iterable[str],
+    category: str | None = None,
+    *,
+    dry_run: bool = False,
 ) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
     """Organize the memories `refs` name into `category` [by their words], for good, as one change.
     Returns them as they are then, what was done with each, and the ids of those that came back from
@@ -239,7 +243,9 @@ def upgrade_named(
     return upkeep.retried(refs, organized)
 
 
-def archive_named(memory: Memory, refs: Iterable[str], *, dry_run: bool = False) -> list[NoteInfo]:
+def archive_named(
+    memory: MemorySession, refs: Iterable[str], *, dry_run: bool = False
+) -> list[NoteInfo]:
     """Archive the memories `refs` name, each once, as one change. Returns them as they are then."""
     infos = list({info.id: info for info in map(memory.memory_id, refs)}.values())
     classifier = _classifier(memory)
@@ -249,7 +255,7 @@ def archive_named(memory: Memory, refs: Iterable[str], *, dry_run: bool = False)
     return Upkeep(memory).archive_all(infos, categories)
 
 
-def _classifier(memory: Memory) -> Classifier:
+def _classifier(memory: MemorySession) -> Classifier:
     """What knows the owner's corrections."""
     corrected = [each for each in Upkeep(memory).every() if each.may_say((SET_BY,))]
     return Classifier(memory.settings, states_of(memory, corrected))
@@ -265,7 +271,7 @@ ROUND = JOBS | {name: partial(plan, careful=True) for name, plan in _SORTING.ite
 """The same as the daemon does them (contract 001, 18.4)."""
 
 
-def decay(memory: Memory, *, dry_run: bool = False) -> list[Action]:
+def decay(memory: MemorySession, *, dry_run: bool = False) -> list[Action]:
     """Let organized memories decay that are old and were never used. Returns the actions; raises
     what ended it.
     """
@@ -285,7 +291,7 @@ def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime)
     return min(moments, default=None)
 
 
-def consolidate(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
+def consolidate(memory: MemorySession, *, dry_run: bool = False) -> list[Outcome]:
     """Fold the counts of reads (not under a dry run), then expire, decay, upgrade, consolidate. One
     that fails does not stop the others."""
     turn = Round(memory, dry_run=dry_run)
@@ -312,7 +318,7 @@ class Scheduler:
     """The rounds over `memory`, which is the owner's and has face `daemon`. `endpoint` may help
     deep dreams. `stop` is asked between actions: when it says True, a round ends early."""
 
-    def __init__(self, memory: Memory, endpoint: Endpoint | None = None):
+    def __init__(self, memory: MemorySession, endpoint: Endpoint | None = None):
         self.memory = memory
         self.endpoint = endpoint
         self.stop: Callable[[], bool] = lambda: False

@@ -49,7 +49,7 @@ from memoranda.query import Query
 from memoranda.store.base import sha256
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 _NO = ("n", "no")
 _ALWAYS = datetime.max.replace(tzinfo=UTC)
@@ -59,7 +59,7 @@ def _mark(*memories: MemoryState) -> str:
     return sha256("\0".join(each.content for each in memories).encode("utf-8", "surrogatepass"))[:8]
 
 
-def _carry_out(memory: Memory, action: Action) -> bool:
+def _carry_out(memory: MemorySession, action: Action) -> bool:
     """Raises NotFound for a memory that is gone; Conflict, Locked."""
     infos = {each.id: each.info for each in Round(memory).memories}
     if action.id not in infos and action.record is None:
@@ -68,7 +68,7 @@ def _carry_out(memory: Memory, action: Action) -> bool:
     return True
 
 
-def _merges(memory: Memory) -> Iterator[ReviewItem]:
+def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
     memories = Round(memory).memories
     known = {each.id: each for each in memories if not each.header.get("reminder_of")}
     for _, a, b in near_pairs(list(known.values()), linked=True):
@@ -88,7 +88,7 @@ def _merges(memory: Memory) -> Iterator[ReviewItem]:
         )
 
 
-def _categories(memory: Memory) -> Iterator[ReviewItem]:
+def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
     """Of what stays in the inbox: nobody need sort what expires."""
     turn = Round(memory)
     passing = {
@@ -118,7 +118,7 @@ def _categories(memory: Memory) -> Iterator[ReviewItem]:
 _NO_CATEGORY = ("n", "leave it in the inbox")
 
 
-def _categorize(memory: Memory, item: ReviewItem, choice: str) -> bool:
+def _categorize(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     if choice == "n":
         return False
     (state,) = states_of(memory, [memory.memory_id(item.refs[0])])
@@ -128,7 +128,7 @@ def _categorize(memory: Memory, item: ReviewItem, choice: str) -> bool:
     return True
 
 
-def _sort_all(memory: Memory, items: Sequence[ReviewItem]) -> None:
+def _sort_all(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
     """Each into the first of the categories asked about."""
     infos = [memory.memory_id(each.refs[0]) for each in items]
     states = states_of(memory, infos)
@@ -149,7 +149,7 @@ is.
 """
 
 
-def _unused(memory: Memory) -> Iterator[ReviewItem]:
+def _unused(memory: MemorySession) -> Iterator[ReviewItem]:
     turn = Round(memory)
     settings = memory.settings
     known = {each.id: each for each in turn.memories}
@@ -174,7 +174,7 @@ def _unused(memory: Memory) -> Iterator[ReviewItem]:
             )
 
 
-def _doubtful(memory: Memory) -> Iterable[tuple[ReviewItem, Action]]:
+def _doubtful(memory: MemorySession) -> Iterable[tuple[ReviewItem, Action]]:
     turn = Round(memory)
     for action in plan_from_text(turn.memories, memory.settings, turn.now, [], VAGUE_DAY):
         assert action.record is not None
@@ -191,7 +191,7 @@ def _doubtful(memory: Memory) -> Iterable[tuple[ReviewItem, Action]]:
 _OUTDATED = "reminder:outdated:"
 
 
-def _outdated(memory: Memory) -> Iterator[ReviewItem]:
+def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
     """About reminders whose memory does not ask for them any more. Without an answer they fire, and
     say so.
     """
@@ -220,7 +220,7 @@ def _outdated(memory: Memory) -> Iterator[ReviewItem]:
         )
 
 
-def _remind(memory: Memory, item: ReviewItem, choice: str) -> bool:
+def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     if item.key.startswith(_OUTDATED):
         if all(each.key != item.key for each in _outdated(memory)):
             raise NotFound(item.key, "the open questions")
@@ -321,7 +321,7 @@ def _rules() -> dict[str, Any]:
     }
 
 
-def _pairs(memory: Memory) -> Iterator[tuple[ReviewItem, _Statement, _Statement]]:
+def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Statement]]:
     """Each question with the two statements it is about, the earlier first."""
     infos, _ = memory.list(Query(valid_at=memory.clock()), limit=0, order="path")
     infos = [info for info in infos if info.project != KV_PROJECT]
@@ -380,7 +380,7 @@ def _folded(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" .。!！")
 
 
-def _apply(memory: Memory, item: ReviewItem, choice: str) -> bool:
+def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     """`n` and `o`: what does not hold any more gets its end, today."""
     if choice == "b":
         return False

@@ -27,7 +27,7 @@ from memoranda.note.reminder import SNOOZED, SOURCE_CHANGED, Reminder, keys_of
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
     from memoranda.note.timephrase import Reading
 
@@ -43,16 +43,24 @@ SECONDS = 5.0
 _LONGEST_NOTIFICATION = 100
 
 
-def read_time(memory: Memory, text: str) -> Reading:
-    """The time `text` names, by the memory's clock and zone. Raises TimeRefused."""
+def read_time(memory: MemorySession, text: str) -> Reading:
+    """The one time `text` names, by the memory's clock and zone. Raises TimeRefused."""
     from memoranda.note import timephrase
 
     settings = memory.settings
     return timephrase.read(text, memory.clock(), settings.reading_zone, settings.day_hour)
 
 
+def read_times(memory: MemorySession, text: str) -> list[Reading]:
+    """The times `text` names, several where it joins them ("8am and 8pm"). Raises TimeRefused."""
+    from memoranda.note import timephrase
+
+    settings = memory.settings
+    return timephrase.read_times(text, memory.clock(), settings.reading_zone, settings.day_hour)
+
+
 def store(
-    memory: Memory,
+    memory: MemorySession,
     text: str,
     reading: Reading,
     *,
@@ -65,7 +73,7 @@ def store(
     return memory.write(Draft(text, CATEGORY_PROJECT, category=REMINDERS, tags=tuple(tags), **more))
 
 
-def listed(memory: Memory, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
+def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
     """The reminders the caller sees that are still to fire, the next one first, then those that
     cannot, as they have no time anybody can read; with `fired` all there are."""
     found = [
@@ -80,7 +88,7 @@ def listed(memory: Memory, *, fired: bool = False) -> list[tuple[NoteInfo, Remin
     return [*dated, *(each for each in shown if not each[1].due)]
 
 
-def acknowledge(memory: Memory, ref: str) -> NoteInfo:
+def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
     """Acknowledge a reminder: it leaves the pending lists. One that has not fired yet never will,
     unless it repeats. Raises NotFound, Ambiguous, Locked; InvalidInput for another memory."""
     now = memory.clock()
@@ -100,7 +108,7 @@ def acknowledge(memory: Memory, ref: str) -> NoteInfo:
     return _changed(memory, ref, DONE, keys)
 
 
-def snooze(memory: Memory, ref: str, when: str) -> NoteInfo:
+def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
     """Put a reminder off to the time `when` names: it leaves the pending lists and fires then. Of
     one that repeats this occurrence moves; the others come when they would. Raises as
     `acknowledge`; TimeRefused."""
@@ -120,7 +128,7 @@ def snooze(memory: Memory, ref: str, when: str) -> NoteInfo:
 
 
 def _changed(
-    memory: Memory, ref: str, verb: str, keys: Callable[[Reminder], dict[str, Any] | None]
+    memory: MemorySession, ref: str, verb: str, keys: Callable[[Reminder], dict[str, Any] | None]
 ) -> NoteInfo:
     """The reminder once it has these header keys; None for none to set."""
     upkeep = Upkeep(memory)
@@ -148,7 +156,7 @@ class Notified(NamedTuple):
     failure: str | None = None
 
 
-def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
+def notify(memory: MemorySession, *, dry_run: bool = False) -> Notified:
     """Fire what is due of what the caller sees, each time once. A reminder its owner locked cannot
     be marked as fired, so it does not fire. Raises StorageError; a desktop that cannot be reached
     is no error."""
@@ -198,7 +206,7 @@ def notify(memory: Memory, *, dry_run: bool = False) -> Notified:
 
 
 def _due(
-    memory: Memory, pending: Pending, now: datetime, changed: Mapping[str, str | None]
+    memory: MemorySession, pending: Pending, now: datetime, changed: Mapping[str, str | None]
 ) -> list[_Due]:
     """What is to fire; `changed` is that of `outdated`."""
     zone = memory.settings.reading_zone

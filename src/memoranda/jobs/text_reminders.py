@@ -29,7 +29,7 @@ from memoranda.text.tokens import is_cjk, stop_words, tokens
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
     from memoranda.note.timephrase import Reading
 
@@ -164,7 +164,7 @@ _WHO = frozenset(
 _NO_SUBJECT = frozenset(("due", "deadline", "user", "用户", "截止", *"和与跟同在了的我有要"))
 
 
-def outdated(memory: Memory, infos: Iterable[NoteInfo]) -> dict[str, str | None]:
+def outdated(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[str, str | None]:
     """By id, of these reminders those a dream made from a text that asks for them no more, nor does
     another memory: what theirs says now, None when it is gone. Whether they are still wanted only
     the owner knows: they fire, and say so."""

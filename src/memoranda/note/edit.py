@@ -243,6 +243,7 @@ Edit = (
     | Prepend
     | FindReplace
     | ReplaceSection
+    | AppendToSection
     | InsertBeforeSection
     | InsertAfterSection
     | AddItem

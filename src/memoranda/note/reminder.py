@@ -128,14 +128,25 @@ class Reminder:
         if (
             self.regular is not None
             and self.repeat
+            and not self._has_end()
             and self._next(max(now, self.regular), zone) is None
         ):
             found.append(
-                f'repeat "{self.repeat}" is no rule or has no time left, so the reminder fires once at most'
+                f'repeat "{self.repeat}" is no rule or has no time left, '
+                "so the reminder fires once at most"
             )
         if locked and self.is_waiting:
             found.append("the reminder is locked, so it never fires")
         return found
+
+    def _has_end(self) -> bool:
+        """Whether its rule is one that ends, as "until Friday" does."""
+        from memoranda.note.timephrase.rules import parse_rule
+
+        try:
+            return parse_rule(self.repeat or "").until is not None
+        except InvalidInput:
+            return False
 
     def once_fired(self, now: datetime, zone: tzinfo) -> dict[str, Any]:
         """The header keys once it fired at `now`: a repeating one goes on to its next time, those
@@ -168,7 +179,7 @@ class Reminder:
         """The first time of its rule after `now`; None for a rule that cannot be read or has no
         time left.
         """
-        from memoranda.note.timephrase.dates import completed, following
+        from memoranda.note.timephrase.rules import completed, following
 
         if self.repeat is None or self.regular is None:
             return None

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda import clock as clocks
+from memoranda import former_name
 from memoranda.clock import Clock, parse_stamp, stamp
 from memoranda.errors import Exists, InvalidInput, MemorandaError, StorageError
 from memoranda.faces.tool import Tool
@@ -126,6 +127,7 @@ class Access:
         self.clock = clock
         self._stamp: tuple[int, int, int] | None = None
         self._rows: dict[str, Any] = {}
+        former_name.adopt(home, self._layout.private)
 
     def rows(self) -> Mapping[str, Any]:
         """Everything in the file; not to be changed. Raises AccessRefused."""

@@ -29,7 +29,7 @@ from memoranda.store.files import lock_file, lock_owner
 from memoranda.store.layout import Layout
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
     from memoranda.jobs.lifecycle import Scheduler, Step
     from memoranda.serve.http import HttpServer
@@ -128,7 +128,7 @@ class Daemon:
         self,
         scheduler: Scheduler,
         interval: timedelta,
-        served: Memory | None = None,
+        served: MemorySession | None = None,
         registry: Registry | None = None,
         listener: Listener | None = None,
         methods: Methods | None = None,

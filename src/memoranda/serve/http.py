@@ -48,32 +48,31 @@ from memoranda.serve.auth import (
     least_scope,
     may_use,
 )
+from memoranda.serve.connections import LOOPBACK, Connection
 from memoranda.serve.mcp import Handlers, ServerIdentity, agent_of, client_text
 from memoranda.serve.middleware import (
-    BODY_SECONDS,
     CALL,
     HANDLERS,
     TOKEN,
+    TOO_LATE,
+    BodyInTime,
     HostAndOrigin,
     Metrics,
     RequestLog,
     RequestRefused,
     health_routes,
-    in_time,
 )
 from memoranda.serve.socket import LIMIT
 from memoranda.serve.turns import InternalError, Stopping
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 T = TypeVar("T")
 _log = logging.getLogger("memoranda.http")
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WEB_CLIENTS = ("https://claude.ai", "https://claude.com", "https://chatgpt.com")
 """Origins whose pages may call a server with a public address."""
-_CONNECTIONS = 1000
 _LAST_WORDS = 5
 _KEPT_ALIVE = 75
 _HEADERS = [
@@ -144,7 +143,10 @@ class Place:
                 family = socket.AF_INET6
             else:
                 family = socket.AF_INET
-            return socket.create_server((self.host, self.port), family=family, backlog=1024)
+            listener = socket.create_server((self.host, self.port), family=family, backlog=1024)
+            # Connections inherit it. Without it each answer on a kept connection waits 40 ms.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return listener
         except OSError as error:
             # Python adds the address as a tuple
             why = str(error.strerror).partition(" (while")[0]
@@ -170,22 +172,25 @@ class Homes:
     `registry_for` makes those of a space. Thread-safe."""
 
     def __init__(
-        self, memory: Memory, registry: Registry, registry_for: Callable[[Memory], Registry]
+        self,
+        memory: MemorySession,
+        registry: Registry,
+        registry_for: Callable[[MemorySession], Registry],
     ):
         self._memory = memory
         self._registry = registry
         self._registry_for = registry_for
         self._lock = threading.Lock()
-        self._open: dict[tuple[str | None, tuple[str, ...]], Memory] = {}
+        self._open: dict[tuple[str | None, tuple[str, ...]], MemorySession] = {}
         self._ends = ExitStack()
 
-    def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> Memory:
+    def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> MemorySession:
         """The memory of a space (None: the home) in which there are no projects but these (empty:
         all).
         """
         if space is None and not projects:
             return self._memory
-        from memoranda.engine import open_memory
+        from memoranda.engine import open_session
 
         key = (space.place if space else None, tuple(sorted(projects)))
         with self._lock:
@@ -195,7 +200,7 @@ class Homes:
                     home = self._memory.settings.address_of(space.database)
                 settings = None if space else self._memory.settings
                 clock = self._memory.clock
-                made = open_memory(
+                made = open_session(
                     home, config=settings, face="mcp", clock=clock, only=projects, serving=True
                 )
                 self._open[key] = self._ends.enter_context(made)
@@ -237,7 +242,7 @@ class AdmittedRequest:
             return self.token.projects
         return ()
 
-    def caller(self, memory: Memory, named: str, face: str, client: str) -> Memory:
+    def caller(self, memory: MemorySession, named: str, face: str, client: str) -> MemorySession:
         """`memory` for this caller, whose client calls itself `named` and the journal `client`."""
         identity = self.server.identity
         token = self.token
@@ -273,7 +278,7 @@ class _HttpHandlers(Handlers):
         finally:
             request.server.metrics.count_call(params.name, end, time.perf_counter() - begun)
 
-    async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
+    async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
         request: AdmittedRequest = ctx.request.scope[CALL]
         if ctx.session.client_params:
             client = ctx.session.client_params.client_info
@@ -340,8 +345,10 @@ class HttpServer:
         )
         self.app = Starlette(
             routes=[
-                Route("/mcp", endpoint, methods=["POST", "OPTIONS"]),
-                Route("/s/{space}/mcp", endpoint, methods=["POST", "OPTIONS"]),
+                *(
+                    Route(path, endpoint, methods=["POST", "OPTIONS"])
+                    for path in ("/mcp", "/mcp/", "/s/{space}/mcp", "/s/{space}/mcp/")
+                ),
                 *health_routes(
                     self.metrics, stopping, homes.memory(None), self.connections, self.admitted
                 ),
@@ -350,7 +357,8 @@ class HttpServer:
             ],
             middleware=[
                 Middleware(RequestLog, counts=self.metrics.requests),
-                Middleware(HostAndOrigin, settings=security),
+                Middleware(HostAndOrigin, settings=security, public=place.public),
+                Middleware(BodyInTime),
             ],
             exception_handlers=HANDLERS,
             lifespan=self._lifespan,
@@ -379,14 +387,13 @@ class HttpServer:
         assert self._listener is not None
         config = uvicorn.Config(
             self.app,
-            http="h11",
+            http=Connection,
             ws="none",
             lifespan="on",
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=_CONNECTIONS,
             timeout_keep_alive=_KEPT_ALIVE,
             timeout_graceful_shutdown=_LAST_WORDS,
         )
@@ -413,11 +420,9 @@ class HttpServer:
         call = scope[CALL] = self.admitted(request)
         manager = await self._manager(call)
         try:
-            await manager.handle_request(scope, in_time(receive), send)
+            await manager.handle_request(_accepting(scope), receive, send)
         except TimeoutError:
-            raise RequestRefused(
-                408, f"The request did not come within {BODY_SECONDS:.0f} s."
-            ) from None
+            raise RequestRefused(408, TOO_LATE) from None
 
     def admitted(self, request: Request) -> AdmittedRequest:
         """The call a request makes, if it is let in. Raises RequestRefused."""
@@ -432,7 +437,7 @@ class HttpServer:
                 why = "Send a token: Authorization: Bearer cpl_…. The owner makes one with memory token add."
                 raise RequestRefused(401, why, "invalid_request", www_authenticate=challenge)
             token = self.access.find(secret.strip())
-            address = f"{self._place.public}{request.url.path}"
+            address = f"{self._place.public}{request.url.path.rstrip('/')}"
             if token is None or (token.audience is not None and token.audience != address):
                 why = "This token is unknown, expired or revoked, or for another address."
                 challenge += ("," if self._place.public else "") + ' error="invalid_token"'
@@ -459,7 +464,7 @@ class HttpServer:
                 self.access.note_use(token)
         return AdmittedRequest(token, space, self)
 
-    async def run(self, call: AdmittedRequest, work: Callable[[Memory], T]) -> T:
+    async def run(self, call: AdmittedRequest, work: Callable[[MemorySession], T]) -> T:
         """The result of `work` with the caller's memory, on a thread. Raises MemorandaError."""
         if self.stopping.is_set():
             raise Stopping
@@ -517,6 +522,13 @@ class HttpServer:
         async with manager.run():
             task_status.started(manager)
             await anyio.sleep_forever()
+
+
+def _accepting(scope: Scope) -> Scope:
+    """`scope` with an Accept header: who sends none takes whatever there is (RFC 9110, 12.5.1)."""
+    if any(name == b"accept" for name, _ in scope["headers"]):
+        return scope
+    return {**scope, "headers": [*scope["headers"], (b"accept", b"*/*")]}
 
 
 class _Uvicorn(uvicorn.Server):

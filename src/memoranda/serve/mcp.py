@@ -50,7 +50,7 @@ from memoranda.note.model import TAKEN_AGENTS
 from memoranda.serve.turns import CallQueue
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 T = TypeVar("T")
 Result = dict[str, Any]
@@ -311,7 +311,10 @@ class NoResource(MemorandaError):
 
 
 def resource_result(
-    memory: Memory, templates: Sequence[Template], uri: str, resources: Mapping[str, Resource] = {}
+    memory: MemorySession,
+    templates: Sequence[Template],
+    uri: str,
+    resources: Mapping[str, Resource] = {},
 ) -> Result:
     """What the resource, or the first template that fits, reads at `uri`, as the answer to
     `resources/read`. Raises NoResource when none fits, else what reading raises."""
@@ -461,7 +464,7 @@ class Handlers:
         as forms send it.
         """
 
-        def render(memory: Memory) -> Result:
+        def render(memory: MemorySession) -> Result:
             prompt = self._prompt(params.name)
             names = {name for name, _, _ in prompt.arguments}
             given = params.arguments or {}
@@ -499,7 +502,7 @@ class Handlers:
         variable = params.argument.name
         others = dict((params.context.arguments if params.context else None) or {})
 
-        def complete(memory: Memory) -> Result:
+        def complete(memory: MemorySession) -> Result:
             values: list[str] = []
             if params.ref.type == "ref/prompt":
                 self._prompt(params.ref.name)
@@ -525,7 +528,7 @@ class Handlers:
         return await self._answer(ctx, complete)
 
     async def subscribe(self, ctx: Any, params: Any) -> Result:
-        def begin(memory: Memory) -> Result:
+        def begin(memory: MemorySession) -> Result:
             if params.uri not in self._registry.resources:
                 raise NoResource(params.uri, (), self._registry.resources)
             self._subscribed.add(params.uri)
@@ -542,13 +545,13 @@ class Handlers:
         await self._answer(ctx, lambda memory: self._watch(memory, wanted))
         return await self.listen(ctx, params)
 
-    def _watch(self, memory: Memory, uris: Iterable[str]) -> Result:
+    def _watch(self, memory: MemorySession, uris: Iterable[str]) -> Result:
         """Compare the versions of those of `uris` that exist from now on."""
         resources = self._registry.resources
         self._versions |= {uri: resources[uri].version(memory) for uri in uris if uri in resources}
         return {}
 
-    async def _answer(self, ctx: Any, call: Callable[[Memory], T], **data: str) -> T:
+    async def _answer(self, ctx: Any, call: Callable[[MemorySession], T], **data: str) -> T:
         """The result of `call`, or its error as a protocol error with `data`."""
         try:
             return await self._take(ctx, call)
@@ -559,13 +562,13 @@ class Handlers:
                 code = INTERNAL_ERROR
             raise MCPError(code, str(error), data or None) from None
 
-    async def _take(self, ctx: Any, call: Callable[[Memory], T]) -> T:
+    async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
         """The result of `call` as the caller of `ctx`; afterwards subscribers are told what
         changed.
         """
         agent, name = self._caller(ctx)
 
-        def run(memory: Memory) -> tuple[T, list[str]]:
+        def run(memory: MemorySession) -> tuple[T, list[str]]:
             bound = memory.as_caller(agent, "mcp", client=name, session=self._session)
             done = call(bound)
             before = self._versions

@@ -15,11 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import anyio
 from h11 import LocalProtocolError
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -29,9 +30,10 @@ from memoranda import __version__
 from memoranda.clock import waited, waits_at_most
 from memoranda.errors import MemorandaError
 from memoranda.serve.auth import StoredToken
+from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 _log = logging.getLogger("memoranda.http")
 
@@ -40,11 +42,16 @@ ANY_ORIGIN = ("/.well-known/", "/register", "/token", "/revoke", "/healthz")
 in.
 """
 BODY_SECONDS = 30.0
+BODY_BYTES = 8 << 20
+"""Bytes of any request; those of MCP have a lower limit."""
+TOO_LATE = f"The request did not come within {BODY_SECONDS:.0f} s."
 CALL = "memoranda.call"
 TOKEN = "memoranda.token"
 """Where the scope of a request keeps who was let in."""
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper ends, in seconds, of the groups a call's time is counted in."""
+# Characters of what a caller sent that a refusal shows
+_SHOWN = 80
 _LOOK_AFTER = 1.0
 """Seconds an answer about the memory is good for: whoever asks more often gets it again."""
 _PATIENCE = 2.0
@@ -76,7 +83,18 @@ async def _answered(request: Request, error: Exception) -> Response:
     return RequestRefused(503, "The memory cannot be opened; its log says why.").response
 
 
-HANDLERS = {RequestRefused: _answered, MemorandaError: _answered}
+async def _missing(request: Request, error: Exception) -> Response:
+    """Answer as JSON where a program asks, which reads nothing else; the page is for people."""
+    assert isinstance(error, HTTPException)
+    if request.url.path.startswith("/page"):
+        return PlainTextResponse(error.detail, error.status_code, error.headers)
+    body = {"error": _OAUTH_ERRORS.get(error.status_code, "invalid_request")}
+    body["error_description"] = f"{error.detail}. MCP is at /mcp; docs/http.md has all addresses."
+    return JSONResponse(body, error.status_code, error.headers)
+
+
+_OAUTH_ERRORS = {404: "not_found", 405: "method_not_allowed"}
+HANDLERS = {RequestRefused: _answered, MemorandaError: _answered, HTTPException: _missing}
 """What Starlette answers to a request that is refused, or where the home is in no state to answer
 anybody.
 """
@@ -104,26 +122,92 @@ def in_time(receive: Receive) -> Receive:
 
 class HostAndOrigin:
     """Refuses requests for another host (421) or from a foreign page (403): a page can have this
-    server's address.
+    server's address. `public` is the address on the web, without a path.
     """
 
-    def __init__(self, app: ASGIApp, settings: TransportSecuritySettings):
+    def __init__(
+        self, app: ASGIApp, settings: TransportSecuritySettings, public: str | None = None
+    ):
         self._app = app
         self._check = TransportSecurityMiddleware(settings)
+        self._public = urlsplit(public or "")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             request = Request(scope)
             refused = await self._check.validate_request(request)
-            if (
-                refused is not None
-                and refused.status_code == 403
-                and scope["path"].startswith(ANY_ORIGIN)
-            ):
+            is_open = scope["path"].startswith(ANY_ORIGIN)
+            if refused is not None and refused.status_code == 403 and is_open:
                 refused = None
             if refused is not None:
-                return await refused(scope, receive, send)
+                answer = _not_let_in(refused, request.headers)
+                return await answer(scope, receive, send)
+            if request.headers.get("host") == self._public.netloc:
+                # A proxy speaks plain HTTP to us; redirects go where the client came from
+                scope["scheme"] = self._public.scheme
         await self._app(scope, receive, send)
+
+
+def _not_let_in(refused: Response, headers: Mapping[str, str]) -> Response:
+    """The SDK's refusal, with what to do about it."""
+    if refused.status_code == 421:
+        host = _shown(headers.get("host", ""))
+        return RequestRefused(
+            421,
+            f"This server is not called {host}. Call it by the address it was started with, or start it"
+            " with --allow-host and this name (behind a proxy with --public-url and its address).",
+        ).response
+    if refused.status_code == 403:
+        origin = _shown(headers.get("origin", ""))
+        return RequestRefused(
+            403,
+            f"Web pages of {origin} may not call this server."
+            " The owner lets them in with --allow-origin and this origin.",
+        ).response
+    return refused
+
+
+def _shown(text: str) -> str:
+    """What a caller sent, short and printable."""
+    return f'"{one_line(text)[:_SHOWN]}"'
+
+
+class BodyInTime:
+    """Refuses a request whose body is too large (413) or does not come in time (408)."""
+
+    def __init__(self, app: ASGIApp):
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        is_answered = False
+        size = 0
+        in_bounds = in_time(receive)
+
+        async def bounded() -> Message:
+            nonlocal size
+            message = await in_bounds()
+            size += len(message.get("body", b""))
+            if size > BODY_BYTES:
+                raise RequestRefused(413, f"A request may have {BODY_BYTES:,} bytes.")
+            return message
+
+        async def watched(message: Message) -> None:
+            nonlocal is_answered
+            is_answered = True
+            await send(message)
+
+        try:
+            await self._app(scope, bounded, watched)
+        except (TimeoutError, RequestRefused) as error:
+            if is_answered:
+                raise
+            if isinstance(error, RequestRefused):
+                refused = error
+            else:
+                refused = RequestRefused(408, TOO_LATE)
+            await refused.response(scope, receive, send)
 
 
 class RequestLog:
@@ -245,7 +329,7 @@ def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) 
 def health_routes(
     metrics: Metrics,
     stopping: threading.Event,
-    memory: Memory,
+    memory: MemorySession,
     connections: Callable[[], int],
     admitted: Callable[[Request], Any],
 ) -> list[BaseRoute]:

@@ -25,7 +25,7 @@ from memoranda.serve.pump import BLOCK, END, LIMIT, METHOD, STOP, Lines, program
 from memoranda.serve.turns import CallQueue
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
     from memoranda.serve.mcp import ClientConnection, ServerIdentity
 
@@ -63,7 +63,7 @@ class McpSessions:
     tools of some toolsets in the manner of a preset (None: our own)."""
 
     def __init__(
-        self, memory: Memory, registry_for: Callable[[Sequence[str], str | None], Registry]
+        self, memory: MemorySession, registry_for: Callable[[Sequence[str], str | None], Registry]
     ):
         self._memory = memory
         self._registry_for = registry_for

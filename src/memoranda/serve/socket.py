@@ -24,10 +24,10 @@ from memoranda.serve.sessions import McpSessions
 from memoranda.serve.turns import InternalError
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
 
-Methods = Mapping[str, Callable[["Memory", dict[str, Any]], Any]]
+Methods = Mapping[str, Callable[["MemorySession", dict[str, Any]], Any]]
 """What the socket answers besides tools: functions of the caller's memory and the request's
 `params`, by method.
 """
@@ -62,7 +62,7 @@ class Protocol:
     """Answers requests with the tools of `registry`, as the callers they name (None: the owner of
     `memory`), and with the further `methods`."""
 
-    def __init__(self, memory: Memory, registry: Registry, methods: Methods | None = None):
+    def __init__(self, memory: MemorySession, registry: Registry, methods: Methods | None = None):
         self._memory = memory
         self._registry = registry
         self._methods = methods or {}

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import may_wait
 from memoranda.serve.pump import CONTINUED, answered_by, continued
-from memoranda.serve.turns import CallQueue
+from memoranda.serve.turns import CallQueue, collect_garbage
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.faces.tool import Registry
 
 INTERRUPTED = 130
@@ -27,7 +27,7 @@ _LAST_WORDS = 1.0
 
 
 def run_stdio(
-    open_memory: Callable[[], Memory],
+    open_session: Callable[[], MemorySession],
     registry: Registry,
     *,
     name: str = "memoranda",
@@ -56,9 +56,8 @@ def run_stdio(
     try:
         from memoranda.serve.mcp import ClientConnection, ServerIdentity, converse
     finally:
-        gc.freeze()
-        gc.enable()
-    turns = CallQueue(open_memory, _keep_up, embed_some)
+        collect_garbage()
+    turns = CallQueue(open_session, _keep_up, embed_some)
     identity = ServerIdentity(name, version, agent, clients or {})
 
     async def session() -> int:
@@ -101,14 +100,14 @@ def run_stdio(
         turns.close()
 
 
-def _keep_up(memory: Memory) -> None:
+def _keep_up(memory: MemorySession) -> None:
     if memory.has_changed_memories:
         from memoranda.engine.overview import Overview
 
         Overview(memory).keep_up()
 
 
-def embed_some(memory: Memory) -> bool:
+def embed_some(memory: MemorySession) -> bool:
     """A short while of embedding what waits, until the server stops. Returns whether there may be
     more.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import threading
@@ -15,7 +16,7 @@ from memoranda.clock import CALL_WAITS, waits_until
 from memoranda.errors import Busy, MemorandaError
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 T = TypeVar("T")
 _log = logging.getLogger("memoranda.serve")
@@ -49,6 +50,17 @@ KEPT_UP_AFTER = 4.0
 """Seconds from a call to the upkeep after it: `memory.md` may be 5 behind (contract 001, 10)."""
 
 
+# New objects before garbage is collected: some megabytes at most
+_OBJECTS = 10_000
+
+
+def collect_garbage() -> None:
+    """Collect garbage from now on, as a server must that lasts; what it is made of stays."""
+    gc.freeze()
+    gc.set_threshold(_OBJECTS)
+    gc.enable()
+
+
 class CallQueue:
     """One thread on which the memory is opened, by the first call or by `prepare`, and used.
 
@@ -59,17 +71,17 @@ class CallQueue:
 
     def __init__(
         self,
-        open_memory: Callable[[], Memory],
-        upkeep: Callable[[Memory], object] = lambda _: None,
-        background: Callable[[Memory], bool] = lambda _: False,
+        open_session: Callable[[], MemorySession],
+        upkeep: Callable[[MemorySession], object] = lambda _: None,
+        background: Callable[[MemorySession], bool] = lambda _: False,
         is_shared: bool = False,
     ):
-        self._open = open_memory
+        self._open = open_session
         self._is_shared = is_shared
         self._upkeep = upkeep
         self._background = background
         self._waiting: asyncio.Task[None] | None = None
-        self._memory: Memory | None = None
+        self._memory: MemorySession | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memoranda")
         self._aside = ThreadPoolExecutor(1, thread_name_prefix="background")
         self._prepared = self._stopping = False
@@ -84,7 +96,7 @@ class CallQueue:
             self._prepared = True
             self._thread.submit(waits_until(self._ended)(self._opened))
 
-    async def take(self, call: Callable[[Memory], T]) -> T:
+    async def take(self, call: Callable[[MemorySession], T]) -> T:
         """The result of `call(memory)`, after all calls that came before.
 
         Cancelling a call that waits drops it; one that runs ends by itself. Raises MemorandaError:
@@ -157,7 +169,7 @@ class CallQueue:
                 return
             await asyncio.sleep(AGAIN_AFTER)
 
-    def _logged(self, work: Callable[[Memory], object]) -> object:
+    def _logged(self, work: Callable[[MemorySession], object]) -> object:
         """The result of work on the open memory; None if there is none, or for an error, which is
         logged.
         """
@@ -189,7 +201,7 @@ class CallQueue:
                 self._memory.close()
             self._memory = None
 
-    def _opened(self) -> Memory:
+    def _opened(self) -> MemorySession:
         if self._memory is None:
             self._memory = self._open()
         return self._memory

@@ -22,6 +22,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from memoranda import former_name
 from memoranda.clock import Clock, stamp, waits_at_most
 from memoranda.errors import Busy, MemorandaError, NotFound, NotPutBack, StorageError
 from memoranda.store.access import AccessLog
@@ -98,6 +99,7 @@ class Home:
         """The reads counted here."""
         self.settle: Callable[[], None] = self.flush
         """What is called before anything that what is staged would be in the way of."""
+        former_name.adopt(layout.root, layout.private)
         with storing("the memory home"):
             try:
                 make_private(layout.objects)

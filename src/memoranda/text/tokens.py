@@ -1,46 +1,33 @@
-"""Text as the full-text index sees it: words, CJK pairs, passages.
+"""Text as the full-text index sees it: words, pairs of runs, passages.
 
-SQLite's unicode61 tokenizer takes a run of Chinese, Japanese or Korean for one word and finds
-nothing inside it. So such runs become overlapping pairs before they are indexed, and a query's runs
-become phrases of pairs.
+SQLite's unicode61 tokenizer takes a run of Chinese, Japanese or Thai for one word and finds nothing
+inside it. So such runs become overlapping pairs before they are indexed, and a query's runs become
+phrases of pairs. What is a word, and how its letters are folded, is in `words` and `folding`.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-_CJK = (
-    "\u3005-\u3007\u3031-\u3035\u303b\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
-    "\u3105-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\u1100-\u11ff\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\uff66-\uffdc"
-    "\U0001b000-\U0001b16f\U00020000-\U0003fffd"
+from memoranda.text.folding import fold
+from memoranda.text.words import (
+    beyond_ascii,
+    extras,
+    indexed,
+    is_run,
+    one_word,
+    phrase_of,
+    runs,
+    units,
 )
-_ASCII = bytes(range(128))
+
 _BLANKED = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
 _BLANK = re.compile(r"\s")
-_FULL_WIDTH = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
-_TO_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-# Private-use characters mark facets (index/filters.py); variation selectors would part a run.
-_DROPPED = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
-
-
-@cache
-def runs() -> re.Pattern[str]:
-    """Matches runs of Han, kana, bopomofo or Hangul. Compiled when first needed, as `one_word` is."""
-    # What `re` looks for a beginning of twice as fast as with `+`
-    return re.compile(f"[{_CJK}][{_CJK}]*")
-
-
-@cache
-def one_word() -> re.Pattern[str]:
-    """Matches a word of either kind. Compiled when first needed, since that takes `re` long."""
-    return re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
-
 
 PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
@@ -65,38 +52,24 @@ class Passage(NamedTuple):
 
 
 def fts_text(text: str) -> str:
-    """`text` as it goes into a full-text table: NFC, full-width letters plain, CJK runs as pairs.
-
-    `重跑qx7z后` becomes `重跑 跑 qx7z 后`: pairs, then the run's last character by itself.
-    """
-    if text.isascii():
-        return text
-    plain = _plain(text)
-    if runs().search(_beyond_ascii(plain)):
-        return runs().sub(_pairs, plain)
-    return plain
+    """`text` as it goes into a full-text table: folded, runs as pairs, and at the end what its
+    words are found by besides (`getUser`: `get user`, `e-mail`: `email`)."""
+    more = extras(text)
+    if more:
+        return f"{indexed(fold(text))} {more}"
+    return indexed(fold(text))
 
 
 def query_text(text: str) -> tuple[str, bool]:
-    """`text` as a phrase to look for (empty when it holds no letter or digit), and whether its last
-    token must be a prefix. A last CJK run may go on in the note, so it has no lone last character
-    unless it is one (then a prefix)."""
-    plain = _plain(text.replace("\0", " "))
-    words = one_word().findall(plain)
-    if not words:
-        return "", False
-    phrase = runs().sub(_pairs, plain)
-    is_run = is_cjk(words[-1])
-    if is_run and len(words[-1]) > 1:
-        return phrase.rstrip()[:-1].rstrip(), False
-    return phrase.strip(), is_run
+    """`text` as a phrase to look for (empty when it holds no word), and whether its last token must
+    be a prefix. A last run may go on in the note, so it has no lone last character unless it is one
+    (then a prefix)."""
+    return phrase_of(fold(text.replace("\0", " ")))
 
 
 def tokens(text: str) -> list[str]:
-    """The words of `text` in order: Latin words and whole CJK runs, as written."""
-    if text.isascii():
-        return pieces(text)
-    return one_word().findall(_plain(text))
+    """The words of `text` in order, folded; runs whole."""
+    return one_word().findall(fold(text))
 
 
 def pieces(text: str) -> list[str]:
@@ -117,32 +90,29 @@ def parts(text: str, size: int = 1 << 18) -> Iterator[str]:
 
 
 def is_cjk(word: str) -> bool:
-    """Whether `word` begins with a Chinese, Japanese or Korean character."""
-    return runs().match(word) is not None
+    """Whether `word` begins with a character of a script that is written in runs."""
+    return is_run(word)
 
 
-class _InWord(dict[str, bool]):
-    """Whether a character goes on a Latin word; CJK characters begin words of their own."""
-
-    def __missing__(self, char: str) -> bool:
-        self[char] = char.isalnum() and not is_cjk(char)
-        return self[char]
-
-
-IN_WORD = _InWord()
+def pairs(word: str) -> list[str]:
+    """A run in overlapping pairs of what a reader takes for a character; any other word as it is."""
+    characters = units(word) if is_run(word) else [word]
+    if len(characters) < 3:
+        return [word]
+    return list(map("".join, pairwise(characters)))
 
 
 def words(text: str) -> list[str]:
-    """The informative words of `text`, lower case, each once, in order. Stop words and single Latin
+    """The informative words of `text`, folded, each once, in order. Stop words and single Latin
     letters are left out; a CJK run is cut at its stop words. If nothing is left, all words are
     returned."""
     latin, cjk = _stop_words()
     found: list[str] = []
-    every = [word.lower() for word in tokens(text)]
+    every = tokens(text)
     for word in every:
         if is_cjk(word):
             found += filter(None, cjk.split(word))
-        elif word not in latin and (len(word) > 1 or word.isdigit()):
+        elif word not in latin and (len(word) > 1 or not word.isalpha()):
             found.append(word)
     return list(dict.fromkeys(found or every))
 
@@ -150,20 +120,6 @@ def words(text: str) -> list[str]:
 def stop_words() -> frozenset[str]:
     """The Latin words that say little about what is looked for."""
     return _stop_words()[0]
-
-
-def flatten(text: str) -> str:
-    """`text` in lower case without Latin marks, full-width letters plain; every character keeps
-    its place, so positions found in it are positions in `text`."""
-    if text.isascii():
-        return text.lower()
-    low = text.lower()
-    if len(low) != len(text):
-        low = "".join(c if len(c.lower()) != 1 else c.lower() for c in text)
-    # Compiled when first needed: a start need not wait for it.
-    if re.search("[\u00c0-\u024f\u1e00-\u1eff\uff10-\uff5a]", low):
-        return low.translate(_unmarked())
-    return low
 
 
 def passages(text: str) -> list[Passage]:
@@ -191,44 +147,6 @@ def passages(text: str) -> list[Passage]:
     if size:
         found.append(Passage(begin, len(text), passage_heading))
     return found
-
-
-def _plain(text: str) -> str:
-    if text.isascii():
-        return text
-    text = unicodedata.normalize("NFC", text)
-    signs = _beyond_ascii(text)
-    if _DROPPED.search(signs):
-        text = _DROPPED.sub("", text)
-    if _FULL_WIDTH.search(signs):
-        return _FULL_WIDTH.sub(lambda run: run[0].translate(_TO_ASCII), text)
-    return text
-
-
-def _beyond_ascii(text: str) -> str:
-    """The characters of `text` beyond ASCII, usually few: made much faster than `re` looks through
-    the text.
-    """
-    return (
-        text.encode("utf-8", "surrogatepass")
-        .translate(None, _ASCII)
-        .decode("utf-8", "surrogatepass")
-    )
-
-
-class _Twice(dict[int, str]):
-    """A character -> itself, a blank, itself again: what a run becomes pairs by."""
-
-    def __missing__(self, code: int) -> str:
-        self[code] = f"{chr(code)} {chr(code)}"
-        return self[code]
-
-
-_TWICE = _Twice()
-
-
-def _pairs(run: re.Match[str]) -> str:
-    return f" {run.group().translate(_TWICE)[2:]} "
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
@@ -296,7 +214,7 @@ def word_count(block: str) -> float:
     character being two thirds of a word."""
     size = max(float(len(block.split())), len(block) / 12)
     if not block.isascii():
-        size = max(size, sum(map(len, runs().findall(_beyond_ascii(block)))) / 1.5)
+        size = max(size, sum(map(len, runs().findall(beyond_ascii(block)))) / 1.5)
     return size
 
 
@@ -307,13 +225,3 @@ def _stop_words() -> tuple[frozenset[str], re.Pattern[str]]:
     latin = frozenset(word for word in every if not is_cjk(word))
     cjk = sorted((word for word in every if is_cjk(word)), key=len, reverse=True)
     return latin, re.compile("|".join(cjk))
-
-
-@cache
-def _unmarked() -> dict[int, int]:
-    table = {code: plain for code, plain in _TO_ASCII.items() if chr(plain).isalnum()}
-    for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00)):
-        plain = unicodedata.normalize("NFD", chr(code))[0]
-        if plain != chr(code):
-            table[code] = ord(plain.lower())
-    return table

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.clock import EPOCH, parse_stamp, stamp
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.engine.exchange import Exchange, foreign_rows
 from memoranda.engine.upkeep import SOURCE_REF
 from memoranda.note.frontmatter import parse, split
@@ -80,7 +80,7 @@ Found = Iterator[Exported | tuple[str, str]]
 """What a reader finds; (name, why) for what cannot be taken."""
 
 
-def plan_export(memory: Memory, kind: str, path: Path, project: str) -> MovePlan:
+def plan_export(memory: MemorySession, kind: str, path: Path, project: str) -> MovePlan:
     """The plan for taking in an export of one of READERS; conversations go to the folder `kind` of
     `project`. What is there is compared: the later text counts, the other is in the history. Raises
     WrongStore, ProjectNotFound."""

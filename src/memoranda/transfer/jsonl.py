@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 from uuid import uuid4
 
 from memoranda.clock import parse_stamp
-from memoranda.engine import Memory, overview
+from memoranda.engine import MemorySession, overview
 from memoranda.engine.exchange import Exchange, digest
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.index.rows import NoteInfo
@@ -91,7 +91,7 @@ class ParsedRecord:
         return made
 
 
-def row(memory: Memory, each: Note | NoteInfo, content: str) -> dict[str, Any]:
+def row(memory: MemorySession, each: Note | NoteInfo, content: str) -> dict[str, Any]:
     """The keys of an exported record in their order; unknown header keys stand in `extra`."""
     shown = overview.record(memory, each, content)
     del shown["path"]
@@ -331,7 +331,7 @@ SKIP = "skip"
 
 
 def exported(
-    memory: Memory,
+    memory: MemorySession,
     category: str | None = None,
     scope: str | None = None,
     *,
@@ -376,7 +376,7 @@ class Import:
     """The import of `source`, a seekable file of JSON Lines, for the caller of `memory`. With
     `skip_bad` bad records are left out."""
 
-    def __init__(self, memory: Memory, source: BinaryIO, *, skip_bad: bool = False):
+    def __init__(self, memory: MemorySession, source: BinaryIO, *, skip_bad: bool = False):
         self._memory = memory
         self._exchange = Exchange(memory)
         self._source = source

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memoranda.clock import EPOCH
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.engine.entries import Entry, NoteEntries, whole_milliseconds
 from memoranda.engine.exchange import (
     BANK_RECORD,
@@ -171,7 +171,7 @@ def files_below(
         waiting += reversed(inner)
 
 
-def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
+def plan_vault(memory: MemorySession, path: Path, project: str) -> MovePlan:
     """The plan for copying a vault of notes into `project`, with its folders and other files.
     Raises WrongStore; ProjectNotFound."""
     folder_at(path, "a folder of notes")
@@ -182,7 +182,7 @@ def plan_vault(memory: Memory, path: Path, project: str) -> MovePlan:
     return _Copying(memory, name).add(path, found)
 
 
-def plan_mirror(memory: Memory, path: Path) -> MovePlan:
+def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
     """The plan for bringing back what `memory mirror` keeps at `path`: each file into its project,
     as it is there. Projects of the configuration that are not here are made as folders of the home
     when the plan is carried out. Raises WrongStore, InvalidInput for an agent."""
@@ -228,7 +228,7 @@ def plan_mirror(memory: Memory, path: Path) -> MovePlan:
 
 
 def plan_banks(
-    memory: Memory,
+    memory: MemorySession,
     path: Path,
     named: Callable[[Path], tuple[str, str]],
     is_id: Callable[[str], bool],
@@ -289,7 +289,7 @@ class _Copying:
     way there.
     """
 
-    def __init__(self, memory: Memory, project: str, *, is_new: bool = False):
+    def __init__(self, memory: MemorySession, project: str, *, is_new: bool = False):
         self._memory = memory
         self._project = project
         self._is_new = is_new
@@ -439,7 +439,7 @@ _Incoming = tuple[Entry, dict[str, Any]]
 """An entry with its unknown fields."""
 
 
-def plan_agent_memory(memory: Memory, path: Path, *, skip_bad: bool = False) -> MovePlan:
+def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = False) -> MovePlan:
     """The plan for copying the entries into notes. Of two with one key the later `created_at`
     counts, as remembering a key anew sets it; of one time, the one that is here. Raises WrongStore,
     also for a file that is no list of entries, which `skip_bad` leaves out."""

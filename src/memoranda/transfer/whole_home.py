@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from memoranda.engine import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.engine.exchange import OWN, Contents, IntoDatabase, Listed
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, StorageError
 from memoranda.store.base import Stamp, Values, sha256
@@ -95,7 +95,7 @@ def move(
             raise InvalidInput(
                 "Move from one database to another by way of a folder, or with pg_dump."
             )
-        with open_memory(_home_at(Path(source)), watch=False) as home:
+        with open_session(_home_at(Path(source)), watch=False) as home:
             into = IntoDatabase(home, target)
             into.run(dry_run=dry_run, progress=progress)
             sizes = len(into.digests), into.size, into.changes, into.texts
@@ -104,7 +104,7 @@ def move(
             )
     with ExitStack() as held:
         if source.startswith(DATABASE):
-            memory = held.enter_context(open_memory(source, watch=False))
+            memory = held.enter_context(open_session(source, watch=False))
         else:
             memory = None
         place = Path(source) if memory is None else memory.home
@@ -127,7 +127,7 @@ class FolderMove:
     """A move from the home at `source` to the folder `target`; `memory` is given of notes in a
     database, of which `source` has the copies. Raises InvalidInput when that cannot be."""
 
-    def __init__(self, source: Path, target: Path, memory: Memory | None = None):
+    def __init__(self, source: Path, target: Path, memory: MemorySession | None = None):
         self.source, self.target = _home_at(source), Path(os.path.realpath(target.expanduser()))
         self._memory = memory
         self._staged = self.target / MOVING / _STAGED
@@ -168,7 +168,7 @@ class FolderMove:
             self._finish()
             return HomeMoved(**done)
         with ExitStack() as held:
-            memory = self._memory or held.enter_context(open_memory(self.source, watch=False))
+            memory = self._memory or held.enter_context(open_session(self.source, watch=False))
             contents = Contents(memory)
             contents.wait_until_whole()
             if self._memory is not None:
@@ -189,8 +189,8 @@ class FolderMove:
                 self._copy(progress)
                 for place in [self.source, *sorted(self.source.glob("spaces/*"))]:
                     if place == self.source or Layout(place).private.is_dir():
-                        space: Memory = (
-                            memory if place == self.source else open_memory(place, watch=False)
+                        space: MemorySession = (
+                            memory if place == self.source else open_session(place, watch=False)
                         )
                         held.callback(space.close)
                         held.enter_context(space.exclusive())
@@ -401,7 +401,7 @@ class Mirror:
     of the home.
     """
 
-    def __init__(self, memory: Memory, folder: Path):
+    def __init__(self, memory: MemorySession, folder: Path):
         self._memory = memory
         self._contents = Contents(memory)
         self.folder = Path(os.path.realpath(folder.expanduser()))

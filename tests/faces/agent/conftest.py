@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memoranda import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.faces.agent.session import Session, result_data
 from movable_clock import Ticking
 
@@ -18,7 +18,7 @@ from movable_clock import Ticking
 class Desk:
     """The tools as one caller has them."""
 
-    def __init__(self, memory: Memory):
+    def __init__(self, memory: MemorySession):
         self.memory = memory
         self.session = Session(memory)
 
@@ -58,7 +58,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.yaml").write_text("timezone: UTC\n")
-    with open_memory(
+    with open_session(
         home, clock=Ticking(datetime(2026, 5, 7, 10, tzinfo=UTC)), watch=False
     ) as memory:
         yield Desk(memory)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from memoranda import InvalidInput, Session, open_memory
+from memoranda import InvalidInput, Session
+from memoranda.engine import open_session
 from memoranda.errors import ConfigError
 from memoranda.faces.reply import Reply
 
@@ -142,7 +143,7 @@ def test_the_context_has_no_more_characters_than_configured(tmp_path: Path) -> N
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.yaml").write_text("agent:\n  context_chars: 12\n")
-    with open_memory(home, watch=False) as memory:
+    with open_session(home, watch=False) as memory:
         session = Session(memory)
         session.run([{"name": "memory_write", "params": {"content": "深色模式 mode"}}] * 3)
         assert session.inject_context("mode") == "深色模式 mode\n深色"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from contract.memory_bank import Banks
-from memoranda import Memory
+from memoranda.engine import MemorySession
 
 
 @pytest.fixture
-def banks(memory: Memory) -> Banks:
+def banks(memory: MemorySession) -> Banks:
     """The owner at an empty memory."""
     return Banks(memory)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contract.memory_bank import Banks
 from contract.tables import tables
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 TABLES = tables("bank_sections")
 
@@ -31,7 +31,7 @@ TEXTS = st.builds(
 @pytest.fixture(scope="module")
 def banks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Banks]:
     """The banks whose file all tests write anew."""
-    with open_memory(tmp_path_factory.mktemp("sections") / "home", watch=False) as memory:
+    with open_session(tmp_path_factory.mktemp("sections") / "home", watch=False) as memory:
         yield Banks(memory)
 
 

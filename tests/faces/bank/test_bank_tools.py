@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from contract.memory_bank import Banks
 from contract.tables import tables
-from memoranda import faces, open_memory
+from memoranda import faces
+from memoranda.engine import open_session
 
 TABLES = tables("bank_arguments")
 
@@ -458,7 +459,7 @@ CODES = {
 
 
 def test_any_arguments_get_an_answer_in_the_words_of_the_contract(tmp_path: Path) -> None:
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         banks = Banks(memory)
 
         @given(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.faces import registry
 
 
 def test_files_of_a_new_bank_come_after_what_was_written_and_are_no_evidence(tmp_path):
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         tools = registry(["bank", "notes"], memory.settings)
         call = lambda name, **arguments: tools.call(memory, name, arguments)
         call("activate", bank_type="project", bank_id="heron", project_name="Heron")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contract.graph_tools import Nodes
-from memoranda import open_memory
+from memoranda.engine import open_session
 from movable_clock import Ticking
 
 
@@ -20,5 +20,5 @@ def clock() -> Ticking:
 
 @pytest.fixture
 def nodes(tmp_path: Path, clock: Ticking) -> Iterator[Nodes]:
-    with open_memory(tmp_path / "home", watch=False, clock=clock) as memory:
+    with open_session(tmp_path / "home", watch=False, clock=clock) as memory:
         yield Nodes(memory)

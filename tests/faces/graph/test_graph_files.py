@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contract.graph_tools import Nodes
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.graphs import opener
 from memoranda.store.inplace.graph_store import GraphStore
 
@@ -20,7 +20,7 @@ def kept(tmp_path: Path) -> Iterator[Nodes]:
     """The tools as a server with `--graph-file` has them, over a home that has notes of its own."""
     file = tmp_path / "place" / "people.jsonl"
     projects = {"people": GraphStore("people", file)}
-    with open_memory(tmp_path / "home", watch=False, projects=projects) as memory:
+    with open_session(tmp_path / "home", watch=False, projects=projects) as memory:
         Nodes(memory).entity("old", "a note of the graph")
         yield Nodes(memory, open_graph=opener(file))
 
@@ -105,7 +105,7 @@ def test_a_cursor_of_the_file_goes_on_in_another_process(kept: Nodes, tmp_path: 
     page = kept("read_graph", limit=4)
     kept.memory.close()
     file = tmp_path / "place" / "people.jsonl"
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         later = Nodes(memory, open_graph=opener(file))
         assert later.names("read_graph", limit=9, cursor=page["nextCursor"]) == [
             f"n{at}" for at in range(4, 9)

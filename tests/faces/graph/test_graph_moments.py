@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from contract.graph_tools import Nodes
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.graph import FileGraph, graph_lines
 from memoranda.engine.graphs import NoteGraph, open_graph, opener
 
@@ -37,8 +37,8 @@ def race(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
     def run(read: Callable[[Nodes], Any]) -> Any:
         with (
-            open_memory(tmp_path / "home") as ours,
-            open_memory(tmp_path / "home", watch=False) as theirs,
+            open_session(tmp_path / "home") as ours,
+            open_session(tmp_path / "home", watch=False) as theirs,
         ):
             nodes = Nodes(ours, open_graph=open_here)
             other = Nodes(theirs, open_graph=process())

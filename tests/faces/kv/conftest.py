@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contract.key_value import KeyValue
-from memoranda import open_memory
+from memoranda.engine import open_session
 from movable_clock import Clock
 
 
@@ -20,5 +20,5 @@ def clock() -> Clock:
 @pytest.fixture
 def entries(tmp_path: Path, clock: Clock) -> Iterator[KeyValue]:
     """The owner at an empty memory."""
-    with open_memory(tmp_path / "home", clock=clock, watch=False) as memory:
+    with open_session(tmp_path / "home", clock=clock, watch=False) as memory:
         yield KeyValue(memory)

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from contract.note_tools import Tools
-from memoranda import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 
 
 @pytest.fixture
-def face(memory: Memory) -> Tools:
+def face(memory: MemorySession) -> Tools:
     """The owner at an empty memory."""
     return Tools(memory)
 
@@ -21,5 +21,5 @@ def face(memory: Memory) -> Tools:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
     """The same for all tests of a module, which do not mind each other's notes."""
-    with open_memory(tmp_path_factory.mktemp("shared") / "home", watch=False) as memory:
+    with open_session(tmp_path_factory.mktemp("shared") / "home", watch=False) as memory:
         yield Tools(memory)

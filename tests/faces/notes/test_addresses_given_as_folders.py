@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from contract.note_tools import Tools, put
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 
 @pytest.fixture
 def tools(tmp_path: Path):
     put(tmp_path / "home/notes/plans/A.md", "a\n")
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         yield Tools(memory)
 
 

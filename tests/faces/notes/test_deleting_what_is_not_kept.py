@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from contract.note_tools import Tools
-from memoranda import faces, open_memory
+from memoranda import faces
+from memoranda.engine import open_session
 from memoranda.errors import CannotUndo
 
 
 @pytest.fixture
 def tools(tmp_path: Path):
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         tools = Tools(memory, faces.registry(["notes", "kv"], memory.settings))
         for key, ttl in (("pin", 60), ("name", 0)):
             reply = tools.registry.call(

@@ -16,7 +16,7 @@ from contract.note_tools import texts
 from memoranda import Draft
 from memoranda.cli.presets import preset
 from memoranda.config import load
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.errors import NotFound
 from memoranda.faces import registry
 from memoranda.faces.notes import drop_in_reading
@@ -46,7 +46,7 @@ class Program:
         own = replace(
             load(folder / "home", None), default_project=self.chosen.default_project or "notes"
         )
-        self.memory = open_memory(projects=self.chosen.projects, config=own, watch=False)
+        self.memory = open_session(projects=self.chosen.projects, config=own, watch=False)
         self.registry = registry(self.chosen.tools, own, vault=self.chosen.vault)
 
     def call(self, tool: str, **arguments: Any) -> Any:

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from contract.note_tools import Tools
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 
 
 def test_a_mistyped_heading_is_named_and_adds_no_section(face):
@@ -88,7 +88,7 @@ def test_an_overwrite_keeps_the_tags_and_keys_it_does_not_name(face):
 
 def test_a_missing_project_folder_is_no_part_of_a_note(tmp_path):
     (tmp_path / "gone").mkdir()
-    with open_memory(
+    with open_session(
         tmp_path / "home", watch=False, projects={"gone": tmp_path / "gone"}
     ) as memory:
         face = Tools(memory)

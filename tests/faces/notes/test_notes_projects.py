@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from contract.tables import tables
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.faces.notes import toolset
 from memoranda.faces.tool import Registry
 
@@ -51,7 +51,7 @@ def test_a_persons_own_folder_and_what_is_hidden_in_it_are_refused(face, tmp_pat
 
 def test_the_owner_may_keep_adding_to_themselves(tmp_path):
     registry = Registry([toolset(agents_may_add_projects=False)])
-    with open_memory(tmp_path / "home", watch=False) as memory:
+    with open_session(tmp_path / "home", watch=False) as memory:
         reply = registry.call(
             memory,
             "create_memory_project",

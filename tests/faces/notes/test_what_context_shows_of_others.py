@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contract.note_tools import Tools, put
-from memoranda import open_memory
+from memoranda.engine import open_session
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def vault(tmp_path: Path) -> Path:
 @pytest.fixture
 def tools(tmp_path: Path, vault: Path):
     put(tmp_path / "home/notes/Start.md", "See [[Spec]] and [[Bare]].\n")
-    with open_memory(tmp_path / "home", projects={"vault": vault}) as memory:
+    with open_session(tmp_path / "home", projects={"vault": vault}) as memory:
         yield Tools(memory.as_caller("bob", "mcp"))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from index.vectors import tiny
 from memoranda import config
-from memoranda.engine import open_memory
+from memoranda.engine import open_session
 from memoranda.engine.embedding import Embedding
 from memoranda.index.search.queries import search_context
 from memoranda.index.search.ranking import Ranking
@@ -21,7 +21,7 @@ QUESTION = "which database does invoicing use?"
 
 @pytest.fixture
 def memory(tmp_path):
-    with open_memory(tmp_path / "home", watch=False) as opened:
+    with open_session(tmp_path / "home", watch=False) as opened:
         opened.write(Draft("The billing service moved to Postgres", title="Billing"))
         opened.write(Draft("An old database of birds", title="Birds"))
         opened.as_caller("y").write(Draft("My private ledger", title="Ledger", scope="agent:y"))
@@ -150,7 +150,7 @@ def test_a_name_that_very_many_notes_hold_is_somebody_to_the_model(memory):
 def test_a_search_uses_the_vectors_of_the_home_and_explains_their_share(tmp_path: Path):
     model = tiny.make(tmp_path / "model")
     settings = replace(config.load(tmp_path / "home"), semantic_model=str(model))
-    with open_memory(config=settings, watch=False) as memory:
+    with open_session(config=settings, watch=False) as memory:
         memory.write(Draft("the billing database is slow", title="Billing"))
         before = memory.search("what is slow at the billing database?", explain=True)[0].why
         assert Embedding(memory).some(30) == 1

@@ -15,7 +15,7 @@ import pytest
 
 from index.vectors import tiny
 from memoranda import config
-from memoranda.engine import Memory, open_memory
+from memoranda.engine import MemorySession, open_session
 from memoranda.engine.embedding import Embedding
 from memoranda.index.vectors import nearest as nearest_module
 from memoranda.index.vectors import store
@@ -35,28 +35,28 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.make(tmp_path_factory.mktemp("model") / "tiny")
 
 
-def opened(home: Path, folder: Path | str | None, **more: Any) -> Memory:
+def opened(home: Path, folder: Path | str | None, **more: Any) -> MemorySession:
     settings = replace(config.load(home), semantic_model=None if folder is None else str(folder))
-    return open_memory(config=settings, **more)
+    return open_session(config=settings, **more)
 
 
 @pytest.fixture
-def memory(tmp_path: Path, model: Path) -> Iterator[Memory]:
+def memory(tmp_path: Path, model: Path) -> Iterator[MemorySession]:
     with opened(tmp_path / "home", model) as each:
         yield each
 
 
-def write(memory: Memory, title: str, text: str, **more: Any) -> None:
+def write(memory: MemorySession, title: str, text: str, **more: Any) -> None:
     memory.write(Draft(text, title=title, **more))
 
 
-def found(memory: Memory, question: str, most: int = 5) -> list[str]:
+def found(memory: MemorySession, question: str, most: int = 5) -> list[str]:
     """The titles of what is near, nearest first."""
     paths = {each.row: each.title for each in memory.list(limit=0)[0]}
     return [paths[row] for row in nearest(memory, question, most)]
 
 
-def nearest(memory: Memory, question: str, most: int) -> list[int]:
+def nearest(memory: MemorySession, question: str, most: int) -> list[int]:
     """The notes with the passages nearest to a question that the caller may see; [] without a
     model.
     """
@@ -69,14 +69,14 @@ def nearest(memory: Memory, question: str, most: int) -> list[int]:
     return sorted(told, key=lambda row: -told[row])
 
 
-def nearness(memory: Memory, question: str, known: list[int]) -> dict[int, float]:
+def nearness(memory: MemorySession, question: str, known: list[int]) -> dict[int, float]:
     """What a search is told of these notes and of the nearest ones."""
     near = Embedding(memory).nearness
     assert near is not None
     return dict(near(question, known))
 
 
-def rows(memory: Memory, *titles: str) -> list[int]:
+def rows(memory: MemorySession, *titles: str) -> list[int]:
     return [each.row for each in memory.list(limit=0)[0] if each.title in titles]
 
 
@@ -94,7 +94,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-def test_a_text_of_the_same_meaning_is_nearest(memory: Memory) -> None:
+def test_a_text_of_the_same_meaning_is_nearest(memory: MemorySession) -> None:
     write(memory, "One", "we bake bread in the oven on sunday")
     write(memory, "Two", "the billing server is slow, test the database")
     # Not embedded yet
@@ -106,7 +106,7 @@ def test_a_text_of_the_same_meaning_is_nearest(memory: Memory) -> None:
 
 
 def test_where_nothing_is_near_it_is_looked_for_once(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.write_many(
         [Draft(f"we bake bread number {number}", title=f"Bread {number}") for number in range(40)]
@@ -132,7 +132,7 @@ def test_where_nothing_is_near_it_is_looked_for_once(
     ],
 )
 def test_a_title_is_embedded_with_a_passage_it_says_more_than(
-    memory: Memory, counted: list[str], title: str, text: str, expected: str
+    memory: MemorySession, counted: list[str], title: str, text: str, expected: str
 ) -> None:
     write(memory, title, text)
     Embedding(memory).some(60)
@@ -140,7 +140,7 @@ def test_a_title_is_embedded_with_a_passage_it_says_more_than(
 
 
 def test_an_edited_note_is_found_by_its_new_text_alone_and_a_deleted_one_not_at_all(
-    memory: Memory,
+    memory: MemorySession,
 ) -> None:
     write(memory, "One", "bread and cheese")
     write(memory, "Two", "piano music")
@@ -154,7 +154,7 @@ def test_an_edited_note_is_found_by_its_new_text_alone_and_a_deleted_one_not_at_
     assert found(memory, "mountain lake in the snow") == ["Two"]
 
 
-def test_who_may_not_see_a_note_is_not_told_of_it(memory: Memory) -> None:
+def test_who_may_not_see_a_note_is_not_told_of_it(memory: MemorySession) -> None:
     write(memory, "Mine", "bread and cheese", scope="agent:claude")
     for at in range(30):
         write(memory, f"Secret {at}", f"bread and cheese {at}", scope="agent:other")
@@ -167,7 +167,7 @@ def test_who_may_not_see_a_note_is_not_told_of_it(memory: Memory) -> None:
     )
 
 
-def test_how_near_a_note_is_tells_its_nearest_passage(memory: Memory) -> None:
+def test_how_near_a_note_is_tells_its_nearest_passage(memory: MemorySession) -> None:
     write(memory, "Long", LONG)
     write(memory, "Other", "a train to the city")
     write(memory, "Unread", "\u732b\u306f\u5bdd\u308b")
@@ -180,7 +180,7 @@ def test_how_near_a_note_is_tells_its_nearest_passage(memory: Memory) -> None:
     assert told[rows(memory, "Long")[0]] > 0.9 > told[rows(memory, "Other")[0]]
 
 
-def test_equal_texts_are_equally_near(memory: Memory) -> None:
+def test_equal_texts_are_equally_near(memory: MemorySession) -> None:
     for number in range(12):
         write(memory, f"Note {number}", "we bake bread in the oven on sunday")
     Embedding(memory).some(60)
@@ -189,7 +189,7 @@ def test_equal_texts_are_equally_near(memory: Memory) -> None:
     assert len(set(told.values())) == 1
 
 
-def test_only_the_asked_notes_are_compared(memory: Memory) -> None:
+def test_only_the_asked_notes_are_compared(memory: MemorySession) -> None:
     for title in ("One", "Two", "Three"):
         write(memory, title, f"bread and cheese for {title}")
     Embedding(memory).some(60)
@@ -201,7 +201,7 @@ def test_only_the_asked_notes_are_compared(memory: Memory) -> None:
 
 
 def test_text_the_model_cannot_read_is_left_out_and_not_tried_again(
-    memory: Memory, counted: list[str]
+    memory: MemorySession, counted: list[str]
 ) -> None:
     write(memory, "数据库", "数据库迁移到新的服务器")
     write(memory, "One", "bread")
@@ -215,7 +215,7 @@ def test_text_the_model_cannot_read_is_left_out_and_not_tried_again(
 
 
 def test_equal_texts_are_embedded_once_and_a_new_index_needs_no_model(
-    memory: Memory, counted: list[str]
+    memory: MemorySession, counted: list[str]
 ) -> None:
     (memory.home / "notes").mkdir()
     for name in ("one", "two"):
@@ -270,7 +270,7 @@ def test_embedding_all_leaves_no_vectors_of_another_model(tmp_path: Path, model:
         assert len(list((memory.home / ".memoranda" / "vectors").glob("*.vectors"))) == 1
 
 
-def test_vectors_of_texts_that_are_gone_are_dropped(memory: Memory) -> None:
+def test_vectors_of_texts_that_are_gone_are_dropped(memory: MemorySession) -> None:
     folder = memory.home / ".memoranda" / "vectors"
     for at in range(10):
         write(memory, f"Note {at}", f"bread {at}")
@@ -297,7 +297,9 @@ def test_vectors_of_texts_that_are_gone_are_dropped(memory: Memory) -> None:
     assert len(found(memory, "bread", 99)) == 7
 
 
-def test_an_entry_with_a_time_to_live_leaves_no_vector(memory: Memory, counted: list[str]) -> None:
+def test_an_entry_with_a_time_to_live_leaves_no_vector(
+    memory: MemorySession, counted: list[str]
+) -> None:
     write(memory, "One", "bread", project="kv")
     write(
         memory, "Passing", "a secret song", project="kv", expires=datetime(2100, 1, 1, tzinfo=UTC)
@@ -307,7 +309,7 @@ def test_an_entry_with_a_time_to_live_leaves_no_vector(memory: Memory, counted: 
     assert Embedding(memory).counts() == (1, 1, 0, 0)
 
 
-def test_one_at_a_time_embeds(memory: Memory) -> None:
+def test_one_at_a_time_embeds(memory: MemorySession) -> None:
     write(memory, "One", "bread")
     Embedding(memory).some(0)
     write(memory, "Two", "cheese")
@@ -316,7 +318,9 @@ def test_one_at_a_time_embeds(memory: Memory) -> None:
     assert Embedding(memory).some(60) == 1
 
 
-def test_long_passages_come_in_small_pieces_so_that_calls_do_not_wait(memory: Memory) -> None:
+def test_long_passages_come_in_small_pieces_so_that_calls_do_not_wait(
+    memory: MemorySession,
+) -> None:
     write(memory, "Long", " ".join(f"bread {at}" for at in range(3000)))
     done = [Embedding(memory).some(0)]
     while done[-1]:
@@ -327,7 +331,7 @@ def test_long_passages_come_in_small_pieces_so_that_calls_do_not_wait(memory: Me
     assert counts.waiting == 0
 
 
-def test_it_stops_when_told_and_goes_on_later(memory: Memory) -> None:
+def test_it_stops_when_told_and_goes_on_later(memory: MemorySession) -> None:
     for at in range(70):
         write(memory, f"Note {at}", f"bread {at}")
     assert Embedding(memory).some(60, stop=lambda: True) == 0
@@ -340,15 +344,15 @@ def test_it_stops_when_told_and_goes_on_later(memory: Memory) -> None:
 
 
 def test_processes_see_each_others_vectors_at_the_next_question(
-    memory: Memory, model: Path
+    memory: MemorySession, model: Path
 ) -> None:
     write(memory, "One", "bread")
     Embedding(memory).some(60)
     assert found(memory, "cheese soup") == ["One"]
     script = (
-        "import sys; from memoranda.engine import open_memory; from memoranda.engine.embedding import Embedding\n"
+        "import sys; from memoranda.engine import open_session; from memoranda.engine.embedding import Embedding\n"
         "from memoranda.note.model import Draft\n"
-        "with open_memory(sys.argv[1]) as memory:\n"
+        "with open_session(sys.argv[1]) as memory:\n"
         "    memory.write(Draft('cheese soup', title='Two'))\n"
         "    assert Embedding(memory).some(60) == 1\n"
         "    assert len(Embedding(memory).vectors.cosines('cheese', [], 9)) == 2\n"

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.store.layout import Layout
 
 
 def test_a_home_is_a_replica_of_a_space(tmp_path: Path) -> None:
-    with open_memory(tmp_path / "home") as memory:
+    with open_session(tmp_path / "home") as memory:
         memory.write(Draft("text", title="Note"))
     assert Layout(tmp_path / "home").replica.exists()

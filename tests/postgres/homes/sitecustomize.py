@@ -90,10 +90,10 @@ def install(url: str, put=setattr) -> None:
 
 def _adopt(root, address: str) -> None:
     from memoranda.engine.exchange import IntoDatabase
-    from memoranda.engine.memory import Memory
+    from memoranda.engine.memory import MemorySession
     from memoranda.errors import InvalidInput
 
-    with Memory.open(root, watch=False) as memory:
+    with MemorySession.open(root, watch=False) as memory:
         try:
             IntoDatabase(memory, address).run(dry_run=False, progress=None)
         except InvalidInput:

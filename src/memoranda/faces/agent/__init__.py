@@ -12,7 +12,7 @@ from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Toolset, declared
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.faces.reply import Reply
 
 
@@ -24,7 +24,7 @@ def toolset() -> Toolset:
     return Toolset("agent", tools, instructions=text_file("agent-instructions.md").strip())
 
 
-def _run(name: str, memory: Memory, arguments: Arguments) -> Reply:
+def _run(name: str, memory: MemorySession, arguments: Arguments) -> Reply:
     # Needs the engine, which the handshake does not
     from memoranda.faces.agent.session import (
         answer,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import stamp
-from memoranda.engine import overview
+from memoranda.engine import overview, session_of
 from memoranda.errors import Ambiguous, InvalidInput, NotFound
 from memoranda.faces import registry as registry_of
 from memoranda.faces.arguments import Arguments
@@ -21,7 +21,7 @@ from memoranda.note.model import CATEGORY_PROJECT, Draft
 from memoranda.query import day, memory_query
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import HasSession, MemorySession
     from memoranda.index.rows import NoteInfo
     from memoranda.query import Query
 
@@ -52,14 +52,14 @@ class Session:
 
     def __init__(
         self,
-        memory: Memory,
+        memory: MemorySession | HasSession,
         hooks: Iterable[Any] = (),
         tools: Sequence[str] = ("agent",),
         registry: Registry | None = None,
     ):
-        self.memory = memory
+        self.memory = session_of(memory)
         self.registry = registry or registry_of(
-            tools, memory.settings, Hooks.configured(hooks, memory.clock)
+            tools, self.memory.settings, Hooks.configured(hooks, self.memory.clock)
         )
         self.context = ""
         """The text of the last `inject_context`."""
@@ -72,7 +72,7 @@ class Session:
         """Set the context: the contents of what smart search finds for `query`, best first, a line
         break between them, at most `agent.context_chars` characters (contract 001, 14). With
         `max_tokens` it is the best evidence for the question `query` instead, as
-        `Memory.context_for` gives it, of so many tokens at most. Empty when nothing is found.
+        `Memory.context` gives it, of so many tokens at most. Empty when nothing is found.
         Returns it.
         """
         memory, room = self.memory, self.memory.settings.context_chars
@@ -203,7 +203,7 @@ def _finite(text: str) -> float:
 _DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
-def call_tool(registry: Registry, memory: Memory, name: str, arguments: Any) -> Reply:
+def call_tool(registry: Registry, memory: MemorySession, name: str, arguments: Any) -> Reply:
     """As `Registry.call`; a tool there is not gives an error reply, with hooks and events as any
     call.
     """
@@ -247,7 +247,7 @@ def tool_list(registry: Registry) -> list[dict[str, Any]]:
     return listed
 
 
-def answer(tool: str, memory: Memory, arguments: Arguments) -> Reply:
+def answer(tool: str, memory: MemorySession, arguments: Arguments) -> Reply:
     """The reply of `tool` to arguments of the right types. Raises InvalidInput for values that are
     wrong.
     """
@@ -266,7 +266,7 @@ def _success(value: Any, **metadata: Any) -> Reply:
     return Reply(value, meta={f"memoranda/{key}": each for key, each in metadata.items()} or None)
 
 
-def _write(memory: Memory, arguments: Arguments) -> Reply:
+def _write(memory: MemorySession, arguments: Arguments) -> Reply:
     if not arguments["content"].strip():
         raise InvalidInput("content is required")
     given = {name: arguments[name] for name in _GIVEN if name in arguments}
@@ -280,27 +280,27 @@ def _write(memory: Memory, arguments: Arguments) -> Reply:
     )
 
 
-def _read(memory: Memory, arguments: Arguments) -> Reply:
+def _read(memory: MemorySession, arguments: Arguments) -> Reply:
     info = memory.memory_id(arguments["id"])
     if "as_of" in arguments:
         info = memory.version_at(info, memory.as_of(arguments["as_of"]))
     return _success(overview.read_record(memory, info), provenance=info.provenance.row())
 
 
-def _delete(memory: Memory, arguments: Arguments) -> Reply:
+def _delete(memory: MemorySession, arguments: Arguments) -> Reply:
     info = memory.memory_id(arguments["id"])
     memory.delete(info)
     return _success(f"memory {info.id} deleted")
 
 
-def _list(memory: Memory, arguments: Arguments) -> Reply:
+def _list(memory: MemorySession, arguments: Arguments) -> Reply:
     infos, _ = memory.list(
         _query(memory, arguments), limit=min(arguments["limit"], _MOST), order="created"
     )
     return _success(overview.records(memory, infos), count=len(infos))
 
 
-def _search(memory: Memory, arguments: Arguments) -> Reply:
+def _search(memory: MemorySession, arguments: Arguments) -> Reply:
     zone = memory.settings.zone
     now = memory.clock()
     wanted = _query(memory, arguments).replace(
@@ -313,14 +313,14 @@ def _search(memory: Memory, arguments: Arguments) -> Reply:
     return _success(overview.records(memory, infos), count=len(infos))
 
 
-def _tag(memory: Memory, arguments: Arguments) -> Reply:
+def _tag(memory: MemorySession, arguments: Arguments) -> Reply:
     add = arguments.get("add", [])
     remove = arguments.get("remove", [])
     note = memory.tag(memory.memory_id(arguments["id"]), add, remove)
     return _success({"id": note.id, "tags": sorted(note.tags)})
 
 
-def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
+def _smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
     query = arguments["query"]
     found = memory.smart_search(query, min(arguments["top"], _MOST), _query(memory, arguments))
     results = []
@@ -343,7 +343,7 @@ def _smart_search(memory: Memory, arguments: Arguments) -> Reply:
     return _success({"query": query, "results": results, **counts}, count=len(results))
 
 
-def _query(memory: Memory, arguments: Arguments) -> Query:
+def _query(memory: MemorySession, arguments: Arguments) -> Query:
     filters = {name: arguments.get(name) for name in ("phase", "category", "scope", "source")}
     if "as_of" in arguments:
         as_of = memory.as_of(arguments["as_of"])
@@ -353,6 +353,6 @@ def _query(memory: Memory, arguments: Arguments) -> Query:
 
 
 _RUNS = (_write, _read, _delete, _list, _search, _tag, _smart_search)
-_TOOLS: dict[str, Callable[[Memory, Arguments], Reply]] = {
+_TOOLS: dict[str, Callable[[MemorySession, Arguments], Reply]] = {
     f"memory{run.__name__}": run for run in _RUNS
 }

@@ -46,7 +46,7 @@ from memoranda.store.files import NAME_REASONS
 from memoranda.text.gate import default_rules
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.llm import Endpoint
 
 _log = logging.getLogger("memoranda.bank")
@@ -145,7 +145,7 @@ class ServerState:
         ][-most:]
 
 
-Run = Callable[[ServerState, "Memory", Arguments], dict[str, Any]]
+Run = Callable[[ServerState, "MemorySession", Arguments], dict[str, Any]]
 
 
 def toolset(
@@ -178,7 +178,7 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
         types["conversation_type"] = {"type": "string"}
     required = [key for key in schema.get("required", ()) if key not in ("bank_type", "bank_id")]
 
-    def answer(memory: Memory, arguments: Arguments) -> Reply:
+    def answer(memory: MemorySession, arguments: Arguments) -> Reply:
         refused: BankError | None = None
         with state.lock:
             try:
@@ -245,7 +245,7 @@ def _check_kind(tool: str, kind: str) -> None:
         raise _failed(tool, reason, code="invalid_bank_type")
 
 
-def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
+def _list(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
     # The engine is needed by the first call, not by the handshake
     from memoranda.engine.plain_files import (
         Files,
@@ -279,7 +279,7 @@ def _list(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str,
     return listed
 
 
-def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
+def _activate(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
     kind, id, repository = _chosen(memory, arguments)
     bank = Bank(memory, kind, id)
     try:
@@ -338,7 +338,7 @@ def _activate(state: ServerState, memory: Memory, arguments: Arguments) -> dict[
     }
 
 
-def _chosen(memory: Memory, arguments: Arguments) -> tuple[str, str, Repository | None]:
+def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repository | None]:
     """(kind, id, the repository of a code bank) the arguments mean."""
     by_alias = "bank_type" not in arguments
     kind = arguments.get("conversation_type" if by_alias else "bank_type")
@@ -421,7 +421,7 @@ def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
     }
 
 
-def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[str, Any]:
+def _update(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
     kind = arguments.get("bank_type")
     id = arguments.get("bank_id")
     if (kind is None) != (id is None):
@@ -476,7 +476,9 @@ def _update(state: ServerState, memory: Memory, arguments: Arguments) -> dict[st
     }
 
 
-def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Arguments) -> Placement:
+def _placement(
+    state: ServerState, memory: MemorySession, bank: Bank, arguments: Arguments
+) -> Placement:
     """The update the arguments ask for; of a file nobody named, what the caller did say is never
     overruled. Raises BankError before anything is written."""
     target = arguments.get("target_file")
@@ -529,7 +531,7 @@ def _placement(state: ServerState, memory: Memory, bank: Bank, arguments: Argume
 
 
 def _write(
-    state: ServerState, memory: Memory, bank: Bank, placed: Placement, arguments: Arguments
+    state: ServerState, memory: MemorySession, bank: Bank, placed: Placement, arguments: Arguments
 ) -> bool:
     """Carry it out as one change, with a new bank's other files. Returns whether the bank became
     large by it.
@@ -588,7 +590,7 @@ def _write(
     return before <= banks.MANY_TOKENS < after
 
 
-def _puts(memory: Memory, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
+def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles) -> Puts:
     if placed.target in files.unreadable:
         raise _unloaded(placed.target, files.unreadable[placed.target], bank)
     if bank.exists():

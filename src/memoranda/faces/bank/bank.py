@@ -22,10 +22,10 @@ from memoranda.errors import MemorandaError, NotFound
 from memoranda.faces.texts import text_file
 from memoranda.store.layout import SKIPPED_FOLDERS
 from memoranda.store.path_guard import NAME_BYTES
-from memoranda.text.tokens import runs
+from memoranda.text.words import runs
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.store.base import File, Stamp
 
 KINDS = ("global", "project", "code")
@@ -162,7 +162,7 @@ class BankFiles:
 class Bank:
     """The bank `kind`/`id` (a valid id) as one caller sees it."""
 
-    def __init__(self, memory: Memory, kind: str, id: str):
+    def __init__(self, memory: MemorySession, kind: str, id: str):
         # The engine is needed by the first call, not by the handshake
         from memoranda.engine.plain_files import (
             Files,

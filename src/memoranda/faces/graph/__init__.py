@@ -17,7 +17,7 @@ from memoranda.faces.tool import Resource, Tool, Toolset
 from memoranda.note.model import GRAPH_PROJECT
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.graph import Graph
 
 # The engine is imported by the first call, not by the handshake.
@@ -31,23 +31,23 @@ SERVER_MEMORY = "memory://knowledge-graph"
 def toolset(
     like: str | None = None,
     reply_chars: int = 80_000,
-    open_graph: Callable[[Memory, str], Graph] | None = None,
+    open_graph: Callable[[MemorySession, str], Graph] | None = None,
 ) -> Toolset:
     """The tools and resources; `like` a preset (`thoughtbox`, `server-memory`): contract 002, 1, 7
     and 8. `reply_chars` bounds the text of a reply, 0 does not. `open_graph` (memory, project) ->
     where the graph is kept; by default in notes."""
 
-    def graph_of(memory: Memory, project: str = GRAPH_PROJECT) -> Graph:
+    def graph_of(memory: MemorySession, project: str = GRAPH_PROJECT) -> Graph:
         from memoranda.engine import graphs
 
         return (open_graph or graphs.open_graph)(memory, project)
 
-    def read(memory: Memory) -> str:
+    def read(memory: MemorySession) -> str:
         from memoranda.faces.graph.entity_tools import whole_graph
 
         return whole_graph(graph_of(memory))
 
-    def run(name: str, reads: bool, memory: Memory, arguments: Arguments) -> Reply:
+    def run(name: str, reads: bool, memory: MemorySession, arguments: Arguments) -> Reply:
         from memoranda.faces.graph.entity_tools import TOOLS, Form
 
         form = Form(None if like is None else 2, reply_chars)

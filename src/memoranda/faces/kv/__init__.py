@@ -13,7 +13,7 @@ from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Toolset, declared
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.entries import Entries
     from memoranda.engine.json_entries import JsonEntryFolder
 
@@ -29,7 +29,7 @@ class JsonFolder:
         self._folder = folder
         self._place: JsonEntryFolder | None = None
 
-    def __call__(self, memory: Memory) -> Entries:
+    def __call__(self, memory: MemorySession) -> Entries:
         # Needs the engine, which the handshake does not
         from memoranda.engine.json_entries import (
             JsonEntryFolder,
@@ -44,7 +44,7 @@ class JsonFolder:
             self._place.fold()
 
 
-def toolset(kept_in: Callable[[Memory], Entries] | None = None) -> Toolset:
+def toolset(kept_in: Callable[[MemorySession], Entries] | None = None) -> Toolset:
     """The toolset `kv`; `kept_in` gives the place where a caller's entries are, else they are
     notes.
     """
@@ -55,7 +55,10 @@ def toolset(kept_in: Callable[[Memory], Entries] | None = None) -> Toolset:
 
 
 def _run(
-    name: str, kept_in: Callable[[Memory], Entries] | None, memory: Memory, arguments: Arguments
+    name: str,
+    kept_in: Callable[[MemorySession], Entries] | None,
+    memory: MemorySession,
+    arguments: Arguments,
 ) -> Reply:
     from memoranda.engine.entries import NoteEntries
     from memoranda.faces.kv.entry_tools import answer

@@ -39,12 +39,13 @@ from memoranda.note.edit import SetKeys
 from memoranda.note.grammar import scan
 from memoranda.note.links import permalink_for, slug
 from memoranda.note.markdown import own_permalink
+from memoranda.note.names import Looseness
 from memoranda.query import Query
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
-Run = Callable[[Vault, "Memory", Arguments], Reply]
+Run = Callable[[Vault, "MemorySession", Arguments], Reply]
 _FOLDERS = 1000
 
 # What a title has and its file's name has not
@@ -103,7 +104,9 @@ def tools(own: list[Tool], vault: Vault) -> list[Tool]:
     return served
 
 
-def _run(run: Run, name: str, routes: bool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def _run(
+    run: Run, name: str, routes: bool, vault: Vault, memory: MemorySession, args: Arguments
+) -> Reply:
     """Route the call to its project if need be, run it, and word errors as the tool `name` of that
     program does.
     """
@@ -122,7 +125,7 @@ def _run(run: Run, name: str, routes: bool, vault: Vault, memory: Memory, args: 
         return replies.failed(name, args, error)
 
 
-def write_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def write_note(tool: Tool, vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     overwrite = args.get("overwrite")
     args["overwrite"] = vault.write_note_overwrite_default if overwrite is None else overwrite
     if args.get("expected_checksum") and not args["overwrite"]:
@@ -191,11 +194,11 @@ def write_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Rep
     return replies.written(args, memory, vault, reply)
 
 
-def _holder(memory: Memory, project: str, permalink: str) -> NoteInfo | None:
+def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | None:
     return next(iter(memory.matching(permalink, project=project, limit=1)[0]), None)
 
 
-def _as_there(memory: Memory, project: str, path: str) -> str:
+def _as_there(memory: MemorySession, project: str, path: str) -> str:
     """`path` with the names of the folders that are there in another case only, as on a disk that
     ignores it.
     """
@@ -222,7 +225,7 @@ def _for(tool: Tool, args: Arguments, *more: str) -> Arguments:
     return {key: value for key, value in args.items() if key in known and value is not None}
 
 
-def edit_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def edit_note(tool: Tool, vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     operations = tool.schema["properties"]["operation"]["enum"]
     if args["operation"] not in operations:
         raise InvalidInput(
@@ -249,7 +252,7 @@ def edit_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Repl
     # A note that is not there has no such revision
     if args.get("expected_checksum"):
         try:
-            memory.find(args["identifier"], args["project"])
+            memory.find(args["identifier"], args["project"], looseness=Looseness.CASE)
         except NotFound as error:
             return replies.written(args, memory, vault, error_reply(error))
     if args.get("replace_subsections") is False and args["operation"] == "replace_section":
@@ -263,7 +266,7 @@ def edit_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Repl
     return replies.written(args, memory, vault, reply)
 
 
-def _subsections(memory: Memory, args: Arguments) -> str:
+def _subsections(memory: MemorySession, args: Arguments) -> str:
     """What lies below the first heading inside the section, to be kept behind its new text."""
     note = memory.read(args["identifier"], project=args["project"])
     headings = scan(note.text, note.body_at)[2]
@@ -281,7 +284,7 @@ def _subsections(memory: Memory, args: Arguments) -> str:
     return ""
 
 
-def read_note(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     for name in ("page", "page_size", "start_line", "end_line"):
         bounded(args, name, 1)
     if (args.get("end_line") or 1e9) < (args.get("start_line") or 1):
@@ -329,7 +332,7 @@ def read_note(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     return either(args, data | {"checksum": note.checksum}, note.text)
 
 
-def move_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def move_note(tool: Tool, vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     path = args.get("destination_path") or ""
     folder = args.get("destination_folder") or ""
     folder = args["destination_folder"] = _as_there(
@@ -359,7 +362,7 @@ def move_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Repl
         return replies.not_moved(args, "cross_project", shown=shown, other=other[0])
     info = None
     if not is_folder:
-        info = memory.find(args["identifier"], args["project"])
+        info = memory.find(args["identifier"], args["project"], looseness=Looseness.CASE)
         if folder:
             path = folder.strip("/") + "/"
         elif "." not in path.rpartition("/")[2].rstrip("."):
@@ -375,21 +378,17 @@ def move_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Repl
     return replies.moved(args, memory, shown, reply, info)
 
 
-def delete_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def delete_note(tool: Tool, vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     info = None
     name = args["identifier"]
     if args.get("is_directory"):
         args["identifier"] = name.strip("/") or name
     else:
         try:
-            info = memory.find(name, args["project"])
+            info = memory.find(name, args["project"], looseness=Looseness.EXACT)
         except NotFound:
             pass
-        # A title in another case is another one: what is deleted is named exactly.
-        is_title = (
-            info is not None and info.title.casefold() == name.casefold() and name != info.title
-        )
-        if info is None or (is_title and name not in (info.permalink, info.path)):
+        if info is None:
             blank = {"deleted": False, "title": None, "permalink": None, "file_path": None}
             if is_json(args):
                 return json_reply(blank)
@@ -399,12 +398,12 @@ def delete_note(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Re
     )
 
 
-def list_directory(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def list_directory(tool: Tool, vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     paged(args)
     return reading.directory(args, memory, tool.run(memory, _for(tool, args)))
 
 
-def search_notes(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     own = dict(args)
     for name in ("tags", "note_types"):
         if own.get(name):
@@ -430,7 +429,7 @@ def search_notes(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     return reading.found(args, memory, vault, own)
 
 
-def list_memory_projects(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def list_memory_projects(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     rows = []
     default = memory.default_project
     for name, each in sorted(vault.projects(memory), key=lambda pair: slug(pair[0])):
@@ -481,7 +480,9 @@ def _constrained(vault: Vault, verb: str, how: str, args: Arguments) -> Reply:
     return either(args, data | {"message": text}, f"# Error\n\n{text}\nUse the CLI to {how}")
 
 
-def create_memory_project(tool: Tool, vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def create_memory_project(
+    tool: Tool, vault: Vault, memory: MemorySession, args: Arguments
+) -> Reply:
     if vault.only is not None:
         how = f"create projects: `memory project add {args['project_name']} FOLDER`"
         return _constrained(vault, "creation", how, args)
@@ -537,7 +538,7 @@ def create_memory_project(tool: Tool, vault: Vault, memory: Memory, args: Argume
     return either(args, row, "\n".join(rows))
 
 
-def delete_project(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def delete_project(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     if vault.only is not None:
         return _constrained(
             vault,
@@ -568,7 +569,7 @@ def delete_project(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     )
 
 
-def view_note(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def view_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     reply = read_note(vault, memory, {**args, "output_format": "text"})
     if "# Note Not Found" in reply.text:
         return reply

@@ -32,7 +32,7 @@ from memoranda.note.links import slug
 from memoranda.query import Query
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.faces.notes.drop_in_replies import Vault
 
 _KINDS = {"entity", "observation", "relation"}
@@ -46,7 +46,7 @@ _BATCH = 200
 MOST_READ = 4_000
 
 
-def missing_note(args: Arguments, memory: Memory, shown: str) -> Reply:
+def missing_note(args: Arguments, memory: MemorySession, shown: str) -> Reply:
     """What read_note says of a note there is not: related ones, or how to look further."""
     name = args["identifier"]
     size = args.get("page_size") or 10
@@ -105,7 +105,7 @@ def check_inside(address: str) -> None:
         raise OutsideError(address)
 
 
-def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
+def directory(args: Arguments, memory: MemorySession, reply: Reply) -> Reply:
     """The reply to list_directory, from our own."""
     data = reply.data or {}
     name = args.get("dir_name") or "/"
@@ -164,7 +164,7 @@ def directory(args: Arguments, memory: Memory, reply: Reply) -> Reply:
     return text_reply("\n".join(rows))
 
 
-def found(args: Arguments, memory: Memory, vault: Vault, own: Arguments) -> Reply:
+def found(args: Arguments, memory: MemorySession, vault: Vault, own: Arguments) -> Reply:
     """The reply to search_notes: notes, or with `entity_types` the observations and relations of
     those that match.
     """
@@ -275,7 +275,7 @@ def found(args: Arguments, memory: Memory, vault: Vault, own: Arguments) -> Repl
     return text_reply("\n".join([*lines, "---", foot + (" | more available*" if more else "*")]))
 
 
-def entity_row(memory: Memory, hit: Hit) -> dict[str, Any]:
+def entity_row(memory: MemorySession, hit: Hit) -> dict[str, Any]:
     """A note as a search finds it."""
     note = hit.note
     row = {
@@ -301,7 +301,12 @@ def _found_in(hit: Hit) -> dict[str, Any]:
 
 
 def _result_rows(
-    memory: Memory, hit: Hit, types: set[str], args: Arguments, query: Query, times: Times | None
+    memory: MemorySession,
+    hit: Hit,
+    types: set[str],
+    args: Arguments,
+    query: Query,
+    times: Times | None,
 ) -> list[dict[str, Any]]:
     note = hit.note
     base = _found_in(hit)
@@ -364,7 +369,7 @@ def _check_url(url: str) -> None:
         )
 
 
-def context(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """The reply to build_context; without `output_format` it is JSON there."""
     _check_url(args["url"])
     shown = vault.shown(args["project"])
@@ -443,7 +448,12 @@ def context(vault: Vault, memory: Memory, args: Arguments) -> Reply:
 
 
 def _context_entry(
-    memory: Memory, info: NoteInfo, depth: int, since: datetime | None, most: int, is_compact: bool
+    memory: MemorySession,
+    info: NoteInfo,
+    depth: int,
+    since: datetime | None,
+    most: int,
+    is_compact: bool,
 ) -> dict[str, Any]:
     known = memory.context(info, depth=depth, since=since, limit=most)
     primary = _entity(info)
@@ -490,7 +500,7 @@ def _at_least_a_day(frame: str) -> str:
     return frame
 
 
-def recent(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def recent(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """The reply to recent_activity."""
     shown = vault.shown(args["project"])
     frame, (page, size) = args.get("timeframe") or "7d", paged(args, 10, 100)

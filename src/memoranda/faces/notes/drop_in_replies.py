@@ -22,7 +22,7 @@ from memoranda.note.model import Note
 from memoranda.query import Query
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.engine.projects import Project
 
 _EDITED = {
@@ -52,7 +52,7 @@ class Vault:
     permalinks_include_project: bool = True
     enable_posix_tools: bool = True
 
-    def projects(self, memory: Memory) -> list[tuple[str, Project]]:
+    def projects(self, memory: MemorySession) -> list[tuple[str, Project]]:
         """(that program's name, project) of every project it would know."""
         theirs = {ours: name for name, ours in self.names.items()}
         return [
@@ -63,11 +63,11 @@ class Vault:
             or (not theirs and each.name == memory.default_project)
         ]
 
-    def known(self, memory: Memory, name: str) -> tuple[str, Project] | None:
+    def known(self, memory: MemorySession, name: str) -> tuple[str, Project] | None:
         """The project that program would take `name` for, with its name for it."""
         return next((pair for pair in self.projects(memory) if slug(pair[0]) == slug(name)), None)
 
-    def named(self, memory: Memory, args: Arguments) -> str:
+    def named(self, memory: MemorySession, args: Arguments) -> str:
         """Our name of the project a call is about. Raises ProjectNotFound, InvalidInput."""
         projects = self.projects(memory)
         if args.get("workspace"):
@@ -96,7 +96,7 @@ class Vault:
             )
         raise ProjectNotFound(str(given), [name for name, _ in projects])
 
-    def detected(self, memory: Memory, args: Arguments) -> str | None:
+    def detected(self, memory: MemorySession, args: Arguments) -> str | None:
         """The project an address begins with when none is named; it is cut off."""
         if args.get("project") or args.get("project_id") or self.only:
             return None
@@ -190,7 +190,7 @@ def identity(note: Note | NoteInfo) -> dict[str, Any]:
     return {"title": note.title, "permalink": note.permalink, "file_path": note.path}
 
 
-def written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Reply:
+def written(args: Arguments, memory: MemorySession, vault: Vault, reply: Reply) -> Reply:
     """The reply to write_note, or with an `operation` to edit_note, from our own."""
     operation = args.get("operation")
     shown = vault.shown(args["project"])
@@ -242,7 +242,7 @@ def written(args: Arguments, memory: Memory, vault: Vault, reply: Reply) -> Repl
     )
 
 
-def _not_written(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Reply:
+def _not_written(args: Arguments, memory: MemorySession, shown: str, reply: Reply) -> Reply:
     code = (reply.data or {}).get("code")
     title = args["title"]
     blank = {**_UNNAMED, "title": title, "checksum": None}
@@ -269,7 +269,7 @@ def _not_written(args: Arguments, memory: Memory, shown: str, reply: Reply) -> R
     return text_reply(reply.text, True)
 
 
-def _known(memory: Memory, name: str, project: str) -> dict[str, Any]:
+def _known(memory: MemorySession, name: str, project: str) -> dict[str, Any]:
     try:
         return identity(memory.find(name, project))
     except MemorandaError:
@@ -280,7 +280,7 @@ def _between(text: str, start: str, end: str) -> str:
     return text.partition(start)[2].partition(end)[0]
 
 
-def _not_edited(args: Arguments, memory: Memory, shown: str, reply: Reply) -> Reply:
+def _not_edited(args: Arguments, memory: MemorySession, shown: str, reply: Reply) -> Reply:
     case = str((reply.data or {}).get("code"))
     name = args["identifier"]
     ours = reply.text
@@ -327,7 +327,7 @@ def not_moved(args: Arguments, case: str, is_error: bool = False, **values: Any)
 
 
 def moved(
-    args: Arguments, memory: Memory, shown: str, reply: Reply, info: NoteInfo | None
+    args: Arguments, memory: MemorySession, shown: str, reply: Reply, info: NoteInfo | None
 ) -> Reply:
     """The reply to move_note, from our own; of a folder without `info`."""
     data = reply.data or {}

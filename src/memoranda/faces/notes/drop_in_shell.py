@@ -28,7 +28,7 @@ from memoranda.note.model import Note
 from memoranda.query import Query
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.faces.notes.drop_in_replies import Vault
 
 _DEEPEST = 10
@@ -41,7 +41,9 @@ _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _OPERATORS = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
 
 
-def _route(vault: Vault, memory: Memory, args: Arguments, path: str = "") -> tuple[str, str, str]:
+def _route(
+    vault: Vault, memory: MemorySession, args: Arguments, path: str = ""
+) -> tuple[str, str, str]:
     """(our project, the path in it, what goes before paths in the reply) that a call means. Raises
     InvalidInput when the path and `project` disagree, or nothing says which of several projects."""
     projects = vault.projects(memory)
@@ -73,7 +75,7 @@ def _placed(row: dict[str, Any], prefix: str) -> dict[str, Any]:
     return row
 
 
-def _cat(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def _cat(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     first = args.get("start_line")
     last = args.get("end_line")
     section = args.get("section")
@@ -168,7 +170,7 @@ def _section(note: Note, total: int, wanted: str) -> tuple[str, int, int]:
     return found[0], begin, end
 
 
-def _grep(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def _grep(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     pattern = args["pattern"]
     around = args.get("context_lines")
     most = args.get("max_matches")
@@ -239,7 +241,7 @@ def _results(
     )
 
 
-def _ls(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def _ls(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     path = (args.get("path") or "/").strip("/")
     if path or vault.only or args.get("project") or args.get("project_id"):
         return _listed(vault, memory, args, path, 1, None)
@@ -259,7 +261,7 @@ def _ls(vault: Vault, memory: Memory, args: Arguments) -> Reply:
 
 
 def _listed(
-    vault: Vault, memory: Memory, args: Arguments, path: str, depth: int, glob: str | None
+    vault: Vault, memory: MemorySession, args: Arguments, path: str, depth: int, glob: str | None
 ) -> Reply:
     page, size = paged(args, 50, _MOST_ROWS)
     project, folder, prefix = _route(vault, memory, args, path)
@@ -289,7 +291,7 @@ def _listed(
     )
 
 
-def _find(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def _find(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     meta = args.get("meta")
     fields = args.get("fields")
     depth = args.get("depth")
@@ -443,7 +445,7 @@ def _predicates(texts: list[str]) -> dict[str, Any]:
     return filters
 
 
-def _tail(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def _tail(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     most = bounded(args, "lines", 10, _MOST_LINES)
     project, _, _ = _route(vault, memory, args)
     infos, _, _ = memory.recent(args.get("timeframe") or "7d", projects=(project,), limit=most)
@@ -460,6 +462,6 @@ def _tail(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     )
 
 
-TOOLS: dict[str, Callable[[Vault, Memory, Arguments], Reply]] = {
+TOOLS: dict[str, Callable[[Vault, MemorySession, Arguments], Reply]] = {
     run.__name__[1:]: run for run in (_cat, _grep, _ls, _find, _tail)
 }

@@ -28,7 +28,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.query import Query
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
     from memoranda.faces.notes.drop_in_replies import Vault
 
 _MIME = {
@@ -50,7 +50,7 @@ _USUAL = 0.25
 _ALWAYS = 0.95
 
 
-def read_content(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def read_content(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """A file as it is: text, or base64 of a picture or a document."""
     from memoranda.engine.plain_files import Files
 
@@ -94,7 +94,7 @@ def read_content(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     return data_reply({"type": "image" if ending in _IMAGES else "document", "source": source})
 
 
-def search(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def search(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """`search` for connectors that know only `search` and `fetch`."""
     hits = memory.search(Query(text=args["query"], projects=(args["project"],)), limit=10)
     rows = [
@@ -104,7 +104,7 @@ def search(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     return _wrapped({"results": rows, "total_count": len(rows), "query": args["query"]})
 
 
-def fetch(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def fetch(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """The note that `search` gave an id of."""
     name = args["id"]
     try:
@@ -147,7 +147,7 @@ def prompts_of(vault: Vault) -> list[Prompt]:
     ]
 
 
-def _activity(vault: Vault, file: str, memory: Memory, args: dict[str, str]) -> str:
+def _activity(vault: Vault, file: str, memory: MemorySession, args: dict[str, str]) -> str:
     """The text of `file` around what changed in a project."""
     project = vault.named(memory, {"project": args.get("project") or None})
     activity = recent(
@@ -166,7 +166,7 @@ def templates_of(vault: Vault) -> list[Template]:
     ]
 
 
-def _note(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
+def _note(vault: Vault, memory: MemorySession, variables: dict[str, str]) -> str:
     """A note's text; what its address begins with is a project, or a folder of the default one.
     Raises NotFound.
     """
@@ -175,7 +175,7 @@ def _note(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
     return memory.read(args["identifier"], project=project).text
 
 
-def _info(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
+def _info(vault: Vault, memory: MemorySession, variables: dict[str, str]) -> str:
     """The numbers as JSON; a note whose address has this form is shown instead. Raises NotFound."""
     found = vault.known(memory, variables["project"])
     if found is None:
@@ -204,18 +204,18 @@ def _info(vault: Vault, memory: Memory, variables: dict[str, str]) -> str:
     )
 
 
-def _of_type(memory: Memory, project: str, kind: str) -> list[NoteInfo]:
+def _of_type(memory: MemorySession, project: str, kind: str) -> list[NoteInfo]:
     return memory.list(Query(projects=(project,), types=(kind,)), limit=0, order="path")[0]
 
 
-def _fields(memory: Memory, info: NoteInfo) -> Counter[str]:
+def _fields(memory: MemorySession, info: NoteInfo) -> Counter[str]:
     names = [each.category or "note" for each in memory.observations(info)]
     return Counter(
         [*names, *(edge.type for edge in memory.outgoing(info) if edge.type != "links_to")]
     )
 
 
-def _schemas(memory: Memory, project: str) -> dict[str, dict[str, Any]]:
+def _schemas(memory: MemorySession, project: str) -> dict[str, dict[str, Any]]:
     """Note type -> the frontmatter of its schema note."""
     headers = [
         memory.read(each, count=False).header for each in _of_type(memory, project, "schema")
@@ -241,7 +241,7 @@ def _error(args: Arguments, text: str) -> Reply:
     return either(args, {"error": text}, f"# {text}")
 
 
-def schema_validate(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def schema_validate(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """Whether a note, the notes of a type or all with a schema have what it requires."""
     project = args["project"]
     kind = args.get("note_type")
@@ -294,7 +294,7 @@ def schema_validate(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     return either(args, {"note_type": kind, **counts, "results": results}, "\n".join(rows))
 
 
-def schema_infer(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def schema_infer(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """A schema from what the notes of a type have."""
     kind = args["note_type"]
     if args.get("threshold") is None:
@@ -327,12 +327,12 @@ def schema_infer(vault: Vault, memory: Memory, args: Arguments) -> Reply:
     )
 
 
-def _shares(memory: Memory, infos: list[NoteInfo]) -> dict[str, float]:
+def _shares(memory: MemorySession, infos: list[NoteInfo]) -> dict[str, float]:
     counts = Counter(name for info in infos for name in _fields(memory, info))
     return {name: count / len(infos) for name, count in counts.most_common()}
 
 
-def schema_diff(vault: Vault, memory: Memory, args: Arguments) -> Reply:
+def schema_diff(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """What the notes of a type have that its schema lacks, and the other way round."""
     kind = args["note_type"]
     header = _schemas(memory, args["project"]).get(kind.lower())

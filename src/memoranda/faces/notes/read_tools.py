@@ -34,7 +34,7 @@ from memoranda.query import Query, parse
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 _HEADER_ROOM = 6000
 _REST = 160
@@ -68,7 +68,7 @@ def relative(path: str, project: str) -> str:
     return path.strip("/\\")
 
 
-def has_folder(memory: Memory, project: str, folder: str) -> bool:
+def has_folder(memory: MemorySession, project: str, folder: str) -> bool:
     """Whether the project has this folder. Raises OutsideError."""
     try:
         memory.directory(project, folder, limit=1)
@@ -77,7 +77,7 @@ def has_folder(memory: Memory, project: str, folder: str) -> bool:
     return True
 
 
-def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, str]:
+def folder_named(memory: MemorySession, text: str, project: str | None) -> tuple[str, str]:
     """(project, folder) for a folder's name, "" = the project's root. Without `project`: the
     default project, else the project its first segment names. A leading `/` stands for the
     project's root. Raises ProjectNotFound, OutsideError, FolderNotFound."""
@@ -102,7 +102,7 @@ def folder_named(memory: Memory, text: str, project: str | None) -> tuple[str, s
     )
 
 
-def read_note(memory: Memory, args: Arguments) -> Reply:
+def read_note(memory: MemorySession, args: Arguments) -> Reply:
     """The file's text, or some of its lines, cut at a line end when it is too long."""
     first = args.get("start_line", 1)
     last = args.get("end_line", -1)
@@ -205,7 +205,7 @@ def _excerpt(
     return data, rest
 
 
-def list_directory(memory: Memory, args: Arguments) -> Reply:
+def list_directory(memory: MemorySession, args: Arguments) -> Reply:
     """Folders and notes of a folder, one line each."""
     page = Page.of(args, 200)
     depth = whole(args, "depth", 1, 10)
@@ -240,7 +240,7 @@ def list_directory(memory: Memory, args: Arguments) -> Reply:
     return Reply(lines(head, *rows, page.foot(found.total, len(entries))), data)
 
 
-def recent_activity(memory: Memory, args: Arguments) -> Reply:
+def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
     """Notes by changed time, newest first."""
     page = Page.of(args, 100)
     named = args.get("project")
@@ -297,7 +297,7 @@ def as_text_search(args: Arguments) -> Arguments:
     return args
 
 
-def search_notes(memory: Memory, args: Arguments) -> Reply:
+def search_notes(memory: MemorySession, args: Arguments) -> Reply:
     """The notes that match, best first; without query the newest that pass the filters."""
     page = Page.of(args, 100)
     words = args.get("query", "").strip()
@@ -370,7 +370,7 @@ def search_notes(memory: Memory, args: Arguments) -> Reply:
     return Reply(lines(head, *blocks, foot, hint), data)
 
 
-def search_query(memory: Memory, args: Arguments, words: str) -> Query:
+def search_query(memory: MemorySession, args: Arguments, words: str) -> Query:
     """What search_notes looks for; `words` are those of `query`. Raises ProjectNotFound,
     TimeframeError.
     """
@@ -414,7 +414,7 @@ def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tupl
     return tuple(each for each in names if each.casefold() in folded)
 
 
-def build_context(memory: Memory, args: Arguments) -> Reply:
+def build_context(memory: MemorySession, args: Arguments) -> Reply:
     """The notes at an address, each with its observations, relations and related notes."""
     url = args["url"].strip()
     project = args.get("project")
@@ -457,7 +457,7 @@ def build_context(memory: Memory, args: Arguments) -> Reply:
 
 
 def _with_context(
-    memory: Memory,
+    memory: MemorySession,
     info: NoteInfo,
     is_listed: bool,
     depth: int,
@@ -560,7 +560,7 @@ def _relation(each: Edge) -> tuple[dict[str, Any], str]:
     return {**ends, "state": each.state, "context": each.context}, "- " + short(row, _LINE)
 
 
-def _related(memory: Memory, each: Reached) -> tuple[dict[str, Any], str]:
+def _related(memory: MemorySession, each: Reached) -> tuple[dict[str, Any], str]:
     row = f"- {short(each.note.title)} ({address(each.note)}), depth {each.depth}, via {short(each.via)}"
     # Not from its file: the folder of its project may be missing
     text = memory.text_of(each.note)

@@ -24,7 +24,7 @@ from memoranda.query import parse
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 TEXT_LIMIT = 20_000
 ROOM = 17_000
@@ -169,7 +169,7 @@ def mark(note: Note | NoteInfo) -> str:
     return ""
 
 
-def body_of(memory: Memory, info: NoteInfo, *, is_listed: bool = True) -> tuple[str, str]:
+def body_of(memory: MemorySession, info: NoteInfo, *, is_listed: bool = True) -> tuple[str, str]:
     """The note's text below its frontmatter, as it is on disk now, and its checksum. In a list no
     access is counted, and what cannot be read is as it was last seen."""
     try:
@@ -187,7 +187,7 @@ def address(note: Note | NoteInfo) -> str:
     return flat(f"{note.project}: {note.permalink}")
 
 
-def day(memory: Memory, moment: str | datetime, form: str = "%Y-%m-%d") -> str:
+def day(memory: MemorySession, moment: str | datetime, form: str = "%Y-%m-%d") -> str:
     """A stored time in the memory's time zone."""
     if isinstance(moment, str):
         moment = parse_stamp(moment)
@@ -218,7 +218,7 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
     Without `shows_warnings` they stand in the data only: the text is about one note. `run` sees
     `as_json` in its arguments."""
 
-    def answer(memory: Memory, args: Arguments) -> Reply:
+    def answer(memory: MemorySession, args: Arguments) -> Reply:
         args["as_json"] = args.pop("output_format", "text") == "json"
         try:
             identity = args.pop("project_id", "")
@@ -311,7 +311,7 @@ def _cut(value: Any, most: int, entries: int | None = None) -> Any:
     return value
 
 
-def _continue_conversation(memory: Memory, args: dict[str, str]) -> str:
+def _continue_conversation(memory: MemorySession, args: dict[str, str]) -> str:
     """One message with the best notes for `topic`, or the latest ones. Raises TimeframeError."""
     topic, given = ((args.get(name) or "").strip() for name in ("topic", "timeframe"))
     frame = given or _FRAME
@@ -336,7 +336,7 @@ def _continue_conversation(memory: Memory, args: dict[str, str]) -> str:
     )
 
 
-def _search_knowledge_base(memory: Memory, args: dict[str, str]) -> str:
+def _search_knowledge_base(memory: MemorySession, args: dict[str, str]) -> str:
     """One message with the hits for `query`. Raises InvalidInput without one, TimeframeError."""
     query, frame = ((args.get(name) or "").strip() for name in ("query", "timeframe"))
     if not query:
@@ -350,7 +350,7 @@ def _search_knowledge_base(memory: Memory, args: dict[str, str]) -> str:
     )
 
 
-def _search(memory: Memory, text: str, frame: str) -> Hits:
+def _search(memory: MemorySession, text: str, frame: str) -> Hits:
     """The best notes for `text`, the latest without; only those changed in the time frame, if one
     is given.
     """
@@ -360,7 +360,7 @@ def _search(memory: Memory, text: str, frame: str) -> Hits:
     return memory.search(query.replace(after=after), limit=_PROMPT_NOTES, vetted=True)
 
 
-def _message(memory: Memory, name: str, hits: Hits, found: str, **words: str) -> str:
+def _message(memory: MemorySession, name: str, hits: Hits, found: str, **words: str) -> str:
     if not hits:
         return TextTemplate(text_file("notes-nothing.md")).substitute(words).strip()
     frame = TextTemplate(text_file(name))
@@ -379,7 +379,9 @@ def _message(memory: Memory, name: str, hits: Hits, found: str, **words: str) ->
     return frame.substitute(words, found=found, notes="\n\n".join(blocks[:count])).strip()
 
 
-def _complete(memory: Memory, variable: str, beginning: str, others: dict[str, str]) -> list[str]:
+def _complete(
+    memory: MemorySession, variable: str, beginning: str, others: dict[str, str]
+) -> list[str]:
     """Projects by the beginning of their names; permalinks, without the project given, by theirs."""
     if variable == "project":
         names = [each.name for each in memory.projects]
@@ -422,7 +424,7 @@ PROMPTS = [
 ]
 
 
-def _note_text(memory: Memory, variables: dict[str, str]) -> str:
+def _note_text(memory: MemorySession, variables: dict[str, str]) -> str:
     return memory.read(variables["path"], project=variables["project"]).text
 
 

@@ -12,11 +12,12 @@ from memoranda.faces.notes.replies import lines, note_data, plural, short, whole
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
 from memoranda.note.model import CATEGORIES, Draft, Note
+from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
-    from memoranda.engine import Memory
+    from memoranda.engine import MemorySession
 
 _SHOWN = 20
 _STATES = {"resolved": "resolved", "unwritten": "not written yet", "ambiguous": "ambiguous"}
@@ -29,7 +30,7 @@ _GIVEN = ("tags", "metadata", "valid_from", "valid_until", "supersedes", "file_n
 _OWNERS = "adding projects is left to the owner. Ask them to run: memory project add NAME FOLDER"
 
 
-def write_note(memory: Memory, args: Arguments) -> Reply:
+def write_note(memory: MemorySession, args: Arguments) -> Reply:
     """Create a note, or replace one with `overwrite`."""
     draft = _draft(memory, args)
     try:
@@ -99,7 +100,7 @@ def _changed(action: str, note: Note, detail: str = "") -> list[str]:
     ]
 
 
-def _warned(memory: Memory, project: str, path: str, notes: int = 1) -> dict[str, Any]:
+def _warned(memory: MemorySession, project: str, path: str, notes: int = 1) -> dict[str, Any]:
     """What the data of a call that put so many `notes` at `path` says besides, where they are all
     that is in a folder with the project's name: addresses begin with that, paths do not."""
     folder, _, rest = path.partition("/")
@@ -125,7 +126,7 @@ def _path(args: Arguments, name: str) -> str:
     return path
 
 
-def _draft(memory: Memory, args: Arguments) -> Draft:
+def _draft(memory: MemorySession, args: Arguments) -> Draft:
     project = memory.project(args.get("project") or memory.default_project).name
     folder = relative(_path(args, "directory"), project)
     kind = args["note_type"]
@@ -150,7 +151,7 @@ def _draft(memory: Memory, args: Arguments) -> Draft:
     return draft
 
 
-def edit_note(memory: Memory, args: Arguments) -> Reply:
+def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     """Apply one operation; `append` and `prepend` make a missing note."""
     operation = args["operation"]
     checksum = args.get("expected_checksum")
@@ -218,7 +219,7 @@ def with_destination(args: Arguments) -> Arguments:
     return args
 
 
-def move_note(memory: Memory, args: Arguments) -> Reply:
+def move_note(memory: MemorySession, args: Arguments) -> Reply:
     """Move or rename a note, or a folder with `is_directory`."""
     destination = _path(args, "destination_path")
     is_folder = args["is_directory"]
@@ -261,7 +262,7 @@ def move_note(memory: Memory, args: Arguments) -> Reply:
     return Reply(text, data)
 
 
-def delete_note(memory: Memory, args: Arguments) -> Reply:
+def delete_note(memory: MemorySession, args: Arguments) -> Reply:
     """Delete a note, or the notes of a folder with `is_directory`."""
     if args["is_directory"]:
         project, folder = _folder(memory, args)
@@ -288,14 +289,15 @@ def delete_note(memory: Memory, args: Arguments) -> Reply:
     return Reply(text, data)
 
 
-def _note(memory: Memory, args: Arguments, verb: str) -> Any:
+def _note(memory: MemorySession, args: Arguments, verb: str) -> Any:
     """The note; a folder named without `is_directory` gets its own answer. Raises NotFound,
     InvalidInput.
     """
     identifier = args["identifier"]
     project = args.get("project")
+    looseness = Looseness.EXACT if verb == "delete" else Looseness.CASE
     try:
-        return memory.find(identifier, project)
+        return memory.find(identifier, project, looseness=looseness)
     except NotFound as missing:
         try:
             _, folder = folder_named(memory, identifier, project)
@@ -308,7 +310,7 @@ def _note(memory: Memory, args: Arguments, verb: str) -> Any:
     )
 
 
-def _folder(memory: Memory, args: Arguments) -> tuple[str, str]:
+def _folder(memory: MemorySession, args: Arguments) -> tuple[str, str]:
     name = args["identifier"]
     project, folder = folder_named(memory, name, args.get("project"))
     if not folder:
@@ -323,7 +325,7 @@ def _listed(paths: list[str]) -> str:
     return short(", ".join(paths[:_SHOWN]), 4000) + (f" and {more:,} more" if more > 0 else "")
 
 
-def list_memory_projects(memory: Memory, args: Arguments) -> Reply:
+def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
     """Every project with its folder and how many notes the caller sees in it."""
     entries = []
     rows = []
@@ -345,7 +347,7 @@ def list_memory_projects(memory: Memory, args: Arguments) -> Reply:
     return Reply(lines("# Projects", *rows), {"projects": entries})
 
 
-def create_memory_project(memory: Memory, args: Arguments, *, allowed: bool = True) -> Reply:
+def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bool = True) -> Reply:
     """Add a folder as a project; refused when the owner keeps that to themselves."""
     name = args["project_name"]
     folder = args["project_path"]
@@ -383,7 +385,7 @@ def create_memory_project(memory: Memory, args: Arguments, *, allowed: bool = Tr
     )
 
 
-def delete_project(memory: Memory, args: Arguments) -> Reply:
+def delete_project(memory: MemorySession, args: Arguments) -> Reply:
     """Take a project off the list; its files stay."""
     project = memory.project(args["project_name"])
     if project.built_in:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -19,7 +20,8 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from memoranda.errors import InvalidInput
-from memoranda.index.filters import predicate, validity_marks
+from memoranda.index.filters import validity_marks
+from memoranda.index.header_filters import conditions
 from memoranda.index.listing import listing, matching
 from memoranda.index.rows import (
     Hit,
@@ -34,14 +36,21 @@ from memoranda.index.rows import (
 )
 from memoranda.index.search import parse
 from memoranda.index.search.chunks import READ, READ_LONG, ChunkReading
-from memoranda.index.search.queries import MAX_RANKED, SearchContext, counted_to, search_context
+from memoranda.index.search.queries import (
+    MAX_RANKED,
+    NoteText,
+    SearchContext,
+    counted_to,
+    search_context,
+)
 from memoranda.index.search.ranking import Nearness, Ranking
 from memoranda.index.search.weights import WEIGHTS
 from memoranda.index.search.words import shortened
 from memoranda.note.links import slug
 from memoranda.note.model import ARCHIVED
 from memoranda.query import Query
-from memoranda.text.tokens import flatten, is_cjk, stop_words, tokens
+from memoranda.text.folding import is_changed
+from memoranda.text.tokens import is_cjk, stop_words, tokens
 from memoranda.text.tokens import words as informative_words
 from memoranda.text.unicode import flat, sqlite_text, visible
 
@@ -87,7 +96,7 @@ def search(
     counts from, `near` compares meanings. Raises InvalidInput for a broken metadata filter; no text
     raises.
     """
-    predicate(query.metadata)
+    conditions(query.metadata)
     query = query.replace(text=sqlite_text(query.text))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
@@ -188,7 +197,10 @@ class _Search:
             if relaxed is None:
                 return self._relaxed(today, near)
             return relaxed
-        return self._respelled(parsed, today)
+        respelled = self._respelled(parsed, today)
+        if respelled.total or not parse.relaxable(parsed, least=2):
+            return respelled
+        return self._relaxed(today, near)
 
     def _strict(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
         """All words must match; notes that contain them as whole words come first."""
@@ -212,7 +224,8 @@ class _Search:
         )
         for part in (best[:count], best[count:]):
             inside = set(part)
-            ranked = iter([row for row in reading.order if row in inside])
+            best_first = [row for row in reading.order if row in inside]
+            ranked = iter(_as_typed_first(best_first, reading, parsed))
             order = [next(ranked) if row in inside else row for row in order]
         found = order[self.offset : self.offset + self.limit]
         if len(found) < self.limit:
@@ -320,6 +333,27 @@ class _Search:
             hits.append(Hit(notes[row], passage, score, why, line, shares))
         _show_observations(context.db, hits, context.query, reading.terms)
         return hits
+
+
+def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQuery) -> list[int]:
+    """`rows`, before the others those that hold the marked letters of the query as they were typed:
+    `schön` before `schon`."""
+    typed = [_composed(one.text) for one in query.terms if is_changed(one.text)]
+    if not typed:
+        return rows
+    others = [row for row in rows if not _holds_all(reading.texts.get(row), typed)]
+    return [*_without(rows, others), *others]
+
+
+def _holds_all(note: NoteText | None, texts: Sequence[str]) -> bool:
+    if note is None:
+        return False
+    written = _composed(f"{note.called}\n{note.text}")
+    return all(text in written for text in texts)
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text).casefold()
 
 
 def _without(rows: Sequence[int], others: Iterable[int]) -> list[int]:
@@ -577,7 +611,7 @@ def _fitting(
             if given or head >= space:
                 continue
             passage = passage[: space - head].rstrip()
-        words = frozenset(tokens(flatten(passage)))
+        words = frozenset(tokens(passage))
         if not passage or any(not words - other - stop_words() for other in seen):
             continue
         space -= len(passage) + head

@@ -33,7 +33,7 @@ from memoranda.index.search.words import (
     snippet,
 )
 from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
-from memoranda.text.tokens import flatten, word_count
+from memoranda.text.tokens import word_count
 
 READ = 40
 READ_LONG = 20
@@ -187,7 +187,7 @@ class ChunkReading:
             if best and len(some) == 1:
                 places = best.places
             else:
-                found = self._finder.places(flatten(text.text[start:stop]))
+                found = self._finder.places(text.text[start:stop])
                 places = [(start + at, word) for at, word, _ in found]
             passage, line = snippet(
                 text.text,
@@ -259,7 +259,7 @@ class ChunkReading:
             if row not in self._bits:
                 self._bits[row] = self._named(text)
                 for start, stop in text.spans:
-                    for _, _, found in self._finder.places(flatten(text.text[start:stop])):
+                    for _, _, found in self._finder.places(text.text[start:stop]):
                         self._bits[row] |= found
             bits = reduce(or_, (one.bits for one in self.chunks.get(row, ())), self._bits[row])
         if row in self._archived or text.project == ARCHIVE_PROJECT:
@@ -295,9 +295,9 @@ class ChunkReading:
         least.
         """
         bits = 0
-        for _, word, _ in self._finder.places(flatten(text.called)):
+        for _, word, _ in self._finder.places(text.called):
             bits |= 5 << 3 * word
-        for _, word, _ in self._finder.places(flatten(text.address)):
+        for _, word, _ in self._finder.places(text.address):
             bits |= 2 << 3 * word
         return bits
 
@@ -309,7 +309,7 @@ class ChunkReading:
             return 0, len(text.text)
 
         def count(one: Chunk) -> int:
-            places = self._finder.places(flatten(text.text[one.start : one.stop]))
+            places = self._finder.places(text.text[one.start : one.stop])
             return reduce(or_, (bits for _, _, bits in places), 0).bit_count()
 
         best = max(self._chunks_of(text), key=count)
@@ -412,7 +412,7 @@ class ChunkReading:
                 if start >= some[-1].stop:
                     # Of so long a text no more is read
                     break
-                for at, word, found in self._finder.places(flatten(text.text[start:stop])):
+                for at, word, found in self._finder.places(text.text[start:stop]):
                     one = some[bisect_right(starts, start + at) - 1]
                     one.often[word] = one.often.get(word, 0) + 1
                     one.places.append((start + at, word))

@@ -8,21 +8,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cache
+from itertools import pairwise
 
 from memoranda.index.filters import quoted
-from memoranda.text.tokens import flatten, is_cjk, query_text, stop_words, tokens, words
+from memoranda.text.tokens import is_cjk, pairs, query_text, stop_words, tokens, words
 from memoranda.text.unicode import sqlite_text
+from memoranda.text.words import compounds, units
 
 MAX_TERMS = 32
 """More terms, or words of a question, are reduced to the informative ones."""
 
 _PIECE = re.compile(r'"([^"]*)"|([^\s"]+)')
+_GERSHAYIM = re.compile('(?<=[א-ת])"(?=[א-ת])')
+"""A quote inside a Hebrew abbreviation, as keyboards have it."""
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
 _PHRASE_TOKENS = 64
 _PLAIN_TAIL = 400
+_PAIR = 2
+_LONG_RUN = 7
+_PAIR_RUN = 4
+"""From so many characters on a run counts for several words, and for two words."""
+_LONGEST_TERM = 400
+_MOST_JOINED = 6
+"""Of up to so many words neighbors are also looked for as one: `time zone` as `timezone`."""
+_LONGEST_COMPOUND = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +42,8 @@ class Term:
     """One word or phrase to look for.
 
     `phrase` is its text for FTS5, `words` its folded words. `open`: may match as a prefix;
-    `single`: one CJK character, always a prefix.
+    `single`: one character of a run, always a prefix. `others`: phrases that mean the same in other
+    spelling; `is_bare`: it was not in quotes, so its word may stand in another form.
     """
 
     text: str
@@ -38,6 +51,8 @@ class Term:
     words: tuple[str, ...]
     open: bool
     single: bool = False
+    others: tuple[str, ...] = ()
+    is_bare: bool = False
 
     @property
     def whole(self) -> str:
@@ -72,23 +87,45 @@ class ParsedQuery:
 
 
 def term(text: str, *, phrase: bool = False) -> Term | None:
-    """A piece of query text as a term, None when it contains no letter or digit."""
+    """A piece of query text as a term, None when it contains no word."""
     every = tokens(text)[:_PHRASE_TOKENS]
     if not every:
         return None
-    written = " ".join(every) if len(text) > 400 else text
-    found, single = (
-        (written.replace("\0", " ").strip(), False) if written.isascii() else query_text(written)
+    written = " ".join(every) if len(text) > _LONGEST_TERM else text
+    found, single = query_text(written)
+    return Term(
+        text.strip(),
+        found,
+        tuple(every),
+        open=not phrase and _may_go_on(every),
+        single=single,
+        others=() if phrase else _other_spellings(text),
+        is_bare=not phrase,
     )
-    flat = tuple(map(flatten, every))
-    return Term(text.strip(), found, flat, open=not phrase and not is_cjk(flat[-1]), single=single)
+
+
+def _may_go_on(words: list[str]) -> bool:
+    """Whether the last of these words may be the beginning of a longer one: `1.1` is not `1.10`."""
+    last = words[-1]
+    if is_cjk(last) or not last[-1].isalnum():
+        return False
+    return len(words) == 1 or not last.isdigit()
+
+
+def _other_spellings(text: str) -> tuple[str, ...]:
+    """The phrases by which a compound such as `Wi-Fi` or `getUser` is found besides."""
+    found = compounds(text) if len(text) <= _LONGEST_COMPOUND else []
+    if len(found) != 1:
+        return ()
+    return tuple(query_text(form)[0] for form in found[0] if form)
 
 
 def parse(text: str) -> ParsedQuery:
     """The words, phrases and operators of `text`; a lone operator and an odd quote are text."""
     pieces: list[Term | str] = []
     bare = True
-    for match in _PIECE.finditer(sqlite_text(text).replace("\0", " ")):
+    plain = _GERSHAYIM.sub("״", sqlite_text(text).replace("\0", " "))
+    for match in _PIECE.finditer(plain):
         if match[2] in _OPERATORS:
             pieces.append(match[2])
             continue
@@ -109,8 +146,26 @@ def parse(text: str) -> ParsedQuery:
                 if not one.open or any(word in informative for word in one.words)
             ]
             terms = (rare or terms)[:MAX_TERMS]
+        if len(terms) <= _MOST_JOINED:
+            terms = _with_neighbors(terms)
         clauses[at] = Clause(tuple(terms), clause.without[:MAX_TERMS])
     return ParsedQuery(tuple(clauses), bare and not has_operators)
+
+
+def _with_neighbors(terms: list[Term]) -> list[Term]:
+    """The terms, each of two words in a row that may be one also found by that."""
+    found = list(terms)
+    for at, (first, second) in enumerate(pairwise(terms)):
+        if not (_is_one_word(first) and _is_one_word(second)):
+            continue
+        joined = first.words[0] + second.words[0]
+        for place in (at, at + 1):
+            found[place] = replace(found[place], others=(*found[place].others, joined))
+    return found
+
+
+def _is_one_word(one: Term) -> bool:
+    return one.is_bare and len(one.words) == 1 and one.words[0].isascii() and one.text.isalpha()
 
 
 def is_plain(text: str) -> bool:
@@ -163,16 +218,21 @@ def _clauses(pieces: list[Term | str]) -> tuple[list[Clause], bool]:
 
 def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bool:
     """Whether a query without hits may be repeated with OR: it has `least` or more bare words, a
-    long CJK run counting for several. With `quotes` a phrase may be among them."""
+    long run counting for several. With `quotes` a phrase may be among them."""
     if len(query.clauses) != 1 or query.clauses[0].without or not (query.bare or quotes):
         return False
-    size = sum(
-        (len(word) // 2 if len(word) > 6 else 1) if is_cjk(word) else 1
-        for one in query.clauses[0].terms
-        if one.open or is_cjk(one.words[-1])
-        for word in one.words
-    )
-    return size >= least
+    terms = [one for one in query.clauses[0].terms if one.is_bare]
+    if least <= _PAIR:
+        return sum(_weight(one.words[-1], _PAIR_RUN) for one in terms) >= least
+    return sum(_weight(word, _LONG_RUN) for one in terms for word in one.words) >= least
+
+
+def _weight(word: str, shortest: int) -> int:
+    """How many words a word counts for: a run of at least so many characters one for each two."""
+    if not is_cjk(word):
+        return 1
+    length = len(units(word))
+    return length // 2 if length >= shortest else 1
 
 
 def says_much(query: ParsedQuery) -> bool:
@@ -301,9 +361,9 @@ def read_question(text: str, today: date | None = None) -> Question:
     week" counts from; without it only written dates are understood."""
     asked = focus_of(text)
     named = periods(asked, today)
-    found = dict.fromkeys(pair for word in words(asked) for pair in _pairs(word))
+    found = dict.fromkeys(pair for word in words(asked) for pair in pairs(word))
     across = dict.fromkeys(
-        pair for run in tokens(asked) if is_cjk(run) for pair in _pairs(run) if len(pair) > 1
+        pair for run in tokens(asked) if is_cjk(run) for pair in pairs(run) if len(pair) > 1
     )
     weak = across.keys() - found.keys()
     found |= across
@@ -311,12 +371,6 @@ def read_question(text: str, today: date | None = None) -> Question:
     return Question(
         tuple(found), frozenset(weak), tuple(named), _WHEN.search(asked) is not None, only
     )
-
-
-def _pairs(word: str) -> list[str]:
-    if len(word) > 2 and is_cjk(word):
-        return [word[at : at + 2] for at in range(len(word) - 1)]
-    return [word]
 
 
 def is_question(text: str) -> bool:

@@ -35,9 +35,10 @@ from memoranda.index.resolve import key
 from memoranda.index.rows import FIRST_PASSAGE
 from memoranda.index.search.parse import ParsedQuery, Term, term
 from memoranda.index.search.weights import COLUMNS
-from memoranda.index.search.words import inflected, one_edit
+from memoranda.index.search.words import inflected, inflections, one_edit
 from memoranda.note.model import ARCHIVE_PROJECT
 from memoranda.query import Query
+from memoranda.text.tokens import query_text, stop_words
 
 COMMON = 2_000
 """A word in more notes is not also matched as a prefix."""
@@ -68,6 +69,9 @@ _MAX_NAMED = 500
 _NAMED_SORTED = 10
 _NO_SUCH_NOTE = '"\uf8ff"'
 _MIN_SIZE = 4
+_LEAST_PART = 3
+_LONGEST_PARTED = 24
+"""Letters of each half of a word that is looked for in two words, and of the whole."""
 _SPELLED_LENGTHS = range(5, 20)
 _SPELLED_PREFIX = 3
 _MAX_SPELLINGS = 8
@@ -75,15 +79,18 @@ _SPELLED_COUNT = 100
 _PREFIX = re.compile(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')
 """A string of an FTS5 expression; one word as a prefix, with the word."""
 _LONGER = (
-    "with recursive longer(word) as (select ?1 union all"
-    " select (select term from words where term >= word || char(1) limit 1) from longer where word glob ?1 || '*'"
-    " limit ?2) select word from longer where word glob ?1 || '*'"
+    "with recursive longer(word) as (select :prefix union all"
+    " select (select term from words where term >= word || char(1) limit 1) from longer where word glob :prefix || '*'"
+    " limit :most) select word from longer where word glob :prefix || '*'"
 )
 """A prefix, whether it is a word or not, and the words that begin with it. No character of a word
 comes before char(1): each word is looked up behind the one before, whatever notes hold that."""
 _GIVEN = "(select value from json_each(?))"
-_VISIBLE = "(?2 is null or exists (select 1 from note n where n.row = f.row and n.scope in ('global', ?2)))"
-"""Whether the viewer whose own scope is ?2 sees the note of feature `f`."""
+_VISIBLE = (
+    "(:scope is null or exists"
+    " (select 1 from note n where n.row = f.row and n.scope in ('global', :scope)))"
+)
+"""Whether the viewer whose own scope is :scope sees the note of feature `f`."""
 _SIDE = (
     "(select group_concat(row) from (select f.row from feature f where f.conversation = c.conversation"
     f" and (f.position, f.row) {{side}} (c.position, c.row) and {_VISIBLE}"
@@ -91,7 +98,7 @@ _SIDE = (
 )
 _NEIGHBORS = (
     f"select r.value, {_SIDE.format(side='<', way='desc')}, {_SIDE.format(side='>', way='asc')}"
-    " from json_each(?1) r join feature c on c.row = r.value"
+    " from json_each(:rows) r join feature c on c.row = r.value"
 )
 
 
@@ -224,7 +231,47 @@ class SearchContext:
         if is_prefix and len(last) <= 2:
             is_possessive = last == "s" and len(one.words) > 1
             is_prefix = not is_possessive and self.held(one) == 0
-        return self._placed(one, is_prefix and self.held(one) <= COMMON)
+        text = self._placed(one, is_prefix and self.held(one) <= COMMON)
+        others = [
+            f"{self._column}{quoted(query_text(other)[0])}" for other in self.alternatives(one)
+        ]
+        if others:
+            return f"({' OR '.join([text, *others])})"
+        return text
+
+    def alternatives(self, one: Term) -> list[str]:
+        """What a term is found by besides: its word in another form, in two words, in other
+        spelling. Words no note contains are left out."""
+        if not one.is_bare:
+            return []
+        asked = ("alternatives", one)
+        if asked not in self._cache:
+            words = list(one.others)
+            if len(one.words) == 1 and not one.single:
+                words += inflections(one.words[0])
+                words += self._in_two_words(one.words[0])
+            elif len(one.words) == 2 and one.words[1] == "s":
+                words.append(one.words[0])
+            words = [word for word in dict.fromkeys(words) if self._is_anywhere(word)]
+            self._cache.keep({asked: words}, 40 * len(words))
+        return self._cache[asked]
+
+    def _in_two_words(self, word: str) -> list[str]:
+        """`timezone` as `time zone`: all ways to part a word into two that some notes contain."""
+        if not word.isascii() or not word.isalpha() or len(word) > _LONGEST_PARTED:
+            return []
+        ways = ((word[:at], word[at:]) for at in range(_LEAST_PART, len(word) - _LEAST_PART + 1))
+        return [
+            f"{first} {second}"
+            for first, second in ways
+            if stop_words().isdisjoint((first, second))
+            and self._is_anywhere(first)
+            and self._is_anywhere(second)
+        ]
+
+    def _is_anywhere(self, text: str) -> bool:
+        """Whether any note, whoever may see it, contains the word or phrase."""
+        return self.count(f"{self._column}{quoted(query_text(text)[0])}", 1) > 0
 
     def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
         """The FTS5 expression of a query with all filters; `whole` without prefixes."""
@@ -323,7 +370,9 @@ class SearchContext:
             return prefix[0]
         asked = ("longer", prefix[0])
         if asked not in self._cache:
-            found = self.db.execute(_LONGER, (prefix[1].lower(), _MAX_LONGER + 1)).fetchall()
+            found = self.db.execute(
+                _LONGER, {"prefix": prefix[1].lower(), "most": _MAX_LONGER + 1}
+            ).fetchall()
             words = " OR ".join(
                 [prefix[0].removesuffix("*"), *(quoted(word) for (word,) in found[1:])]
             )
@@ -519,7 +568,9 @@ class SearchContext:
     def neighbors(self, rows: Collection[int]) -> dict[int, tuple[list[int], list[int]]]:
         """Of each note, the visible notes before it in its conversation and those after it, up to
         three each, the nearest first."""
-        found = self.db.execute(_NEIGHBORS, (_json(rows), self._own_scope)).fetchall()
+        found = self.db.execute(
+            _NEIGHBORS, {"rows": _json(rows), "scope": self._own_scope}
+        ).fetchall()
         return {
             row: (json.loads(f"[{before or ''}]"), json.loads(f"[{after or ''}]"))
             for row, before, after in found
@@ -530,9 +581,9 @@ class SearchContext:
         return {
             word
             for (word,) in self.db.execute(
-                "select value from json_each(?) where exists"
+                "select value from json_each(:words) where exists"
                 f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",
-                (json.dumps(words), self._own_scope),
+                {"words": json.dumps(words), "scope": self._own_scope},
             )
         }
 

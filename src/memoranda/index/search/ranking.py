@@ -29,7 +29,8 @@ from memoranda.index.search.parse import (
 )
 from memoranda.index.search.queries import COMMON, NAMES, STEMS, Features, SearchContext
 from memoranda.index.search.words import MAX_HELD, Word, forms
-from memoranda.text.tokens import flatten, is_cjk, query_text
+from memoranda.text.folding import fold
+from memoranda.text.tokens import is_cjk, query_text
 
 _PREFIX_FROM = 4
 """Letters from which on a word also matches as a prefix."""
@@ -128,7 +129,8 @@ class _WordLookup:
                 weight = self.rarity(
                     context.held(one) or context.count(context.loose(one), COMMON + 1)
                 )
-            found.append(Word(one.text, weight, term=one, is_open=one.open))
+            others = context.alternatives(one)
+            found.append(Word(one.text, weight, term=one, is_open=one.open, others=others))
         return found
 
     def _rows(self, text: str, table: str = "") -> list[int]:
@@ -469,9 +471,7 @@ class Ranking:
         speakers = [word for word in self.words if word.is_speaker]
         often = {word.text for word in speakers if word.is_cut or len(word.rows) >= least}
         if often and len(speakers) < len(self.words):
-            text = _NAME.sub(
-                lambda name: "someone" if flatten(name[0]).lower() in often else name[0], text
-            )
+            text = _NAME.sub(lambda name: "someone" if fold(name[0]) in often else name[0], text)
         cosines = near(text, list(self.features))
         self._add(
             [
@@ -558,4 +558,6 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
 
 
 def _own_match(text: str) -> str:
-    return " OR ".join(map(quoted, (query_text(text)[0],) if is_cjk(text) else forms(text)))
+    if is_cjk(text):
+        return quoted(query_text(text)[0])
+    return " OR ".join(quoted(query_text(form)[0]) for form in forms(text))

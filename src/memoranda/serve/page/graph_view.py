@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.index.rows import NoteInfo
 from memoranda.serve.page import lists
 from memoranda.serve.page.visit import HOME, Visit, note_url
@@ -135,7 +135,7 @@ def _notes(
 
 
 def _clusters(
-    memory: Memory, infos: Sequence[NoteInfo], given: Mapping[str, str]
+    memory: MemorySession, infos: Sequence[NoteInfo], given: Mapping[str, str]
 ) -> dict[str, Any] | None:
     """The clusters of notes as nodes, `size` the notes in each, and how many links lead from one to
     another. They are the folders of the first level that has several; None when none has."""

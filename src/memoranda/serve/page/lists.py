@@ -13,7 +13,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
 from memoranda.engine.review import ReviewItem
 from memoranda.errors import Ambiguous, CannotUndo, MemorandaError, NotFound
@@ -204,7 +204,7 @@ def _question(item: ReviewItem) -> dict[str, Any]:
     }
 
 
-def query_of(memory: Memory, given: Mapping[str, str]) -> Query:
+def query_of(memory: MemorySession, given: Mapping[str, str]) -> Query:
     """The query a form asks: its text, which may hold filters itself, and its fields."""
     zone = memory.settings.zone
     now = memory.clock()

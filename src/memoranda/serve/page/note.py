@@ -15,6 +15,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.jobs.lifecycle import archive_named, upgrade_named
 from memoranda.note.edit import Rewrite
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORIES, INBOX, MEMORY_PROJECTS, Note
+from memoranda.note.names import Looseness
 from memoranda.query import split_list
 from memoranda.serve.page.lists import undone_in
 from memoranda.serve.page.visit import HOME, RENDERED, Visit, diff, markdown, note_url
@@ -204,7 +205,8 @@ ACTIONS: Mapping[str, Callable[[Visit, NoteInfo], Any]] = {
 def json(visit: Visit) -> dict[str, Any]:
     """The note `ref` names, or after a POST what became of it."""
     memory = visit.memory
-    info: NoteInfo | None = memory.find(visit.given.get("ref", ""))
+    looseness = Looseness.EXACT if visit.is_post else Looseness.SIGNS
+    info: NoteInfo | None = memory.find(visit.given.get("ref", ""), looseness=looseness)
     assert info is not None
     if visit.is_post:
         info = act(visit, info)

@@ -28,7 +28,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.types import Receive, Scope, Send
 
 from memoranda.clock import parse_stamp
-from memoranda.engine import Memory
+from memoranda.engine import MemorySession
 from memoranda.errors import InvalidInput, MemorandaError, NotFound
 from memoranda.serve.auth import AccessRefused, PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
@@ -84,7 +84,7 @@ class Visit:
     query. `csrf` is empty for a caller with a token."""
 
     request: Request
-    memory: Memory
+    memory: MemorySession
     given: Mapping[str, str] = field(default_factory=dict)
     csrf: str = ""
 
@@ -207,7 +207,7 @@ async def viewed(
             )
     agent_name = request.headers.get("user-agent", "").partition("/")[0]
 
-    def work(memory: Memory) -> Response:
+    def work(memory: MemorySession) -> Response:
         if is_owner:
             memory = memory.as_caller(
                 None, "page", client="page", session=digest(f"session {secret}")[:8]

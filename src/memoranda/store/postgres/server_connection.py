@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from memoranda.errors import ConfigError, DatabaseAway, DatabaseRefused
+from memoranda.extras import install_command
 
 if TYPE_CHECKING:
     import psycopg
@@ -76,9 +77,7 @@ class Connection:
             import psycopg  # noqa: F401
         except ImportError:
             what = "notes in PostgreSQL need psycopg and libpq"
-            raise ConfigError(
-                f"{what}: pip install 'memoranda[postgres]' 'psycopg[binary]'"
-            ) from None
+            raise ConfigError(f"{what}: {install_command('postgres', 'psycopg[binary]')}") from None
         self._url = url
         self.space = space
         self._connection: psycopg.Connection[Any] | None = None

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
+from memoranda import former_name
 from memoranda.clock import block_for, parse_stamp
 from memoranda.errors import Busy, DatabaseAway, DatabaseRefused, MemorandaError, OutcomeUnknown
 from memoranda.store.base import sha256
@@ -105,6 +106,8 @@ class SpaceDatabase(Connection):
             return
         with db.transaction():
             db.execute("select pg_advisory_xact_lock(hashtext('memoranda migrations'))")
+            if db.execute(former_name.HAS_FORMER_SCHEMA).fetchall()[0][0]:
+                db.execute(former_name.RENAME_SCHEMA)
             db.execute("create schema if not exists memoranda")
             db.execute(
                 "create table if not exists memoranda.version (number integer primary key, "

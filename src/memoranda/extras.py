@@ -1,0 +1,39 @@
+"""The sentences that tell people to install something, in one place.
+
+They work offline: what a checkout or a wheel offers stands in the metadata beside the code.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+DISTRIBUTION = "memoranda"
+_CHECKOUT = Path(__file__).parents[2]
+
+
+def install_command(extra: str, *packages: str) -> str:
+    """The command that installs an extra, and `packages` besides.
+
+    >>> install_command("semantic")
+    "pip install 'memoranda[semantic]'"
+
+    In a checkout it is the one that works in its folder: `pip install '.[semantic]'`.
+    """
+    where = "." if _is_checkout() else DISTRIBUTION
+    return " ".join(["pip install", *map(_quoted, (f"{where}[{extra}]", *packages))])
+
+
+def package_command(package: str) -> str:
+    """The command that installs a package of others."""
+    return f"pip install {_quoted(package)}"
+
+
+def _is_checkout() -> bool:
+    """Whether this code runs from a checkout of its source."""
+    return _CHECKOUT.joinpath("pyproject.toml").is_file()
+
+
+def _quoted(requirement: str) -> str:
+    if "[" in requirement:
+        return f"'{requirement}'"
+    return requirement

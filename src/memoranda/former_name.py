@@ -1,0 +1,133 @@
+"""What the project left on machines under the name it had before, and how it is carried over.
+
+This is the only code that knows the old name. Homes, entries in the files of clients and hooks,
+install records, databases and fenced memories in transcripts are understood; nothing else is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+NAME = "commonplace"
+PRIVATE = f".{NAME}"
+"""The private folder of a home. It is left as it is; nothing reads it after `adopt`."""
+
+TAG = f"{NAME}-memory"
+"""The tag that hooks put around what they told a session."""
+
+PLUGIN = f"{NAME}@{NAME}"
+"""What Claude Code and Codex call our plugin in their settings."""
+
+_CARRIED_OVER = (
+    "access.json",
+    "access.log",
+    "dream-report.json",
+    "install",
+    "requests.json",
+    "review.json",
+    "sessions",
+)
+"""Tokens and what OAuth keeps, reads, the last dream, install records, requests of agents, answers
+to questions, sessions with agents. History stays behind, and what is derived is made again."""
+
+_FILES = (
+    f"~/.config/systemd/user/{NAME}.service",
+    f"~/Library/LaunchAgents/{NAME}.plist",
+    f"~/.config/opencode/plugin/{NAME}.js",
+)
+"""What a person may have copied there by hand."""
+
+RENAME_SCHEMA = f"""
+alter schema {NAME} rename to memoranda;
+do $$
+declare
+    policy record;
+    renamed text;
+begin
+    for policy in select * from pg_policies where schemaname = 'memoranda' loop
+        renamed := replace(policy.qual, '{NAME}.space', 'memoranda.space');
+        execute format(
+            'alter policy %I on memoranda.%I using (%s)', policy.policyname, policy.tablename, renamed
+        );
+    end loop;
+end
+$$;
+"""
+"""Gives the tables of a database their schema, and its policies the setting they ask."""
+
+HAS_FORMER_SCHEMA = (
+    f"select to_regclass('{NAME}.version') is not null and to_regclass('memoranda.version') is null"
+)
+
+
+def adopt(root: Path, private: Path) -> None:
+    """Copy what an earlier checkout kept in the home `root` into `private`, which is not there yet.
+
+    All of it appears at once, by a rename, so a second process or a second try changes nothing.
+    Where the folder cannot be made, whoever makes it next says why.
+    """
+    former = root / PRIVATE
+    if private.exists() or not former.is_dir():
+        return
+    with suppress(OSError):
+        copy = Path(tempfile.mkdtemp(prefix=f".tmp-{os.getpid()}-", dir=root))
+        try:
+            for name in _CARRIED_OVER:
+                _copy(former / name, copy / name)
+            os.rename(copy, private)
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file or a folder of files durably; what is missing or a link is left out."""
+    if source.is_symlink():
+        return
+    if source.is_dir():
+        target.mkdir(mode=0o700)
+        for path in sorted(source.iterdir()):
+            _copy(path, target / path.name)
+    elif source.is_file():
+        shutil.copy2(source, target)
+        with open(target, "rb") as file:
+            os.fsync(file.fileno())
+
+
+def records(root: Path, private: Path) -> Path | None:
+    """The install records of an earlier checkout, while they are not carried over."""
+    if private.exists():
+        return None
+    return root / PRIVATE / "install" / "records.json"
+
+
+def left_behind(root: Path) -> list[tuple[str, str]]:
+    """What an earlier checkout left, as (path, what to do with it)."""
+    found = []
+    if (root / PRIVATE).is_dir():
+        text = (
+            "the private folder of an earlier checkout. Its history (log, undo, restore) stays there"
+            " and is not shown; all else was carried over. It may be deleted"
+        )
+        found.append((PRIVATE, text))
+    return found + [(path, _ADVICE[Path(path).suffix]) for path in files()]
+
+
+_ADVICE = {
+    ".service": f"starts the daemon a second time: systemctl --user disable --now {NAME}, then delete it",
+    ".plist": "starts the daemon a second time: launchctl unload it, then delete it",
+    ".js": "calls the hooks a second time: delete it",
+}
+
+
+def files() -> list[str]:
+    """Files outside the home that start what is now started under the new name."""
+    return [path for path in _FILES if os.path.isfile(os.path.expanduser(path))]
+
+
+def advice() -> list[str]:
+    """A sentence about each of these files."""
+    return [f"{path} {_ADVICE[Path(path).suffix]}." for path in files()]

@@ -1,0 +1,90 @@
+"""How far a name may differ from the name of a note that it means (docs/format.md, "Names").
+
+A name is compared in four forms, the strictest first: as it is written, as it is shown, without
+case, and without signs, marks and blanks. Pure text: index/resolve.py decides which note is meant.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from enum import IntEnum
+from typing import NamedTuple
+
+from memoranda.note.links import fold
+from memoranda.text.unicode import flat
+
+_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
+
+
+class Looseness(IntEnum):
+    """How loosely a caller lets a name be read."""
+
+    EXACT = 0
+    """The name as written, or as a reply shows it; in any Unicode form."""
+    CASE = 1
+    """Where no note has the exact name: without regard to case."""
+    SIGNS = 2
+    """Where none fits so either: without signs, marks and blanks."""
+
+
+class Form(NamedTuple):
+    """One form in which names are compared. `title` and `address` give it to a text; an address
+    keeps the `/` between folders."""
+
+    looseness: Looseness
+    title: Callable[[str], str]
+    address: Callable[[str], str]
+
+
+def as_written(name: str) -> str:
+    """The name itself."""
+    return name
+
+
+def as_shown(name: str) -> str:
+    """The name as a reply shows it on a line, composed, without blanks around it."""
+    return unicodedata.normalize("NFC", flat(name)).strip()
+
+
+def without_case(name: str) -> str:
+    """The name as shown, in one case."""
+    if name.isascii():
+        return as_shown(name).lower()
+    return unicodedata.normalize("NFC", as_shown(name).casefold())
+
+
+def _folded_address(address: str) -> str:
+    return "/".join([fold(part) for part in address.split("/")])
+
+
+FORMS = (
+    Form(Looseness.EXACT, as_written, as_written),
+    Form(Looseness.EXACT, as_shown, as_shown),
+    Form(Looseness.CASE, without_case, without_case),
+    Form(Looseness.SIGNS, fold, _folded_address),
+)
+
+
+def stem(path: str) -> str:
+    """A path without the extension of its file; `v1.2` has none."""
+    return _EXTENSION.sub("", path)
+
+
+def file_key(path: str) -> str:
+    """What is equal for paths that would be one file where case and Unicode form do not count.
+
+    Letter by letter, as file systems fold: `ß` and `ss` are different names.
+    """
+    if path.isascii():
+        return path.lower()
+    composed = unicodedata.normalize("NFC", path)
+    return unicodedata.normalize("NFC", "".join(map(_folded_letter, composed)))
+
+
+def _folded_letter(letter: str) -> str:
+    folded = letter.casefold()
+    if len(folded) == 1:
+        return folded
+    return letter

@@ -1,0 +1,257 @@
+"""The days of the calendar that words may mean (contract 001, 9)."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import Any
+
+from memoranda.note.timephrase.values import DAY_KINDS, Lexeme, NthWeekday, Weekday
+
+Span = tuple[str, int]
+"""A calendar week, month or year: its unit and how many on from this one."""
+_SPAN_OF = {
+    "weekday": "week",
+    "weekend": "week",
+    "monthday": "month",
+    "date": "year",
+    "month_edge": "year",
+}
+"""The span that may be named with a kind of day word: "Friday of next week"."""
+_SATURDAY = 5
+
+
+def wall_time(day: date, clock: time, zone: tzinfo) -> datetime:
+    """The moment a clock on the wall shows `clock` on `day`: the first of two, and where the clock
+    jumps ahead that far after the jump. Raises OverflowError at the ends of the calendar."""
+    return datetime.combine(day, clock).replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
+
+
+def shifted(day: date, months: int, days: int = 0) -> date:
+    """`day` some months and days later; the end of a shorter month for a day it lacks. Raises
+    OverflowError or ValueError beyond the calendar."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        raise OverflowError
+    last = monthrange(year, month + 1)[1]
+    return date(year, month + 1, min(day.day, last)) + timedelta(days=days)
+
+
+def first_day(span: Span, today: date) -> date:
+    """The first day of a week, month or year, counted from that of `today`."""
+    unit, offset = span
+    if unit == "week":
+        return today + timedelta(days=7 * offset - today.weekday())
+    if unit == "month":
+        return shifted(today.replace(day=1), offset)
+    return date(today.year + offset, 1, 1)
+
+
+def last_day(span: Span, today: date) -> date:
+    """The last day of a week, month or year, counted from that of `today`."""
+    unit, offset = span
+    return first_day((unit, offset + 1), today) - timedelta(days=1)
+
+
+def possible_days(lexemes: Sequence[Lexeme], today: date) -> list[date]:
+    """The days the words of one time may mean, in order: one when they are clear, none without
+    words.
+
+    Words that agree ("Thursday, May 7") give one day; those that contradict each other give the
+    days of all. Raises ValueError for a day that does not exist, OverflowError beyond the calendar.
+    """
+    choices = _choices([lexeme for lexeme in lexemes if lexeme.kind in DAY_KINDS], today)
+    candidates = sorted({day for _, days in choices for day in days})
+    agreed = [
+        day for day in candidates if all(_fits(day, lexeme, days) for lexeme, days in choices)
+    ]
+    return agreed or candidates
+
+
+def _fits(day: date, lexeme: Lexeme, days: list[date]) -> bool:
+    # By its bare name a weekday may be of any week
+    if lexeme.kind == "weekday" and lexeme.value.weeks is None:
+        return day.weekday() == lexeme.value.day
+    return day in days
+
+
+def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[date]]]:
+    """Each day word with its days. A span beside a word may say of which week or year it is."""
+    spans = {lexeme.value[0]: lexeme.value for lexeme in lexemes if lexeme.kind == "span"}
+    used: set[Span] = set()
+    choices: list[tuple[Lexeme, list[date]]] = []
+    for lexeme in lexemes:
+        if lexeme.kind == "span":
+            continue
+        span = None if _names_its_span(lexeme) else spans.get(_SPAN_OF.get(lexeme.kind, ""))
+        if span:
+            used.add(span)
+        choices.append((lexeme, _days_of(lexeme, span, today)))
+    for lexeme in lexemes:
+        is_left = lexeme.kind == "span" and lexeme.value not in used
+        if is_left and not (lexeme.weak and choices):
+            choices.append((lexeme, [first_day(lexeme.value, today)]))
+    return choices
+
+
+def _names_its_span(lexeme: Lexeme) -> bool:
+    """Whether the word itself says of which week or year it is."""
+    if lexeme.kind == "weekday":
+        return lexeme.value.weeks is not None
+    if lexeme.kind == "weekend":
+        return lexeme.value[0] is not None
+    return lexeme.kind == "date" and lexeme.value[0][0] is not None
+
+
+def _days_of(lexeme: Lexeme, span: Span | None, today: date) -> list[date]:
+    return _READERS[lexeme.kind](lexeme.value, span, today)
+
+
+def _relative_day(value: int, _: Span | None, today: date) -> list[date]:
+    return [today + timedelta(days=value)]
+
+
+def _delayed_day(value: Any, _: Span | None, today: date) -> list[date]:
+    return [shifted(today, value.months, value.days)]
+
+
+def _weekday(value: Weekday, span: Span | None, today: date) -> list[date]:
+    """Bare: the next one ahead, today's name being ambiguous. Else of a calendar week; "next X"
+    said while this week's is ahead may be either."""
+    weeks = span[1] if span else value.weeks
+    if weeks is None:
+        ahead = (value.day - today.weekday()) % 7
+        if ahead:
+            return [today + timedelta(days=ahead)]
+        return [today, today + timedelta(days=7)]
+    day = first_day(("week", weeks), today) + timedelta(days=value.day)
+    week_before = day - timedelta(days=7)
+    if value.is_english_next and not span and week_before > today:
+        return [week_before, day]
+    return [day]
+
+
+def _weekend(value: tuple[int | None, bool], span: Span | None, today: date) -> list[date]:
+    """The next one, a Saturday counting as its own, or that of a calendar week."""
+    weeks, is_english_next = value
+    if span or weeks is not None:
+        return _weekday(Weekday(weeks, _SATURDAY, is_english_next), span, today)
+    return [today + timedelta(days=(_SATURDAY - today.weekday()) % 7)]
+
+
+def _edge(value: tuple[str, int, bool], _: Span | None, today: date) -> list[date]:
+    unit, offset, is_last = value
+    if is_last:
+        return [last_day((unit, offset), today)]
+    return [first_day((unit, offset), today)]
+
+
+def _month_edge(value: tuple[int | None, int, bool], span: Span | None, today: date) -> list[date]:
+    """The first or last day of a named month; without a year the next one, today included."""
+    year, month, is_last = value
+    if year is None and span:
+        year = today.year + span[1]
+    years = [year] if year else [today.year, today.year + 1]
+    days = [date(candidate, month, 1) for candidate in years]
+    if is_last:
+        days = [shifted(day, 1, -1) for day in days]
+    return [next((day for day in days if day >= today), days[-1])]
+
+
+def _monthday(value: int, span: Span | None, today: date) -> list[date]:
+    if span:
+        return [first_day(span, today).replace(day=value)]
+    return [next_date(today, day=value)]
+
+
+def _nth_weekday(value: NthWeekday, _: Span | None, today: date) -> list[date]:
+    """Of a named month without a year the next one, today included. Raises ValueError for none."""
+    if value.month is None:
+        first = shifted(today.replace(day=1), value.months)
+        days = [nth_weekday(first.year, first.month, value.nth, value.day)]
+    else:
+        years = [value.year] if value.year else range(today.year, today.year + 9)
+        days = [nth_weekday(year, value.month, value.nth, value.day) for year in years]
+    is_dated = value.month is None or value.year is not None
+    for day in days:
+        if day and (is_dated or day >= today):
+            return [day]
+    raise ValueError(value)
+
+
+def _dates(
+    value: Sequence[tuple[int | None, int, int]], span: Span | None, today: date
+) -> list[date]:
+    """The dates (year, month, day), one without a year being the next one. 5/7 may be two; one of
+    several that does not exist is left out."""
+    days = []
+    for year, month, day in value:
+        if year is None and span:
+            year = today.year + span[1]
+        try:
+            days.append(next_date(today, day, month) if year is None else date(year, month, day))
+        except (ValueError, OverflowError):
+            if len(value) == 1:
+                raise
+    if not days:
+        raise ValueError(value)
+    return sorted(days)
+
+
+def _workdays(value: int, _: Span | None, today: date) -> list[date]:
+    """Some days from Monday to Friday later; holidays are not known."""
+    day = today
+    for _count in range(value):
+        day += timedelta(days=1)
+        while day.weekday() >= _SATURDAY:
+            day += timedelta(days=1)
+    return [day]
+
+
+def _lunar(value: Any, _: Span | None, today: date) -> list[date]:
+    from memoranda.note.timephrase.lunar import next_lunar_date
+
+    return [next_lunar_date(value, today)]
+
+
+_READERS: dict[str, Callable[[Any, Span | None, date], list[date]]] = {
+    "day": _relative_day,
+    "delay": _delayed_day,
+    "weekday": _weekday,
+    "weekend": _weekend,
+    "edge": _edge,
+    "month_edge": _month_edge,
+    "monthday": _monthday,
+    "nth_weekday": _nth_weekday,
+    "date": _dates,
+    "workdays": _workdays,
+    "lunar": _lunar,
+}
+
+
+def next_date(today: date, day: int, month: int | None = None) -> date:
+    """The next such day of a month (of every month by default), today included. Raises ValueError
+    for none.
+    """
+    first = today.replace(day=1)
+    # 29 February may be eight years away
+    for months in range(97 if month else 13):
+        candidate = shifted(first, months)
+        if month not in (None, candidate.month):
+            continue
+        last = monthrange(candidate.year, candidate.month)[1]
+        if 1 <= day <= last and candidate.replace(day=day) >= today:
+            return candidate.replace(day=day)
+    raise ValueError(day)
+
+
+def nth_weekday(year: int, month: int, nth: int, day: int) -> date | None:
+    """The nth such weekday of a month, -1 the last; None when it has none."""
+    first = date(year, month, 1)
+    length = monthrange(year, month)[1]
+    days = range(1 + (day - first.weekday()) % 7, length + 1, 7)
+    position = nth if nth < 0 else nth - 1
+    if position < len(days):
+        return date(year, month, days[position])
+    return None

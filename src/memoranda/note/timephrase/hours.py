@@ -1,0 +1,101 @@
+"""The times of day that words may mean (contract 001, 9)."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta, tzinfo
+from itertools import product
+from typing import NamedTuple
+
+from memoranda.note.timephrase.days import wall_time
+from memoranda.note.timephrase.values import TimeOfDay, Unclear
+
+_HOUR_OF = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 20}
+"""The hour of a part of the day when no clock is named; the small hours have none."""
+_SPANS = {
+    "morning": range(0, 13),
+    "small hours": range(0, 12),
+    "noon": range(10, 16),
+    "afternoon": range(12, 20),
+    "evening": range(16, 24),
+    "night": range(0, 24),
+}
+"""The hours a part of the day may be said of when the clock is of 24 hours."""
+_LOOSE_SPANS = {
+    "morning": range(4, 13),
+    "small hours": range(0, 6),
+    "noon": range(11, 15),
+    "afternoon": range(12, 19),
+    "evening": range(16, 24),
+    "night": (*range(0, 6), *range(17, 24)),
+}
+"""The hours that agree with a part of the day said elsewhere in the text: "night shift"."""
+_END_OF_WORK = 18
+
+
+class Hour(NamedTuple):
+    """A wall time `days` after the day it is said of (1: after its midnight). `word` is "midnight"
+    or "eod" for these two."""
+
+    at: time
+    days: int = 0
+    word: str = ""
+
+    def on(self, day: date, zone: tzinfo) -> datetime:
+        """The moment of this hour of `day`."""
+        return wall_time(day + timedelta(days=self.days), self.at, zone)
+
+
+def possible_hours(clocks: list[TimeOfDay], parts: list[str]) -> list[Hour]:
+    """All times of day the clocks and parts of the day of one time may mean.
+
+    Several when they are ambiguous, none without words. The night goes on after midnight: 12 to 4
+    are of the next day. Raises ValueError for a clock its part of the day does not have, Unclear
+    when the hour is missing.
+    """
+    if not clocks:
+        if any(part not in _HOUR_OF for part in parts):
+            raise Unclear
+        return [Hour(time(_HOUR_OF[part])) for part in dict.fromkeys(parts)]
+    hours: list[Hour] = []
+    for clock, part in product(clocks, dict.fromkeys(parts or [""])):
+        word = clock.form if clock.form in ("midnight", "eod") else ""
+        for hour in _hours_of(clock, part):
+            at = time(hour % 24, clock.minute, clock.second)
+            hours.append(Hour(at, hour // 24, word))
+    return list(dict.fromkeys(hours))
+
+
+def _hours_of(clock: TimeOfDay, part: str) -> list[int]:
+    """The hours of a clock in a part of the day ("" for none), 24 and more after midnight."""
+    hour = clock.hour
+    if part and clock.form == "eod":
+        return [_END_OF_WORK]
+    # 12 in the morning is not decided here
+    if not part or (part == "morning" and hour == 12):
+        if clock.form == "bare":
+            return [hour % 12, hour % 12 + 12]
+        return [hour]
+    if clock.form in ("bare", "colon"):
+        return [_moved(hour, part)]
+    if part == "night" and (hour in (0, 24) or clock.form == "midnight"):
+        return [24]
+    if hour not in _SPANS[part]:
+        raise ValueError(part)
+    return [hour]
+
+
+def _moved(hour: int, part: str) -> int:
+    """An hour of 1 to 12 in a part of the day."""
+    if part == "morning" or (part == "noon" and hour >= 10):
+        return hour
+    if part == "small hours":
+        return hour % 12
+    is_after_midnight = (part == "night" and (hour == 12 or hour < 5)) or (
+        part == "evening" and hour == 12
+    )
+    return hour % 12 + (24 if is_after_midnight else 12)
+
+
+def agrees(hour: Hour, part: str) -> bool:
+    """Whether a part of the day said elsewhere in the text may be that of this hour."""
+    return hour.at.hour in _LOOSE_SPANS[part]

@@ -1,0 +1,165 @@
+"""Time words of a text that no reading used, and words of other languages that may say a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from memoranda.note.timephrase.parts import Part, clusters
+from memoranda.note.timephrase.text import Text
+from memoranda.note.timephrase.words import compiled, data_file
+
+_LONGEST_BEFORE = 60
+_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+
+
+def _patterns(name: str) -> list[re.Pattern[str]]:
+    return [compiled(f"(?:{pattern})") for pattern in data_file("leftovers.toml")[name]]
+
+
+def beside(text: Text, cluster: Sequence[Part]) -> str:
+    """The words right beside joined parts that make them another time, as written; "" without."""
+    start = cluster[0].start
+    end = max(part.end for part in cluster)
+    near = max(0, start - _LONGEST_BEFORE)
+    patterns = list(data_file("leftovers.toml")["before"])
+    if cluster[0].is_day:
+        patterns += data_file("leftovers.toml")["before_day"]
+    for pattern in patterns:
+        match = compiled(rf"(?<![a-z0-9])(?:{pattern})\Z").search(text.plain[near:start])
+        if match:
+            return text.as_written(near + match.start(), start)
+    for pattern in _patterns("after"):
+        match = pattern.match(text.plain, end)
+        if match:
+            return text.as_written(end, match.end())
+    return ""
+
+
+def number_beside(text: Text, cluster: Sequence[Part]) -> str:
+    """A bare number right beside a day, which may be its hour, as written; "" without."""
+    table = data_file("leftovers.toml")
+    start = cluster[0].start
+    end = max(part.end for part in cluster)
+    after = compiled(table["number_after"]).match(text.plain, end)
+    if after and cluster[-1].is_day:
+        return text.as_written(end, after.end())
+    before = re.search(
+        r"(?<![\w.,:/$€£#+-])\d{1,2}(?:\s?[-–—]\s?\d{1,2})?\s+\Z", text.plain[:start]
+    )
+    if before and cluster[0].is_day:
+        words = text.plain[: before.start()].split()
+        if not words or words[-1] not in table["labels"]:
+            return text.as_written(before.start(), start)
+    return ""
+
+
+def unused_words(text: Text, parts: Sequence[Part]) -> str:
+    """The first time word of a text that is none of these parts, as written; "" without.
+
+    `parts` are those that were read. Words that are often part of a subject ("Christmas") count
+    where the text names no day, or no clock.
+    """
+    spans = [(cluster[0].start, max(part.end for part in cluster)) for cluster in clusters(parts)]
+    names = ["always"]
+    if any(part.kind == "repeat" for part in parts):
+        names.append("of_series")
+    if not any(part.is_day or part.kind in ("instant", "repeat") for part in parts):
+        names.append("without_day")
+    if not any(part.kind in ("clock", "instant") for part in parts):
+        names.append("without_clock")
+    for name in names:
+        for pattern in _patterns(name):
+            for match in pattern.finditer(text.plain):
+                if not _is_inside(match.span(), spans):
+                    return text.as_written(*match.span())
+    return foreign_words(text, spans) or misspelled_word(text, spans)
+
+
+def _is_inside(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a piece is a part of one of the spans."""
+    return any(start <= span[0] and span[1] <= end for start, end in spans)
+
+
+def _is_covered(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a piece overlaps with one of the spans."""
+    return any(start < span[1] and span[0] < end for start, end in spans)
+
+
+@cache
+def _foreign() -> frozenset[str]:
+    """The time words of other languages that are no words of English."""
+    words: list[str] = []
+    for language_words in data_file("foreign.toml")["words"].values():
+        words += language_words
+    return frozenset(words)
+
+
+def foreign_words(text: Text, spans: Sequence[tuple[int, int]]) -> str:
+    """Time words of other languages, as written; "" without."""
+    foreign = _foreign()
+    for match in _WORD.finditer(text.plain):
+        is_foreign = match[0] in foreign and not _is_covered(match.span(), spans)
+        if is_foreign:
+            return text.as_written(*match.span())
+    for name in ("before_clock", "anywhere"):
+        pattern = re.compile(data_file("foreign.toml")[name], re.VERBOSE)
+        for match in pattern.finditer(text.plain):
+            if not _is_covered(match.span("word"), spans):
+                return text.as_written(*match.span("word"))
+    return ""
+
+
+def unread_script(text: Text) -> str:
+    """The first word in a script whose words are not read here, as written; "" without."""
+    for match in re.finditer(data_file("foreign.toml")["scripts"], text.plain):
+        return text.as_written(*match.span())
+    return ""
+
+
+def misspelled_word(text: Text, spans: Sequence[tuple[int, int]]) -> str:
+    """A word that is nearly a time word, as written; "" without."""
+    spelling = data_file("leftovers.toml")["spelling"]
+    for match in _WORD.finditer(text.plain):
+        if _is_covered(match.span(), spans) or match[0] in spelling["correct"]:
+            continue
+        if match[0] in spelling["wrong"] or _is_near(match[0], spelling["near"]):
+            return text.as_written(*match.span())
+    for pattern in _patterns("misspelled"):
+        for match in pattern.finditer(text.plain):
+            if not _is_covered(match.span(), spans):
+                return text.as_written(*match.span())
+    return ""
+
+
+def _is_near(word: str, names: Sequence[str]) -> bool:
+    """Whether a word is one letter from one of the names, two of a long one."""
+    if len(word) < 5 or not word.isascii():
+        return False
+    for name in names:
+        limit = 2 if len(name) >= 8 else 1
+        if abs(len(name) - len(word)) <= limit and word[0] == name[0]:
+            distance = _distance(word, name)
+            if 0 < distance <= limit:
+                return True
+    return False
+
+
+def _distance(word: str, name: str) -> int:
+    """The number of letters put in, left out, changed or swapped between two words."""
+    before: list[int] = []
+    row = list(range(len(name) + 1))
+    for index, letter in enumerate(word, 1):
+        following = [index]
+        for place, other in enumerate(name, 1):
+            cost = min(row[place] + 1, following[-1] + 1, row[place - 1] + (letter != other))
+            is_swap = (
+                index > 1 and place > 1 and letter == name[place - 2] and word[index - 2] == other
+            )
+            if is_swap:
+                cost = min(cost, before[place - 2] + 1)
+            following.append(cost)
+        before = row
+        row = following
+    return row[-1]

@@ -1,0 +1,32 @@
+"""Days of the Chinese calendar on ours, by the tables of borax."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from memoranda.note.timephrase.values import LunarDate
+
+
+def next_lunar_date(lunar: LunarDate, today: date) -> date:
+    """The next such day, today included; of a named year that of the year. Raises ValueError when
+    there is none, or without borax.
+    """
+    try:
+        from borax.calendars.lunardate import LCalendars
+        from borax.calendars.lunardate import LunarDate as Converted
+    except ImportError:
+        raise ValueError(lunar) from None
+    # A lunar year ends in the next solar one
+    years = [lunar.year] if lunar.year else range(today.year - 1, today.year + 3)
+    for year in years:
+        if lunar.is_leap and LCalendars.leap_month(year) != lunar.month:
+            continue
+        day = lunar.day or LCalendars.ndays(year, lunar.month, int(lunar.is_leap))
+        try:
+            solar: date = Converted(year, lunar.month, day, int(lunar.is_leap)).to_solar_date()
+        except ValueError:
+            # A short month
+            continue
+        if lunar.year or solar >= today:
+            return solar
+    raise ValueError(lunar)

@@ -1,0 +1,227 @@
+"""Times that come once: the moments that the parts of a sentence name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from itertools import product
+
+from memoranda.errors import AmbiguousTime, PastTime, UnusedWords
+from memoranda.note.timephrase.days import possible_days, wall_time
+from memoranda.note.timephrase.hours import Hour, agrees, possible_hours
+from memoranda.note.timephrase.parts import EXCEPT, Part
+from memoranda.note.timephrase.reading import Clock, NamedZone, Reading, Sentence, later
+from memoranda.note.timephrase.slots import (
+    ClockSlot,
+    DaySlot,
+    clock_slots,
+    day_slots,
+    paired,
+    without_range_ends,
+)
+
+_LATE = time(18)
+"""When a day without a clock fires if its usual hour has passed."""
+
+
+def read_once(sentence: Sentence, clock: Clock) -> list[Reading]:
+    """The times of a sentence without a repetition, in order. Raises TimeRefused, ValueError,
+    OverflowError."""
+    _refuse_unusable(sentence)
+    sentence = sentence.without("length", "times")
+    offsets = sentence.of("offset")
+    if offsets:
+        return _read_offset(sentence, offsets, clock)
+    exact = [part for part in sentence.parts if _is_exact(part)]
+    if exact:
+        moments = {_exact_moment(part, sentence, clock) for part in exact}
+        rest = [part for part in sentence.parts if part not in exact and part.kind != "zone"]
+        is_today = all(part.kind == "day" and part.lexeme.value == 0 for part in rest)
+        if not is_today:
+            moments |= _moments_beside(sentence, rest, clock)
+        due = _decided(sentence, moments, clock)
+        return [Reading(sentence.phrase, due, is_dated=True, is_explicit=True)]
+    return _read_days_and_clocks(sentence, clock)
+
+
+def _refuse_unusable(sentence: Sentence) -> None:
+    """Raise UnusedWords for parts that a time that comes once has no use for."""
+    for part in sentence.parts:
+        if part.role == EXCEPT:
+            words = sentence.text.as_written(part.start, part.lexeme.start)
+            raise UnusedWords(sentence.phrase, words or sentence.words([part]))
+    lengths = [part for part in sentence.of("length") if _is_in_days(part)]
+    months = sentence.of("month")
+    if lengths or months:
+        raise sentence.unused(*lengths, *months)
+
+
+def _is_in_days(length: Part) -> bool:
+    """Whether a length may be that of a series: "for 5 days", not "for 2 hours"."""
+    return bool(length.lexeme.value.days or length.lexeme.value.months)
+
+
+def _is_exact(part: Part) -> bool:
+    """Whether a word names a moment by itself: "in 2 hours", 2026-05-07T10:00Z."""
+    return part.kind == "instant" or (part.kind == "delay" and bool(part.lexeme.value.seconds))
+
+
+def _exact_moment(part: Part, sentence: Sentence, clock: Clock) -> datetime:
+    if part.kind == "delay":
+        return later(part.lexeme.value, clock.now, clock.zone)
+    instant: datetime = part.lexeme.value
+    if instant.tzinfo:
+        if sentence.of("zone"):
+            raise sentence.unused(*sentence.of("zone"))
+        return instant.astimezone(clock.zone)
+    zone = NamedZone(sentence, clock)
+    return zone.check(wall_time(instant.date(), instant.time(), zone.zone))
+
+
+def _moments_beside(sentence: Sentence, rest: Sequence[Part], clock: Clock) -> set[datetime]:
+    """The moments that the parts beside an exact one name; they must be the same."""
+    if not rest:
+        return set()
+    loose = [part for part in rest if part.is_loose]
+    if loose:
+        raise sentence.unused(*loose)
+    readings = _read_days_and_clocks(Sentence(sentence.text, rest), clock)
+    return {reading.due for reading in readings}
+
+
+def _decided(sentence: Sentence, moments: set[datetime], clock: Clock) -> datetime:
+    """The one moment. Raises PastTime when all have passed, AmbiguousTime for several."""
+    if not moments:
+        raise AmbiguousTime(sentence.phrase)
+    if all(moment <= clock.now for moment in moments):
+        raise PastTime(sentence.phrase)
+    if len(moments) > 1:
+        raise AmbiguousTime(sentence.phrase, sorted(moments))
+    return min(moments)
+
+
+def _read_offset(sentence: Sentence, offsets: Sequence[Part], clock: Clock) -> list[Reading]:
+    """A time some days or hours from another one: "a week from Friday", "two hours before
+    midnight".
+    """
+    offset = offsets[0]
+    base = sentence.without("offset")
+    if len(offsets) != 1 or not base.parts:
+        raise AmbiguousTime(sentence.phrase)
+    delay = offset.lexeme.value
+    try:
+        (reading,) = _read_days_and_clocks(base, clock)
+        due = later(delay, reading.due, clock.zone)
+    except AmbiguousTime as error:
+        candidates = [later(delay, moment, clock.zone) for moment in error.candidates]
+        raise AmbiguousTime(sentence.phrase, candidates) from None
+    if due <= clock.now:
+        raise PastTime(sentence.phrase)
+    is_all_day = reading.all_day and not delay.seconds
+    return [
+        replace(
+            reading,
+            phrase=sentence.phrase,
+            due=due,
+            all_day=is_all_day,
+            is_dated=True,
+            is_explicit=True,
+        )
+    ]
+
+
+def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
+    parts = without_range_ends(sentence)
+    days = day_slots(parts)
+    clocks = clock_slots(sentence, parts)
+    _refuse_loose(sentence, days, clocks)
+    if sentence.of("where"):
+        raise AmbiguousTime(sentence.phrase)
+    zone = NamedZone(sentence, clock)
+    if zone.is_named and not clocks:
+        raise sentence.unused(*sentence.of("zone"))
+    pairs = paired(days, clocks)
+    if pairs is None:
+        raise AmbiguousTime(sentence.phrase)
+    is_explicit = _is_explicit(sentence)
+    is_dated = is_explicit or bool(sentence.of("monthday", "span", "edge"))
+    readings = []
+    for day_slot, clock_slot in pairs:
+        moments = _moments(day_slot, clock_slot, zone, clock)
+        readings.append(
+            Reading(
+                sentence.phrase,
+                _decided(sentence, moments, clock),
+                all_day=clock_slot is None,
+                is_dated=is_dated,
+                is_explicit=is_explicit,
+            )
+        )
+    return sorted(readings, key=lambda reading: reading.due)
+
+
+def _refuse_loose(sentence: Sentence, days: Sequence[DaySlot], clocks: Sequence[ClockSlot]) -> None:
+    """Raise UnusedWords for a loose part that may be meant: "evening class tomorrow" without a
+    clock, "this week" beside one."""
+    for part in sentence.parts:
+        if not part.is_loose:
+            continue
+        if part.kind == "span" or not clocks:
+            raise sentence.unused(part)
+        for slot in clocks:
+            hours = possible_hours(slot.clocks, slot.day_parts)
+            if not all(agrees(hour, part.lexeme.value) for hour in hours):
+                raise sentence.unused(part)
+
+
+def _is_explicit(sentence: Sentence) -> bool:
+    """Whether a date with its month is named, or a day counted from now."""
+    if sentence.of("date", "instant", "month_edge", "delay", "nth_weekday", "lunar", "workdays"):
+        return True
+    if any(part.lexeme.value.weeks is not None for part in sentence.of("weekday")):
+        return True
+    if any(part.lexeme.value > 0 for part in sentence.of("day")):
+        return True
+    return bool(sentence.of("monthday") and sentence.of("span"))
+
+
+def _moments(
+    day_slot: DaySlot | None, clock_slot: ClockSlot | None, zone: NamedZone, clock: Clock
+) -> set[datetime]:
+    """All moments that a day and a clock may mean."""
+    lexemes = day_slot.lexemes if day_slot else []
+    days = possible_days(lexemes, clock.now.date())
+    if clock_slot is None:
+        return {_without_clock(day, len(days) == 1, clock) for day in days}
+    hours = possible_hours(clock_slot.clocks, clock_slot.day_parts)
+    if not days:
+        return {zone.check(_next_showing(hour, zone.zone, clock)) for hour in hours}
+    moments = set()
+    for day, hour in product(days, hours):
+        # Midnight of today is the one ahead
+        is_ahead = hour.word == "midnight" and day == clock.now.date()
+        on_day = hour._replace(days=1) if is_ahead else hour
+        moments.add(zone.check(on_day.on(day, zone.zone)))
+    return moments
+
+
+def _without_clock(day: date, is_only: bool, clock: Clock) -> datetime:
+    """The usual hour of a day; when it has passed today, the late one."""
+    usual = wall_time(day, time(clock.day_hour), clock.zone)
+    late = wall_time(day, _LATE, clock.zone)
+    if is_only and usual <= clock.now < late:
+        return late
+    return usual
+
+
+def _next_showing(hour: Hour, zone: tzinfo, clock: Clock) -> datetime:
+    """The next time a clock shows an hour; the end of the working day is today's."""
+    today = clock.now.astimezone(zone).date()
+    ahead = [hour.on(today + timedelta(days=step), zone) for step in (-1, 0, 1)]
+    if hour.word == "eod":
+        return ahead[1]
+    for moment in ahead:
+        if moment.astimezone(UTC) > clock.now.astimezone(UTC):
+            return moment
+    return ahead[-1]

@@ -1,0 +1,152 @@
+"""What a text says: a reading, the clock it is read against, and the parts it is read from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import cached_property
+from zoneinfo import ZoneInfo
+
+from memoranda.errors import AmbiguousTime, UnusedWords
+from memoranda.note.timephrase.days import shifted, wall_time
+from memoranda.note.timephrase.parts import Part, clusters
+from memoranda.note.timephrase.text import Text
+from memoranda.note.timephrase.values import Delay
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MOST_PIECES = 8
+"""How many words apart a phrase holds, as one of a long text is shown to people."""
+GAP = " … "
+"""Between the words of a phrase that are apart in the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text says: `due` is aware and in the zone asked for, `phrase` the words it was read
+    from (" … " where other words are between them), `repeat` a rule (see `following`). `others` is
+    empty: words that are not used refuse. `is_dated`: its words name a day, not just a weekday or
+    an hour; `is_explicit`: a date with its month, or a day counted from now."""
+
+    phrase: str
+    due: datetime
+    all_day: bool = False
+    repeat: str | None = None
+    others: tuple[str, ...] = ()
+    is_dated: bool = False
+    is_explicit: bool = False
+
+    @property
+    def reading(self) -> str:
+        """The time for people: Thu 7 May 2026 15:00."""
+        due = self.due
+        return f"{_DAYS[due.weekday()]} {due.day} {_MONTHS[due.month - 1]} {due.year} {due:%H:%M}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The moment a text is read at, in the reader's zone, and the hour of days without a clock."""
+
+    now: datetime
+    zone: tzinfo
+    day_hour: int
+
+
+class Sentence:
+    """Parts of a text that say one time, or several joined by "and"."""
+
+    def __init__(self, text: Text, parts: Sequence[Part]):
+        self.text = text
+        self.parts = tuple(parts)
+
+    def of(self, *kinds: str) -> list[Part]:
+        return [part for part in self.parts if part.kind in kinds]
+
+    @cached_property
+    def phrase(self) -> str:
+        """The words of the parts as written."""
+        return self.words(self.parts)
+
+    def words(self, parts: Sequence[Part]) -> str:
+        """The words of these parts as written."""
+        pieces: list[str] = []
+        for cluster in clusters(parts):
+            if len(pieces) == _MOST_PIECES:
+                break
+            end = max(part.end for part in cluster)
+            pieces.append(self.text.as_written(cluster[0].start, end))
+        return GAP.join(pieces)
+
+    def unused(self, *parts: Part) -> UnusedWords:
+        """The refusal of a text in which these parts were not used."""
+        return UnusedWords(self.phrase, self.words(parts))
+
+    def without(self, *kinds: str) -> Sentence:
+        return Sentence(self.text, [part for part in self.parts if part.kind not in kinds])
+
+
+class NamedZone:
+    """The zone that a sentence names for its clocks, the reader's without one."""
+
+    def __init__(self, sentence: Sentence, clock: Clock):
+        self._sentence = sentence
+        self._clock = clock
+        zone_parts = sentence.of("zone")
+        names = {str(part.lexeme.value) for part in zone_parts}
+        if len(names) > 1:
+            raise AmbiguousTime(sentence.phrase)
+        spelled, _, self._abbreviation = names.pop().partition(" ") if names else ("local", "", "")
+        words = sentence.words(zone_parts).upper()
+        if spelled != "local" and _is_name_of(words, clock):
+            spelled = "local"
+        if not spelled:
+            raise sentence.unused(*zone_parts)
+        self.is_named = spelled != "local"
+        self.zone, self.name = _zone(spelled, clock.zone)
+
+    def check(self, moment: datetime) -> datetime:
+        """A moment of this zone in the reader's. Raises AmbiguousTime when the abbreviation named is
+        not that of the zone on that day: EST in July.
+        """
+        local = moment.astimezone(self._clock.zone)
+        if self.is_named and self._abbreviation:
+            actual = moment.astimezone(self.zone)
+            if actual.tzname() != self._abbreviation:
+                other = local + (timedelta(hours=1) if actual.dst() else -timedelta(hours=1))
+                raise AmbiguousTime(self._sentence.phrase, sorted([local, other]))
+        return local
+
+
+def _is_name_of(words: str, clock: Clock) -> bool:
+    """Whether the reader's own zone is called so at some time of the year."""
+    moments = [clock.now.replace(month=month, day=1) for month in (1, 7)]
+    return words in [moment.astimezone(clock.zone).tzname() for moment in moments]
+
+
+def _zone(spelled: str, reader_zone: tzinfo) -> tuple[tzinfo, str | None]:
+    """A zone and its IANA name: of the reader, of a name, or so far from UTC."""
+    if spelled == "local":
+        return reader_zone, None
+    if not spelled.startswith(("utc", "gmt")):
+        return ZoneInfo(spelled), spelled
+    digits = spelled[3:].replace(":", "")
+    if not digits:
+        return UTC, "Etc/UTC"
+    hours, minutes = (digits[1:3], digits[3:] or "0")
+    if int(hours) > 14 or int(minutes) > 59:
+        raise ValueError(spelled)
+    sign = -1 if digits[0] == "-" else 1
+    offset = sign * timedelta(hours=int(hours), minutes=int(minutes))
+    # The names of Etc count the other way
+    name = None if int(minutes) else f"Etc/GMT{'-' if sign > 0 else '+'}{int(hours)}"
+    return timezone(offset), name
+
+
+def later(delay: Delay, moment: datetime, zone: tzinfo) -> datetime:
+    """A moment some time on: whole days go by the calendar, the rest by elapsed time."""
+    start = moment.replace(microsecond=0)
+    if delay.months or delay.days:
+        day = shifted(start.date(), delay.months, delay.days)
+        start = wall_time(day, start.time(), zone)
+    return (start.astimezone(UTC) + timedelta(seconds=delay.seconds)).astimezone(zone)

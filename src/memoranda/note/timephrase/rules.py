@@ -1,0 +1,303 @@
+"""Rules of repetition: a small part of RRULE in local time, with the end and the zone of a series.
+
+`FREQ;INTERVAL;BYMONTH;BYMONTHDAY;BYDAY;BYHOUR;BYMINUTE;UNTIL;TZID`, in this order. UNTIL is the last
+day, inclusive, or of a rule of hours the last moment on a local clock. TZID names the zone whose
+clock the hours are of, where it is not the reader's.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from memoranda.errors import InvalidInput
+from memoranda.note.timephrase.days import nth_weekday, wall_time
+
+_DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_KEYS = ("FREQ", "INTERVAL", "BYMONTH", "BYMONTHDAY", "BYDAY", "BYHOUR", "BYMINUTE")
+_CLOCK_KEYS = ("BYHOUR", "BYMINUTE")
+_NEEDED_KEYS: dict[str, tuple[str, ...]] = {
+    "MINUTELY": (),
+    "HOURLY": (),
+    "DAILY": _CLOCK_KEYS,
+    "WEEKLY": ("BYDAY", *_CLOCK_KEYS),
+    "MONTHLY": ("BYMONTHDAY", *_CLOCK_KEYS),
+    "YEARLY": ("BYMONTH", "BYMONTHDAY", *_CLOCK_KEYS),
+}
+"""The keys a stored rule of each frequency has, besides those it may have."""
+_OPTIONAL_KEYS = {"FREQ", "INTERVAL", "UNTIL", "TZID"}
+_SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
+SHORTEST = 300
+"""Seconds between two times of a rule, at least."""
+# A day that comes at all comes within this number of periods, 29 February too
+_PERIODS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """A rule taken apart. `monthdays` may hold -1, the last day of the month; `nth`, of a monthly
+    rule, which of the month's weekdays `days` it is, -1 the last. `until` is a local wall time."""
+
+    freq: str
+    interval: int = 1
+    months: tuple[int, ...] = ()
+    monthdays: tuple[int, ...] = ()
+    days: tuple[int, ...] = ()
+    hours: tuple[int, ...] = ()
+    minutes: tuple[int, ...] = ()
+    nth: int = 0
+    until: datetime | None = None
+    zone_name: str | None = None
+
+    def __str__(self) -> str:
+        """The rule as it is stored, its parts in the contract's order."""
+        interval = (self.interval,) if self.interval > 1 else ()
+        day_names = [f"{self.nth or ''}{_DAY_NAMES[day]}" for day in self.days]
+        lists = (
+            (self.freq,),
+            interval,
+            self.months,
+            self.monthdays,
+            day_names,
+            self.hours,
+            self.minutes,
+        )
+        parts = [
+            f"{key}={','.join(map(str, values))}"
+            for key, values in zip(_KEYS, lists, strict=True)
+            if values
+        ]
+        if self.until is not None:
+            parts.append(f"UNTIL={self.until:{'%Y%m%dT%H%M%S' if self.is_elapsed else '%Y%m%d'}}")
+        if self.zone_name is not None:
+            parts.append(f"TZID={self.zone_name}")
+        return ";".join(parts)
+
+    @property
+    def is_elapsed(self) -> bool:
+        """Whether it counts elapsed time, not days of the calendar."""
+        return self.freq in _SECONDS
+
+    def zone(self, reader_zone: tzinfo) -> tzinfo:
+        """The zone whose clock the rule follows."""
+        return ZoneInfo(self.zone_name) if self.zone_name else reader_zone
+
+
+def parse_rule(text: str) -> Recurrence:
+    """A stored rule taken apart. Raises InvalidInput for anything `read` does not give, e.g. a rule
+    without an hour, of another frequency, or of less than 5 minutes."""
+    try:
+        return _parsed(text)
+    except (KeyError, ValueError, ZoneInfoNotFoundError, OSError):
+        raise InvalidInput(
+            f'Not a rule of repetition: "{text}". Use e.g. FREQ=DAILY;BYHOUR=9;BYMINUTE=0.'
+        ) from None
+
+
+def _parsed(text: str) -> Recurrence:
+    parts = [part.partition("=") for part in text.strip().removeprefix("RRULE:").split(";")]
+    values = {key.upper(): value for key, _, value in parts}
+    zone_name = values.get("TZID")
+    values = {key: value.upper() for key, value in values.items()}
+    needed = _needed(values)
+    if len(parts) > len(values) or values.keys() - _OPTIONAL_KEYS != set(needed):
+        raise ValueError(text)
+    if zone_name is not None:
+        ZoneInfo(zone_name)
+    nth = 0
+    names = values.get("BYDAY", "")
+    if values["FREQ"] == "MONTHLY" and names:
+        (nth,) = _numbers(names[:-2], -1, 5)
+        names = names[-2:]
+    (interval,) = _numbers(values.get("INTERVAL", "1"), 1, 999_999)
+    rule = Recurrence(
+        values["FREQ"],
+        interval,
+        months=_numbers(values.get("BYMONTH"), 1, 12),
+        monthdays=_numbers(values.get("BYMONTHDAY"), -1, 31),
+        days=tuple(sorted({_DAY_NAMES.index(name) for name in names.split(",") if name})),
+        hours=_numbers(values.get("BYHOUR"), 0, 23),
+        minutes=_numbers(values.get("BYMINUTE"), 0, 59),
+        nth=nth,
+        until=_until(values.get("UNTIL")),
+        zone_name=zone_name,
+    )
+    _check(rule, names)
+    return rule
+
+
+def _check(rule: Recurrence, day_names: str) -> None:
+    """Raises ValueError for a rule that lacks its day, or repeats too often."""
+    is_too_often = rule.is_elapsed and rule.interval * _SECONDS[rule.freq] < SHORTEST
+    lacks_weekday = rule.freq == "WEEKLY" and not rule.days
+    lacks_nth = rule.freq == "MONTHLY" and bool(day_names) and not rule.nth
+    if is_too_often or lacks_weekday or lacks_nth or 0 in rule.monthdays:
+        raise ValueError(str(rule))
+
+
+def _until(text: str | None) -> datetime | None:
+    """The end of a rule: of a day its last second."""
+    if text is None:
+        return None
+    if len(text) == 8:
+        return datetime.strptime(text, "%Y%m%d").replace(hour=23, minute=59, second=59)
+    return datetime.strptime(text, "%Y%m%dT%H%M%S")
+
+
+def _needed(values: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys a rule needs. Raises KeyError for an unknown frequency."""
+    if values.get("FREQ") == "MONTHLY" and "BYDAY" in values:
+        return ("BYDAY", *_CLOCK_KEYS)
+    return _NEEDED_KEYS[values.get("FREQ", "")]
+
+
+def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
+    parts = [] if text is None else text.split(",")
+    for part in parts:
+        is_number = len(part) <= 6 and part.isascii() and least <= int(part) <= most
+        if not is_number:
+            raise ValueError(text)
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def completed(repeat: str, due: datetime) -> str:
+    """A rule written by hand, with what calendars leave to the first time filled in from the local
+    time `due`.
+    """
+    pairs = [part.partition("=") for part in repeat.strip().removeprefix("RRULE:").split(";")]
+    values = {key.upper(): value.upper() for key, _, value in pairs}
+    if values.get("FREQ") not in _NEEDED_KEYS:
+        return repeat.strip().rstrip(";")
+    of_due = {
+        "BYMONTH": due.month,
+        "BYMONTHDAY": due.day,
+        "BYDAY": _DAY_NAMES[due.weekday()],
+        "BYHOUR": due.hour,
+        "BYMINUTE": due.minute,
+    }
+    missing = [f"{key}={of_due[key]}" for key in _needed(values) if key not in values]
+    return ";".join([repeat.strip().rstrip(";"), *missing])
+
+
+def following(
+    repeat: str, after: datetime, zone: tzinfo, since: datetime | None = None
+) -> datetime:
+    """The first time of the rule `repeat` strictly after the moment `after`, aware, in `zone`.
+
+    `since` is a time of the rule; with an INTERVAL the periods count from it, without it from
+    `after` when that is a time of the rule, else from the time found. Hours and minutes are elapsed
+    time, the rest is wall time; a month without the day is skipped. Raises InvalidInput for a text
+    that is no rule, or a rule with no time left.
+    """
+    rule = parse_rule(repeat)
+    if since is None and not rule.is_elapsed:
+        simple = replace(rule, interval=1)
+        just_before = after - timedelta(microseconds=1)
+        try:
+            is_time = next_time(simple, just_before, zone, after) == after
+        except InvalidInput:
+            is_time = False
+        if not is_time:
+            rule = simple
+    return next_time(rule, after, zone, since or after)
+
+
+def next_time(rule: Recurrence, after: datetime, zone: tzinfo, since: datetime) -> datetime:
+    """The first time of `rule` after `after`, its periods counted from `since`, in `zone`. Raises
+    InvalidInput when none is left."""
+    rule_zone = rule.zone(zone)
+    moment: datetime | None
+    try:
+        if rule.is_elapsed:
+            moment = _next_elapsed(rule, after, since)
+        else:
+            moment = _next_on_calendar(rule, after, since, rule_zone)
+    except (OverflowError, ValueError):
+        moment = None
+    is_over = (
+        moment is not None
+        and rule.until is not None
+        and moment.astimezone(rule_zone).replace(tzinfo=None) > rule.until
+    )
+    if moment is None or is_over:
+        raise InvalidInput(f'No time of the rule "{rule}" is left. Change the rule.')
+    return moment.astimezone(zone)
+
+
+def _next_elapsed(rule: Recurrence, after: datetime, since: datetime) -> datetime:
+    step = timedelta(seconds=rule.interval * _SECONDS[rule.freq])
+    start = since.astimezone(UTC)
+    return start + ((after.astimezone(UTC) - start) // step + 1) * step
+
+
+def _next_on_calendar(
+    rule: Recurrence, after: datetime, since: datetime, zone: tzinfo
+) -> datetime | None:
+    first = since.astimezone(zone).date()
+    for day in _rule_days(rule, first, after.astimezone(zone).date()):
+        moments = [
+            wall_time(day, time(hour, minute), zone)
+            for hour in rule.hours
+            for minute in rule.minutes
+        ]
+        for moment in sorted(moments):
+            if moment > after:
+                return moment
+    return None
+
+
+def _rule_days(rule: Recurrence, since: date, after: date) -> Iterator[date]:
+    """The days of the rule in order, from a period before `after` on; months without the day are
+    skipped.
+    """
+    if rule.freq in ("DAILY", "WEEKLY"):
+        yield from _days_by_length(rule, since, after)
+        return
+    months = _months(rule, since, after)
+    for year, month in (divmod(month, 12) for month in months if month >= 12):
+        yield from _days_of_month(rule, year, month + 1)
+
+
+def _days_by_length(rule: Recurrence, since: date, after: date) -> Iterator[date]:
+    """The days of a daily or weekly rule."""
+    length = rule.interval
+    first = since
+    if rule.freq == "WEEKLY":
+        length *= 7
+        first -= timedelta(days=since.weekday())
+    first += timedelta(days=((after - first).days // length - 1) * length)
+    for period in range(_PERIODS):
+        for day in rule.days or (0,):
+            yield first + timedelta(days=period * length + day)
+
+
+def _months(rule: Recurrence, since: date, after: date) -> Iterator[int]:
+    """The months of a monthly or yearly rule, counted from the year 0."""
+    step = rule.interval
+    if rule.freq == "MONTHLY":
+        start = since.year * 12 + since.month - 1
+        now = after.year * 12 + after.month - 1
+        start += ((now - start) // step - 1) * step
+        for period in range(_PERIODS * 12):
+            yield start + period * step
+        return
+    first_year = since.year + ((after.year - since.year) // step - 1) * step
+    for period in range(_PERIODS):
+        for month in rule.months:
+            yield (first_year + period * step) * 12 + month - 1
+
+
+def _days_of_month(rule: Recurrence, year: int, month: int) -> Iterator[date]:
+    if rule.nth:
+        for weekday in rule.days:
+            day = nth_weekday(year, month, rule.nth, weekday)
+            if day:
+                yield day
+        return
+    length = monthrange(year, month)[1]
+    days = {length if day < 0 else day for day in rule.monthdays if day <= length}
+    for number in sorted(days):
+        yield date(year, month, number)

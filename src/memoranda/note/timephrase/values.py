@@ -1,0 +1,104 @@
+"""The values of time words: what the readers of shapes make and the grammar combines."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+DAY_KINDS = frozenset(
+    (
+        "day",
+        "delay",
+        "weekday",
+        "weekend",
+        "span",
+        "edge",
+        "month_edge",
+        "date",
+        "monthday",
+        "nth_weekday",
+        "workdays",
+        "lunar",
+    )
+)
+UNIT_SECONDS = {"second": 1, "minute": 60, "quarter": 900, "hour": 3600}
+
+
+class Lexeme(NamedTuple):
+    """A time word at plain[start:end]. A `weak` one counts only beside another."""
+
+    kind: str
+    value: Any
+    start: int
+    end: int
+    weak: bool = False
+
+
+class Delay(NamedTuple):
+    """A distance in time: whole `months` and `days`, and elapsed `seconds`. Negative ones are in
+    the past.
+    """
+
+    months: int
+    days: int
+    seconds: int
+
+
+class TimeOfDay(NamedTuple):
+    """A time on a clock. `form`: "bare" hours 1-12 that may be before or after noon, "colon" as
+    9:30 (a part of the day may still move it), "fixed", "midnight" or "eod"."""
+
+    hour: int
+    minute: int = 0
+    second: int = 0
+    form: str = "fixed"
+
+
+class Repetition(NamedTuple):
+    """A repetition to the extent that one word tells it.
+
+    `days` are weekdays 0-6, `monthdays` 1-31 or -1, the last; `nth` makes the weekday that of a
+    month, -1 the last.
+    """
+
+    unit: str
+    interval: Fraction = Fraction(1)
+    days: tuple[int, ...] = ()
+    monthdays: tuple[int, ...] = ()
+    month: int | None = None
+    nth: int = 0
+
+
+class NthWeekday(NamedTuple):
+    """A weekday of a month: the `nth`, -1 the last; of a named `month`, else `months` on (0 this
+    one).
+    """
+
+    nth: int
+    day: int
+    month: int | None = None
+    year: int | None = None
+    months: int = 0
+
+
+class LunarDate(NamedTuple):
+    """A day of the Chinese calendar; `day` 0 is the last of its month. Without `year` the next."""
+
+    month: int
+    day: int
+    year: int | None = None
+    is_leap: bool = False
+
+
+class Weekday(NamedTuple):
+    """A weekday 0-6 of the week `weeks` on; None for its bare name. English "next Friday" may mean
+    this week's: `is_english_next`.
+    """
+
+    weeks: int | None
+    day: int
+    is_english_next: bool = False
+
+
+class Unclear(ValueError):
+    """A part of the day that needs an hour."""

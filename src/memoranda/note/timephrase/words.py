@@ -1,0 +1,64 @@
+"""The tables of words and the patterns of the time grammar, read from the data files beside it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache, reduce
+from operator import getitem
+from pathlib import Path
+from typing import Any
+
+_FRAGMENT = re.compile(r"(?<!\(\?P)<([a-zBCE_.]+)>")
+
+
+@cache
+def data_file(name: str) -> dict[str, Any]:
+    """The content of a data file, e.g. `words.toml`."""
+    return tomllib.loads((Path(__file__).parent / name).read_text(encoding="utf-8"))
+
+
+@cache
+def table(path: str) -> Any:
+    """A table or list of words.toml, e.g. `english.months`, or of zones.toml: `zones.short`."""
+    if path.startswith("zones."):
+        return data_file("zones.toml")[path.removeprefix("zones.")]
+    return reduce(getitem, path.split("."), data_file("words.toml"))
+
+
+@cache
+def units() -> dict[str, str]:
+    """Every spelling of a unit of time -> its name."""
+    spellings: dict[str, str] = dict(table("english.short"))
+    for path in ("english.units", "chinese.units", "chinese.ge_units"):
+        for unit, names in table(path).items():
+            spellings.update(dict.fromkeys(names, unit))
+    return spellings
+
+
+@cache
+def _fragment(name: str) -> str:
+    """The pattern <name> refers to: a fragment of shapes.toml, or any word of a table of
+    words.toml.
+    """
+    fragments = data_file("shapes.toml")["fragments"]
+    if name in fragments:
+        return _filled(fragments[name])
+    words = table(name)
+    # A list holds patterns, a table holds plain words
+    if isinstance(words, list):
+        return _filled("|".join(words)).replace(" ", r"\s+")
+    if name.endswith("units"):
+        words = [spelling for spellings in words.values() for spelling in spellings]
+    escaped = (re.escape(word) for word in sorted(words, key=len, reverse=True))
+    return "|".join(escaped).replace(r"\ ", r"\s+")
+
+
+def _filled(pattern: str) -> str:
+    return _FRAGMENT.sub(lambda match: _fragment(match[1]), pattern)
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of a data file. Compiled when first needed: all of them together take long."""
+    return re.compile(_filled(pattern), re.ASCII | re.VERBOSE)

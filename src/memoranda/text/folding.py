@@ -1,0 +1,149 @@
+"""Folds text as people type it: one form for the index, for queries and for substring search.
+
+Case, compatibility forms (`ﬁ`, `ＰＤＦ`, `H₂O`), the marks of Latin, Greek, Cyrillic, Arabic and
+Hebrew letters, and characters nobody sees go. Vowel signs stay: in Indic scripts they make words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from pathlib import Path
+
+# Kana, ideographs and syllables that no folding changes: most of a Chinese or Japanese text.
+_STABLE = (
+    "\u3001-\u3003\u3005-\u3007\u3008-\u3011\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\U00020000-\U0002a6df"
+)
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a"
+    "\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7-\u06e8\u06ea-\u06ed\u08d3-\u08ff"
+    "\u093c\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f"
+    "\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef"
+)
+"""Marks that people leave out: accents, points, tatweel, Devanagari's nukta, variants, skin tones."""
+_BLANKS = str.maketrans("™®©℠", "    ")
+"""Signs set behind a name; NFKC would make letters of two of them."""
+_NASALS = re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
+"""What Hindi also writes as a dot: `हिन्दी` is `हिंदी`."""
+_SARA_AM = re.compile("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
+"""A Thai or Lao nikhahit typed before its tone mark."""
+_MOST_KNOWN = 50_000
+_GONE = ("Cf", "Co")
+
+
+@cache
+def _changed() -> re.Pattern[str]:
+    """Matches runs of characters that folding may change. Compiled when first needed."""
+    return re.compile(f"[^\\x00-\\x7f{_STABLE}]+")
+
+
+@cache
+def _mark() -> re.Pattern[str]:
+    return re.compile(f"[{_MARKS}]")
+
+
+@cache
+def _table() -> tuple[dict[str, str], re.Pattern[str]]:
+    """What single characters are folded to, and a pattern of the sequences of several."""
+    text = Path(__file__).with_name("letters.txt").read_text(encoding="utf-8")
+    pairs = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    table = {
+        unicodedata.normalize("NFC", before): unicodedata.normalize("NFC", after)
+        for before, after in pairs
+    }
+    sequences = [before for before in table if len(before) > 1]
+    return table, re.compile("|".join(map(re.escape, sequences)))
+
+
+class _Characters(dict[str, str]):
+    """A character of a text in NFKC with case folded -> what it is folded to."""
+
+    def __missing__(self, character: str) -> str:
+        self[character] = folded = _folded_character(character)
+        return folded
+
+
+class _Runs(dict[str, str]):
+    """A run of characters beyond ASCII -> the run folded. Emptied when it has grown large."""
+
+    def __missing__(self, run: str) -> str:
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        self[run] = folded = _folded_run(run)
+        return folded
+
+
+_CHARACTERS = _Characters()
+_RUNS = _Runs()
+
+
+def fold(text: str) -> str:
+    """`text` as it is compared, whoever typed it and on what keyboard.
+
+    `Straße` and `STRASSE` become `strasse`, `Ærø` `aero`, `ёлка` `елка`, `مُدَرِّس` `مدرس`.
+    """
+    if text.isascii():
+        return text.lower()
+    low = unicodedata.normalize("NFC", text.lower())
+    return _changed().sub(lambda run: _RUNS[run[0]], low)
+
+
+def fold_places(text: str) -> tuple[str, list[int] | None]:
+    """`text` folded, and where in `text` each character of that comes from, if not at its place."""
+    folded = fold(text)
+    if text.isascii():
+        return folded, None
+
+    pieces: list[str] = []
+    places: list[int] = []
+    position = 0
+    for run in _changed().finditer(text):
+        pieces.append(text[position : run.start()].lower())
+        places.extend(range(position, run.start()))
+        piece = fold(run[0])
+        last = len(run[0]) - 1
+        pieces.append(piece)
+        places.extend(run.start() + min(at, last) for at in range(len(piece)))
+        position = run.end()
+    pieces.append(text[position:].lower())
+    places.extend(range(position, len(text)))
+
+    if "".join(pieces) != folded:
+        # A mark apart from its letter was composed: places are right to some characters.
+        share = len(text) / max(1, len(folded))
+        places = [int(at * share) for at in range(len(folded))]
+    return folded, places
+
+
+def is_changed(text: str) -> bool:
+    """Whether folding changes more of `text` than the case of ASCII letters."""
+    if text.isascii():
+        return False
+    low = text.lower()
+    return low.isascii() or fold(text) != low
+
+
+def _folded_run(run: str) -> str:
+    plain = unicodedata.normalize("NFKC", run.translate(_BLANKS)).casefold()
+    folded = "".join(map(_CHARACTERS.__getitem__, plain))
+    folded = _SARA_AM.sub(r"\2\1", _NASALS.sub("ं", folded))
+    table, sequences = _table()
+    folded = sequences.sub(lambda match: table[match[0]], folded)
+    return unicodedata.normalize("NFC", folded)
+
+
+def _folded_character(character: str) -> str:
+    table, _ = _table()
+    if character in table:
+        return table[character]
+    if unicodedata.category(character) in _GONE or _mark().match(character):
+        return ""
+    digit = unicodedata.decimal(character, None)
+    if digit is not None:
+        return str(digit)
+    base = _mark().sub("", unicodedata.normalize("NFD", character))
+    if base == character or not base:
+        return base
+    return unicodedata.normalize("NFC", "".join(table.get(letter, letter) for letter in base))

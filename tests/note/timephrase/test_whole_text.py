@@ -1,0 +1,189 @@
+"""Every time word of a text is used, or the text is refused (AMENDMENTS 7).
+
+The phrases are data: `phrases.json` was written before the grammar, `blind_odd.json` by somebody
+who had not seen it, `further.json` are kinds found while it was tried.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoranda.errors import InvalidInput, NoTime, TimeRefused
+from memoranda.note.timephrase import Reading, following, read_times
+
+pytestmark = pytest.mark.promise("001.9-whole-text")
+
+DATA = Path(__file__).parent / "data"
+PHRASES = json.loads((DATA / "phrases.json").read_text(encoding="utf-8"))
+BLIND = json.loads((DATA / "blind_odd.json").read_text(encoding="utf-8"))
+FURTHER = json.loads((DATA / "further.json").read_text(encoding="utf-8"))
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+NOW = datetime(2026, 5, 6, 10, tzinfo=SHANGHAI)
+BERLIN = ZoneInfo(BLIND["zone"])
+BLIND_NOW = datetime.fromisoformat(BLIND["now"]).replace(tzinfo=BERLIN)
+
+
+def outcome(text: str, now: datetime, zone: ZoneInfo) -> list[Reading] | TimeRefused:
+    try:
+        return read_times(text, now, zone)
+    except TimeRefused as refusal:
+        return refusal
+
+
+def minutes(readings: list[Reading] | TimeRefused) -> list[str] | str:
+    """The local times of readings, or `refused`."""
+    if isinstance(readings, TimeRefused):
+        return "refused"
+    return [f"{reading.due:%Y-%m-%d %H:%M}" for reading in readings]
+
+
+def last_time(reading: Reading, zone: ZoneInfo) -> str | None:
+    """The last time of a series, None for one without an end."""
+    moment = reading.due
+    for _ in range(400):
+        try:
+            moment = following(str(reading.repeat), moment, zone, since=reading.due)
+        except InvalidInput:
+            return f"{moment:%Y-%m-%d %H:%M}"
+    return None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [row for rows in PHRASES["groups"].values() for row in rows],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_phrase_written_before_the_grammar_is_read_as_meant(text: str, expected: Any) -> None:
+    readings = outcome(text, NOW, SHANGHAI)
+    if isinstance(expected, dict):
+        assert minutes(readings) == [expected["due"]]
+        assert isinstance(readings, list)
+        assert last_time(readings[0], SHANGHAI) == expected["last"]
+        return
+    assert minutes(readings) == ([expected] if expected[:2] == "20" else expected)
+
+
+@pytest.mark.parametrize("case", BLIND["cases"], ids=lambda case: f"{case['id']} {case['text']}")
+def test_a_phrase_of_the_blind_set_is_never_read_wrong(case: dict[str, Any]) -> None:
+    readings = outcome(case["text"], BLIND_NOW, BERLIN)
+    if isinstance(readings, TimeRefused):
+        assert case["expect"] == "refused" or case.get("or_refused")
+        return
+    lists = [] if case["expect"] == "refused" else [case["expect"]]
+    expected = [sorted(row["at"] for row in rows) for rows in lists + case.get("alternatives", [])]
+    assert sorted(f"{reading.due:%Y-%m-%dT%H:%M}" for reading in readings) in expected
+    assert [bool(reading.repeat) for reading in readings] == ["series" in case] * len(readings)
+    if "last" in case:
+        last = {str(last_time(reading, BERLIN)) for reading in readings}
+        assert last == {moment.replace("T", " ") for moment in case["last"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [row for rows in FURTHER["groups"].values() for row in rows],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_phrase_of_a_kind_found_on_the_way_is_read_as_meant(text: str, expected: Any) -> None:
+    readings = outcome(text, BLIND_NOW, BERLIN)
+    if isinstance(readings, TimeRefused):
+        assert expected == "refused"
+        return
+    found = [f"{reading.due:%Y-%m-%d %H:%M}" for reading in readings]
+    rules = [reading.repeat for reading in readings if reading.repeat]
+    assert [*found, *rules] == expected
+
+
+DAYS = {
+    "tomorrow": "2026-05-07",
+    "on Friday": "2026-05-08",
+    "on 20 May": "2026-05-20",
+    "on the 15th": "2026-05-15",
+    "next Tuesday": "2026-05-12",
+    "on 2026-06-01": "2026-06-01",
+}
+CLOCKS = {
+    "at 3pm": "15:00",
+    "at 9:30 am": "09:30",
+    "at noon": "12:00",
+    "at quarter past 4 pm": "16:15",
+    "at 18:45": "18:45",
+}
+SUBJECTS = ["call Bob", "buy milk and bread", "send Lena the slides", "water the plants"]
+CHINESE_DAYS = {"明天": "2026-05-07", "周五": "2026-05-08", "5月20日": "2026-05-20"}
+CHINESE_CLOCKS = {"下午3点": "15:00", "早上9点半": "09:30", "18:45": "18:45"}
+CHINESE_SUBJECTS = ["给妈妈打电话", "买牛奶", "交报告"]
+
+
+@given(st.sampled_from([*DAYS]), st.sampled_from([*CLOCKS]), st.sampled_from(SUBJECTS), st.data())
+def test_day_clock_and_subject_say_the_same_in_any_order(day, clock, subject, data):
+    pieces = data.draw(st.permutations([day, clock, subject]))
+    comma = data.draw(st.sampled_from([" ", ", "]))
+    assert minutes(outcome(comma.join(pieces), NOW, SHANGHAI)) == [f"{DAYS[day]} {CLOCKS[clock]}"]
+
+
+@given(
+    st.sampled_from([*CHINESE_DAYS]),
+    st.sampled_from([*CHINESE_CLOCKS]),
+    st.sampled_from(CHINESE_SUBJECTS),
+    st.data(),
+)
+def test_day_clock_and_subject_say_the_same_in_any_order_in_chinese(day, clock, subject, data):
+    pieces = data.draw(st.permutations([day, clock, subject]))
+    expected = f"{CHINESE_DAYS[day]} {CHINESE_CLOCKS[clock]}"
+    assert minutes(outcome("，".join(pieces), NOW, SHANGHAI)) == [expected]
+
+
+TIMES = [f"{day} {subject} {clock}" for day in DAYS for clock in CLOCKS for subject in SUBJECTS[:2]]
+UNKNOWN = (
+    "morgen",
+    "demain",
+    "mañana",
+    "завтра",
+    "Freitag",
+    "fortnightly",
+    "biweekly",
+    "tommorow",
+    "wendesday",
+    "until Christmas",
+    "every quarter",
+    "yesterday",
+    "3 days later",
+    "half seven",
+    "7pm-ish",
+    "twice a week",
+    "不是周一",
+    "农历",
+    "每隔三天",
+    "下旬",
+)
+
+
+@given(st.sampled_from(TIMES), st.sampled_from(UNKNOWN), st.booleans())
+def test_one_more_time_word_never_changes_a_reading_silently(text, word, is_first):
+    whole = f"{word}, {text}" if is_first else f"{text}, {word}"
+    assert minutes(outcome(whole, NOW, SHANGHAI)) in (
+        "refused",
+        minutes(outcome(text, NOW, SHANGHAI)),
+    )
+
+
+@given(st.sampled_from([*CLOCKS]), st.sampled_from(["morgen", "demain", "tommorow", "来週"]))
+def test_a_day_nobody_can_read_never_becomes_today(clock, day):
+    assert minutes(outcome(f"{day} {clock}", NOW, SHANGHAI)) == "refused"
+
+
+def test_the_words_that_were_left_are_named():
+    refusal = outcome("Call with Jens morgen 3pm", NOW, SHANGHAI)
+    assert '"morgen" was not used; say it in other words' in str(refusal)
+
+
+def test_a_text_without_any_time_word_is_refused_as_such():
+    assert isinstance(outcome("buy milk", NOW, SHANGHAI), NoTime)

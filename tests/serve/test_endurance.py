@@ -1,0 +1,108 @@
+"""Servers that last: their memory does not grow with the calls they answered (docs/performance.md).
+
+`MEMORANDA_CALLS=20000` makes as many calls over each transport; an ordinary run makes fewer.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import count
+
+import httpx2
+import pytest
+
+from memoranda.serve.auth import Access
+from serve.daemon_process import Client, DaemonProcess
+from serve.process import SECONDS, connected
+from serve.web import ACCEPT, bearer
+
+pytestmark = pytest.mark.slow
+CALLS = int(os.environ.get("MEMORANDA_CALLS", "250"))
+# Bytes a call may leave behind; without collection it left 2,400
+BYTES_PER_CALL = 600
+# What the first collections and caches take once
+FEW_MEGABYTES = 4 << 20
+LISTING = {"name": "list_directory", "arguments": {"dir_name": "/"}}
+
+
+def memory_of(pid: int) -> int:
+    """The bytes a process has in memory now."""
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def grown(pid: int, call) -> int:
+    """By how many bytes a process grew over CALLS calls, after as many to warm up."""
+    for _ in range(CALLS):
+        call()
+    before = memory_of(pid)
+    for _ in range(CALLS):
+        call()
+    return memory_of(pid) - before
+
+
+def over_stdio(home):
+    with connected(home) as server:
+        yield server.process.pid, lambda: server.call(LISTING["name"], LISTING["arguments"])
+
+
+def over_a_session(home):
+    with DaemonProcess(home, "--interval", "1h") as daemon:
+        daemon.ready()
+        with connected(home) as client:
+            yield daemon.process.pid, lambda: client.call(LISTING["name"], LISTING["arguments"])
+
+
+def over_the_socket(home):
+    with DaemonProcess(home, "--interval", "1h") as daemon:
+        daemon.ready()
+        with Client(home) as client:
+            yield daemon.process.pid, lambda: client.call("memory_list")
+
+
+def over_new_connections(home):
+    with DaemonProcess(home, "--interval", "1h") as daemon:
+        daemon.ready()
+
+        def call():
+            with Client(home) as client:
+                client.call("memory_list")
+
+        yield daemon.process.pid, call
+
+
+def over_http(home):
+    secret = Access(home).add("laptop", rate=0)[1]
+    headers = ACCEPT | bearer(secret)
+    ids = count()
+    with DaemonProcess(home, "--http", "127.0.0.1:0", "--log", os.devnull) as daemon:
+        url = re.search(r"http://127\.0\.0\.1:\d+", daemon.ready())[0] + "/mcp"
+        with httpx2.Client(timeout=SECONDS) as client:
+
+            def call():
+                body = {
+                    "jsonrpc": "2.0",
+                    "id": next(ids),
+                    "method": "tools/call",
+                    "params": LISTING,
+                }
+                assert client.post(url, json=body, headers=headers).status_code == 200
+
+            yield daemon.process.pid, call
+
+
+@pytest.mark.promise("servers-last")
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
+@pytest.mark.parametrize(
+    "transport",
+    [over_stdio, over_a_session, over_the_socket, over_new_connections, over_http],
+    ids=lambda transport: transport.__name__,
+)
+def test_a_server_does_not_grow_with_the_calls_it_answered(home, transport):
+    running = transport(home)
+    pid, call = next(running)
+    try:
+        assert grown(pid, call) < FEW_MEGABYTES + BYTES_PER_CALL * CALLS
+    finally:
+        running.close()

@@ -20,6 +20,7 @@ from memoranda.clients.hook_events import HookEvent, is_long_enough
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine import MemorySession
 from memoranda.engine.overview import contents
+from memoranda.engine.telling import Telling, author, claimed
 from memoranda.index.rows import Hit, NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, REMINDERS, TRACE_PROJECT
 from memoranda.note.reminder import Reminder
@@ -53,6 +54,8 @@ _HOW = (
     "store what will matter later: decisions, preferences, facts."
 )
 _LINE = 220
+_MOST_OF_ONE = 4
+"""Notes of one agent about the user that a session is told unconfirmed."""
 _SOON = timedelta(hours=24)
 _DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 
@@ -123,6 +126,8 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionFile) -> T
         pinned = memory.list(memories.replace(metadata={"pinned": True}), limit=10)[0]
         preferred = memory.list(memories.replace(category="preferences"), limit=8)[0]
         about = [*((info, "pinned") for info in pinned), *((info, "") for info in preferred)]
+        # What the owner says comes first
+        about = _owner_first(memory, about)
         teller.section("About the user", about, 500)
         names = project_names(event.cwd)
         teller.section(
@@ -138,6 +143,24 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionFile) -> T
     return Told(
         "" if is_empty or not teller.lines else _fenced("\n".join(teller.lines)), teller.notes
     )
+
+
+def _owner_first(
+    memory: MemorySession, rows: Iterable[tuple[NoteInfo, str]]
+) -> list[tuple[NoteInfo, str]]:
+    """What the owner says, then some of what each author noted, so that none fills the session."""
+    own: list[tuple[NoteInfo, str]] = []
+    claims: list[tuple[NoteInfo, str]] = []
+    by_author: dict[str, set[str]] = {}
+    for info, mark in rows:
+        if memory.telling(info) is not Telling.CLAIM:
+            own.append((info, mark))
+            continue
+        noted = by_author.setdefault(author(info.provenance), set())
+        if len(noted) < _MOST_OF_ONE or info.id in noted:
+            noted.add(info.id)
+            claims.append((info, mark))
+    return own + claims
 
 
 def for_prompt(
@@ -312,11 +335,12 @@ class _Teller:
             heads = []
         chosen = []
         for info, mark in infos:
-            if info.id not in self._known and not self._memory.is_held_back(info):
+            told = self._memory.telling(info)
+            if info.id not in self._known and told is not Telling.SILENT:
                 self._known.add(info.id)
-                chosen.append((info, mark))
-        bodies = contents(self._memory, [info for info, _ in chosen])
-        for (info, mark), body in zip(chosen, bodies, strict=True):
+                chosen.append((info, mark, told))
+        bodies = contents(self._memory, [info for info, _, _ in chosen])
+        for (info, mark, told), body in zip(chosen, bodies, strict=True):
             about = f"{(info.date or info.created)[:10]}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
             text = " ".join(
                 flat(line.strip())
@@ -326,6 +350,10 @@ class _Teller:
             name = " ".join(flat(info.title).split())
             if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(name):
                 text = f"{name}: {text}"
+            is_named = mark.startswith("by ")
+            if told is Telling.CLAIM and not is_named:
+                text = claimed(info.provenance, text)
+                about += ", unconfirmed"
             lines = [*heads, _MARKS.sub(_HARMLESS, f"- ({about}) {cut(text, _LINE)}")]
             if self._room - sum(tokens_in(line + "\n") for line in lines) < left:
                 break

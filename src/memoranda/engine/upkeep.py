@@ -21,6 +21,7 @@ from memoranda.engine import writing
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.overview import content_of
+from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError
 from memoranda.index.resolve import TITLE_CUT
@@ -271,6 +272,9 @@ class Upkeep:
             for info in infos:
                 if (info.header.get("pinned") is True) != pinned:
                     self._set(change, info, {"pinned": True if pinned else REMOVE})
+            # Who pins a note says that it is so
+            if pinned and isinstance(self.memory, ReviewVerbs):
+                self.memory.confirm(change, infos)
         return self._after(change, infos)
 
     def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
@@ -354,7 +358,11 @@ class Upkeep:
     def _written(self, change: Transaction) -> list[NoteInfo]:
         """What the index knows now of the memories a change wrote. No look at other files: it would
         cost more than the change."""
-        places = [(step.project, step.path) for step in change.steps if step.do == "put"]
+        places = [
+            (step.project, step.path)
+            for step in change.steps
+            if step.do == "put" and step.project != PRIVATE
+        ]
         found = [self._index.notes.get(*place) or self.memory.find_ref(place) for place in places]
         self.engine.count_pending_reads(found)
         return found

@@ -26,7 +26,8 @@ from memoranda.text.disguise import (
     words_of,
 )
 from memoranda.text.disguise import plain as folded
-from memoranda.text.tokens import is_cjk, runs
+from memoranda.text.tokens import is_cjk
+from memoranda.text.words import runs
 
 WITHIN = 18
 """Words among which the parts of a rule must stand, unless it says otherwise."""

@@ -106,10 +106,10 @@ class ReviewSource:
 SOURCES = {
     "project": "memoranda.engine.review:REQUESTS",
     "suspicious": "memoranda.engine.review:SUSPICIOUS",
-    "claim": "memoranda.engine.review:CLAIMS",
-    "burst": "memoranda.engine.review:BURSTS",
     "reminder": "memoranda.jobs.questions:REMINDERS",
     "contradiction": "memoranda.jobs.questions:CONTRADICTIONS",
+    "claim": "memoranda.engine.review:CLAIMS",
+    "burst": "memoranda.engine.review:BURSTS",
     "merge": "memoranda.jobs.questions:MERGES",
     "category": "memoranda.jobs.questions:CATEGORIES",
     "archive": "memoranda.jobs.questions:ARCHIVES",
@@ -385,8 +385,7 @@ def _answer_burst(memory: Any, item: ReviewItem, choice: str) -> bool:
     infos = next(
         infos for infos in _bursts(memory) if {info.id for info in infos} == set(item.refs)
     )
-    for info in infos:
-        memory.delete(info)
+    memory.delete(*infos)
     return True
 
 

@@ -166,9 +166,11 @@ class Rules:
 
 
 def _secret_span(match: re.Match[str]) -> tuple[int, int]:
-    """What of a match is to be redacted: its one named group, else all of it."""
+    """What of a match is to be redacted: the group `secret`, or that of one letter which took part,
+    else all of it.
+    """
     for group in match.re.groupindex:
-        if match[group] is not None and group != "gap":
+        if match[group] is not None and (group == "secret" or len(group) == 1):
             return match.span(group)
     return match.span()
 
@@ -208,28 +210,34 @@ def parse(text: str) -> dict[str, GateRule]:
         if not row.strip() or row.startswith("#"):
             continue
         if row.startswith("["):
-            rule = rules[row.strip("[] ")] = GateRule(row.strip("[] "))
+            name = row.strip("[] ")
+            rule = GateRule(name)
+            rules[name] = rule
             continue
-        key, colon, value = (each.strip() for each in row.partition(":"))
-        if rule is None or not colon or key not in _KEYS:
+        key, colon, value = row.partition(":")
+        if rule is None or not colon or key.strip() not in _KEYS:
             raise ValueError(f"line {number}: expected [id], or one of {', '.join(_KEYS)}")
-        if key in ("yes", "no", "parts"):
-            getattr(rule, key).append(value)
-        elif key == "near":
-            rule.near = tuple(each.replace("~", " ") for each in value.lower().split())
-        elif key == "check":
-            rule.checks = tuple(
-                (name, float(number or 0)) for name, number in re.findall(_CHECK, value)
-            )
-        elif key == "kind" and value not in _KINDS:
+        if key.strip() == "kind" and value.strip() not in _KINDS:
             raise ValueError(f"line {number}: kind must be one of {', '.join(_KINDS)}")
-        else:
-            setattr(rule, key, value)
-    for each in rules.values():
-        has_match = each.near and each.match
-        if each.kind != OFF and not (each.kind and (has_match or each.parts)):
-            raise ValueError(f"rule {each.id}: kind, near and match are needed")
+        _set(rule, key.strip(), value.strip())
+    for rule in rules.values():
+        has_match = rule.near and rule.match
+        if rule.kind != OFF and not (rule.kind and (has_match or rule.parts)):
+            raise ValueError(f"rule {rule.id}: kind, near and match are needed")
     return rules
+
+
+def _set(rule: GateRule, key: str, value: str) -> None:
+    """Set what one line of a rules file says."""
+    if key in ("yes", "no", "parts"):
+        getattr(rule, key).append(value)
+    elif key == "near":
+        rule.near = tuple(word.replace("~", " ") for word in value.lower().split())
+    elif key == "check":
+        checks = re.findall(_CHECK, value)
+        rule.checks = tuple((name, float(number or 0)) for name, number in checks)
+    else:
+        setattr(rule, key, value)
 
 
 def example(text: str) -> str:
@@ -239,16 +247,11 @@ def example(text: str) -> str:
 
 
 def _passes(text: str, check: str, least: float) -> bool:
-    # Whether the last digit of a card number checks the others
+    """Whether a match passes one of the checks at the head of gate.rules."""
     if check == "luhn":
-        digits = [int(each) for each in reversed(text) if each.isdigit()]
-        return (
-            sum(digits[::2]) + sum(sum(divmod(2 * each, 10)) for each in digits[1::2])
-        ) % 10 == 0
-    # Bits per character, by how often each occurs
+        return _has_check_digit(text)
     if check == "entropy":
-        shares = [text.count(each) / len(text) for each in set(text)]
-        return -sum(share * math.log2(share) for share in shares) >= least
+        return _bits_per_character(text) >= least
     if check == "words":
         return len(set(re.findall("[a-z]{3,}", text))) >= _SEED_WORDS
     value = text.rstrip(".!?):")
@@ -256,9 +259,22 @@ def _passes(text: str, check: str, least: float) -> bool:
         return False
     if check == "token":
         return _is_random(value)
-    return check == "given" or (
-        len(value) > 3 and any(char.isdigit() or char in _SYMBOLS for char in value)
-    )
+    if check == "given":
+        return True
+    return len(value) > 3 and any(char.isdigit() or char in _SYMBOLS for char in value)
+
+
+def _has_check_digit(text: str) -> bool:
+    """Whether the last digit of a card number checks the others."""
+    digits = [int(char) for char in reversed(text) if char.isdigit()]
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def _bits_per_character(text: str) -> float:
+    """The entropy of a text, by how often each character occurs in it."""
+    shares = [text.count(char) / len(text) for char in set(text)]
+    return -sum(share * math.log2(share) for share in shares)
 
 
 def _is_random(value: str) -> bool:

@@ -250,24 +250,24 @@ class Vocabulary:
     def _called(self, words: Sequence[str]) -> Iterator[float]:
         """Where somebody is spoken to by name: `Assistant: …`, `To the agent, …`, `…, assistant`."""
         who = self.parts["who"]
+        opener = self.parts["opener"] | who
         place = 0.0
         is_open = True
         for number, word in enumerate(words):
             if word == _COMMA:
                 continue
-            bits = self.bits(word)
-            is_name = bits & who and (word.isascii() or not is_cjk(word) or word in self._runs)
-            following = words[number + 1 : number + 2]
-            if is_name and following == [_COMMA] and is_open:
-                yield place
-            if is_name and not following and number > 1 and words[number - 1] == _COMMA:
-                yield place
             if word == BREAK:
                 place += _GAP
                 continue
-            is_opener = is_open and bits & (self.parts["opener"] | who)
-            is_open = bool(is_opener or bits & self.parts["hidden"])
+            bits = self.bits(word)
+            if bits & who and self._is_whole(word) and _is_set_off(words, number, is_open=is_open):
+                yield place
+            is_open = bool(is_open and bits & opener) or bool(bits & self.parts["hidden"])
             place += 1
+
+    def _is_whole(self, word: str) -> bool:
+        """Whether a name is all of a word: in Chinese it may stand anywhere in one."""
+        return word.isascii() or not is_cjk(word) or word in self._runs
 
     def _is_here(self, entry: _Entry, words: Sequence[str], number: int) -> bool:
         """Whether all words of an entry stand here, its main word at `number`."""
@@ -419,6 +419,13 @@ class Orders:
 def _has_any(mask: int, groups: Sequence[int]) -> bool:
     """Whether `mask` has all of one of these groups of bits."""
     return any(mask & group == group for group in groups)
+
+
+def _is_set_off(words: Sequence[str], number: int, *, is_open: bool) -> bool:
+    """Whether the word at `number` opens a sentence before a comma, or ends one after it."""
+    if words[number + 1 : number + 2] == [_COMMA]:
+        return is_open
+    return number + 1 == len(words) and number > 1 and words[number - 1] == _COMMA
 
 
 def _marked(text: str) -> str:

@@ -466,6 +466,4 @@ def test_a_time_of_a_note_with_unused_words_makes_none_and_the_report_names_it(
     source = home.write(text, "project")
     found = deep(home)
     assert reminders(home) == []
-    assert [(each["id"], each["code"]) for each in found["skipped"]] == [
-        (source, "ambiguous_time")
-    ]
+    assert [(each["id"], each["code"]) for each in found["skipped"]] == [(source, "ambiguous_time")]

@@ -21,7 +21,7 @@ from memoranda.engine.overview import contents
 from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
-from memoranda.index.rows import NoteInfo
+from memoranda.index.rows import NoteInfo, day_of
 from memoranda.jobs.classify import FALLBACK, Classifier, shortened
 from memoranda.jobs.dedup import near_pairs
 from memoranda.jobs.job import (
@@ -72,21 +72,23 @@ def _carry_out(memory: MemorySession, action: Action) -> bool:
 def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
     memories = Round(memory).memories
     known = {each.id: each for each in memories if not each.header.get("reminder_of")}
+    # Of several memories that say the same each is asked about once: what the answer leaves is the
+    # next question.
+    asked: set[str] = set()
     for _, a, b in near_pairs(list(known.values()), linked=True):
         one = known[a]
         other = known[b]
+        key = f"merge:{a}:{b}:{_mark(one, other)}"
+        if memory.decision(key) is None:
+            if a in asked or b in asked:
+                continue
+            asked |= {a, b}
         text = f'Do these say the same? "{shortened(one.content)}" and "{shortened(other.content)}"'
         choices = (
             ("1", "keep the first, merge the second into it"),
             ("2", "keep the second, merge the first into it"),
         )
-        yield ReviewItem(
-            f"merge:{a}:{b}:{_mark(one, other)}",
-            "merge",
-            text,
-            (a, b),
-            (*choices, ("n", "keep both")),
-        )
+        yield ReviewItem(key, "merge", text, (a, b), (*choices, ("n", "keep both")))
 
 
 def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
@@ -368,7 +370,7 @@ def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Sta
             refs = (first.ref, second.ref)
             whole = "\0".join([*subject, *refs, first.value, second.value])
             key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            days = [(each.info.date or each.info.created)[:10] for each in (first, second)]
+            days = [day_of(each.info, memory.settings.zone) for each in (first, second)]
             text = f'{first.name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
             yield (
                 ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES),

@@ -61,6 +61,7 @@ class Query:
     archived: bool | None = None
     by: str | None = None
     client: str | None = None
+    pinned: bool = False
 
     @property
     def lists_archived(self) -> bool:

@@ -168,6 +168,8 @@ def wanted(
     ):
         if value is not None:
             needed.append(any_of(kind, [value]))
+    if query.pinned:
+        needed.append(any_of(PINNED, ["true"]))
     # The name of an agent will do
     if query.by is not None:
         needed.append(any_of(BY, [query.by, f"agent:{query.by}"]))

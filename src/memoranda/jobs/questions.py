@@ -42,7 +42,8 @@ from memoranda.jobs.lifecycle import (
     plan_upgrade_of,
 )
 from memoranda.jobs.reminders import listed
-from memoranda.jobs.text_reminders import VAGUE_DAY, outdated, plan_from_text
+from memoranda.jobs.text_reminders import outdated, plan_from_text
+from memoranda.jobs.text_times import VAGUE_DAY
 from memoranda.note.edit import FindReplace
 from memoranda.note.model import CATEGORY_PROJECT, INBOX, KV_PROJECT
 from memoranda.query import Query
@@ -71,21 +72,23 @@ def _carry_out(memory: MemorySession, action: Action) -> bool:
 def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
     memories = Round(memory).memories
     known = {each.id: each for each in memories if not each.header.get("reminder_of")}
+    # Of several memories that say the same each is asked about once: what the answer leaves is the
+    # next question.
+    asked: set[str] = set()
     for _, a, b in near_pairs(list(known.values()), linked=True):
         one = known[a]
         other = known[b]
+        key = f"merge:{a}:{b}:{_mark(one, other)}"
+        if memory.decision(key) is None:
+            if a in asked or b in asked:
+                continue
+            asked |= {a, b}
         text = f'Do these say the same? "{shortened(one.content)}" and "{shortened(other.content)}"'
         choices = (
             ("1", "keep the first, merge the second into it"),
             ("2", "keep the second, merge the first into it"),
         )
-        yield ReviewItem(
-            f"merge:{a}:{b}:{_mark(one, other)}",
-            "merge",
-            text,
-            (a, b),
-            (*choices, ("n", "keep both")),
-        )
+        yield ReviewItem(key, "merge", text, (a, b), (*choices, ("n", "keep both")))
 
 
 def _categories(memory: MemorySession) -> Iterator[ReviewItem]:

@@ -71,6 +71,7 @@ FURTHER = (
     "last_used_at",
     "archived_at",
     "archived_by",
+    "archived_from",
     "kept_from",
     *VALIDITY_KEYS,
 )
@@ -119,7 +120,8 @@ class Observation:
 class Relation:
     """`- type [[target]] (context)`, or any other `[[target]]` as type `links_to`. `project` is set
     by `[[project::target]]`; `line` counts from 1 in the whole file. `is_item` tells the first form
-    (in project `graph`: an item of `Relations`) from a link in running text."""
+    (in project `graph`: an item of `Relations`) from a link in running text. `rest` is what follows
+    the target: `#Heading`, or the end of a name such as `C# tips`."""
 
     type: str
     target: str
@@ -127,6 +129,7 @@ class Relation:
     project: str | None = None
     line: int = 0
     is_item: bool = False
+    rest: str = ""
 
 
 @dataclass(slots=True)

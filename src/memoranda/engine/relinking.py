@@ -19,7 +19,7 @@ from memoranda.index.link_queries import MovedNote, Relocation
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.frontmatter import split
-from memoranda.note.grammar import code_masked, link_places
+from memoranda.note.grammar import link_places, mask_code
 from memoranda.note.header_links import header_links
 from memoranda.note.links import WrittenLink, destination_parts, lead, link_rest, parse_link
 from memoranda.note.model import MEMORY_PROJECTS
@@ -142,7 +142,7 @@ def _updated(relocation: Relocation, source: NoteInfo, text: str) -> tuple[str, 
 
 def _replaced(line: str, replaced: dict[str, str], number: int) -> str:
     """A line with other links; code in it stays."""
-    found = links.written_links(line, code_masked(line))
+    found = links.written_links(line, mask_code(line))
     for link in reversed(found):
         if link.raw in replaced:
             end = link.start + len(link.raw)

@@ -155,7 +155,7 @@ def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
 
 @command(
     "tidy",
-    keys={"actions": _ACTION_KEYS, "processed": (), "questions": ()},
+    keys=("actions", "processed", "questions"),
     now=True,
     example="memory tidy --dry-run",
 )
@@ -288,7 +288,9 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
             return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
         with output.progress("Dreaming") as progress:
             endpoint = dream.endpoint_of(memory.settings)
-            done = dream.run(memory, level, dry_run=dry_run, endpoint=endpoint, progress=progress)
+            done = dream.run(
+                memory, level, dry_run=dry_run, endpoint=endpoint, careful=True, progress=progress
+            )
         is_deep = level == dream.LEVELS[-1]
         if dry_run:
             said = _lines(done.actions)

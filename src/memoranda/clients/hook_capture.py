@@ -60,8 +60,10 @@ def remember(memory: MemorySession, event: HookEvent, session: SessionFile) -> s
 
 def checkpoint(memory: MemorySession, event: HookEvent, session: SessionFile) -> None:
     """Write an extract of the session so far over the last one: what was asked, files, commands,
-    the last answer.
+    the last answer. Nothing where the owner has turned traces off.
     """
+    if not memory.settings.traces:
+        return
     prompts, answers, files, commands = _seen(event.transcript)
     clean = {
         "Asked": [session.without_given(own_words(each)) for each in prompts or [event.prompt]],

@@ -29,7 +29,7 @@ from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Prompt, Tool, Toolset
 from memoranda.note.edit import InsertLine, StrReplace
 from memoranda.store.files import NAME_REASONS
-from memoranda.store.path_guard import NAME_BYTES, climbs
+from memoranda.store.path_guard import NAME_BYTES, check_size, climbs
 from memoranda.text.unicode import flat, is_valid_unicode
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 PROJECT = "memories"
 MAX_LINES = 999_999
 SNIPPET = 2
+# Characters of a text, and numbers of lines, that an error repeats
+_REPEATED = 2_000
+_PLACES = 100
 _ROOT = "/memories"
 _FOLDER_SIZE = "4K"
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
@@ -244,15 +247,31 @@ def _str_replace(files: Files, args: Arguments) -> str:
         with _worded(path):
             edited = files.edit(inside, StrReplace(old, args.get("new_str", "")))
     except CountMismatch as error:
-        text = f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+        shown = _cut(old)
+        text = f"No replacement was performed, old_str `{shown}` did not appear verbatim in {path}."
         if error.found:
-            where = f"Multiple occurrences of old_str `{old}` in lines: {', '.join(map(str, error.lines))}"
+            where = f"Multiple occurrences of old_str `{shown}` in lines: {_places(error.lines)}"
             text = f"No replacement was performed. {where}. Please ensure it is unique"
         raise InvalidInput(text) from None
     lines = edited.text.split("\n")
     first = max(edited.line - SNIPPET, 1)
     header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
     return header + _numbered(lines[first - 1 : edited.line + SNIPPET], first)
+
+
+def _cut(text: str) -> str:
+    """A text that a caller sent, as an error repeats it."""
+    if len(text) <= _REPEATED:
+        return text
+    return f"{text[:_REPEATED]}… ({len(text):,} characters)"
+
+
+def _places(lines: Sequence[int]) -> str:
+    """Numbers of lines; of very many the first ones."""
+    shown = ", ".join(map(str, lines[:_PLACES]))
+    if len(lines) <= _PLACES:
+        return shown
+    return f"{shown}, and {len(lines) - _PLACES:,} more"
 
 
 def _insert(files: Files, args: Arguments) -> str:
@@ -320,7 +339,9 @@ def _inside(path: str) -> str:
         if len(part.encode()) > NAME_BYTES:
             shown = f"{part[:60]}{'…' * (len(part) > 60)}"
             raise InvalidInput(f"Invalid path: the name {shown} has more than {NAME_BYTES} bytes.")
-    return "/".join(parts)
+    inside = "/".join(parts)
+    check_size(inside)
+    return inside
 
 
 def _existing_file(files: Files, path: str) -> str:

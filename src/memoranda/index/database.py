@@ -98,6 +98,8 @@ class Database:
         self.path = path
         self.openings = 0
         self.identity: tuple[int, ...] = ()
+        self.projects: frozenset[str] = frozenset()
+        """The names of all projects, those without notes among them: `[[A::B]]` may name one."""
         self._lock = nullcontext() if lock is None else lock
         self._connection: sqlite3.Connection | None = None
         self._is_pinned = self._is_begun = False

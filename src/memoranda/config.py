@@ -70,6 +70,7 @@ class Settings:
     agents: Mapping[str, str] = field(default_factory=dict)
     decay_threshold: timedelta = timedelta(hours=720)
     decay_exempt: tuple[str, ...] = ("soul",)
+    traces: bool = True
     keep: tuple[str, ...] = ("soul", "preferences", "people", "skills", "lessons", "decisions")
     upgrade_access_threshold: int = 3
     ingestion: Mapping[str, str] = field(default_factory=dict)

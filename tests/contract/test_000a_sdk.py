@@ -245,4 +245,4 @@ def test_without_the_sdk_the_import_names_the_extra():
     )
     assert ran.returncode == 1
     assert "ImportError" in ran.stderr.decode()
-    assert "memoranda[anthropic]" in ran.stderr.decode()
+    assert "pip install '.[anthropic]'" in ran.stderr.decode()

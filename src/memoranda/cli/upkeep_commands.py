@@ -13,7 +13,7 @@ from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import minute
 from memoranda.cli.syntax import Usage, command, flag
-from memoranda.note.model import ARCHIVED, CATEGORIES, PHASES
+from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, TRACE_PROJECT
 from memoranda.store.files import lock_owner
 from memoranda.text.unicode import flat
 
@@ -36,7 +36,11 @@ _STATE_KEYS = (
 )
 
 
-@command("status", keys=("home", "memories", "projects", *_STATE_KEYS), example="memory status")
+@command(
+    "status",
+    keys=("home", "notes", "memories", "projects", "agents", *_STATE_KEYS),
+    example="memory status",
+)
 def status(call: Invocation) -> None:
     """Show what the memory holds and whether all is well."""
     with call.memory() as memory:
@@ -56,8 +60,10 @@ def status(call: Invocation) -> None:
             for agent, n in row["written_today"].items()
         )
         shown = row | {
+            "notes": _total(row["notes"]),
             "memories": f"{memories['total']} ({_counts(memories['phases'])}; {_counts(memories['categories'])})",
             "projects": _counts(row["projects"]),
+            "agents": _counts(row["agents"]),
             "daemon": _daemon_line(daemon),
             "last_dream": minute(dream, settings.zone) if dream else "never",
             "semantic": f"{passages}{_foreign(semantic)}{waiting}"
@@ -67,6 +73,8 @@ def status(call: Invocation) -> None:
             if row["written_today"]
             else "nothing by agents",
         }
+        if _is_of_the_command_alone(row):
+            del shown["notes"], shown["agents"]
         call.answer(
             "\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()), **row
         )
@@ -116,6 +124,19 @@ def _daemon_line(daemon: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def _is_of_the_command_alone(row: Mapping[str, Any]) -> bool:
+    """Whether nobody but the owner wrote here, and nothing but memories (contract 001, 16)."""
+    counts = row["notes"]
+    memories = row["projects"].get(CATEGORY_PROJECT, 0)
+    is_all = counts["total"] == memories and not counts["traces"]
+    return is_all and not row["agents"].keys() - {"owner"}
+
+
+def _total(counts: Mapping[str, int]) -> str:
+    hidden = [f"{counts[name]} {name}" for name in ("archived", "traces") if counts[name]]
+    return f"{counts['total']}{' besides ' if hidden else ''}{', '.join(hidden)}"
+
+
 def _status(memory: MemorySession) -> dict[str, Any]:
     from memoranda.clock import stamp
     from memoranda.jobs.job import last_dream
@@ -137,14 +158,25 @@ def _status(memory: MemorySession) -> dict[str, Any]:
     ]
     every = {name: sum(n for category, n in kept if category == name) for name in CATEGORIES}
     categories = {name: number for name, number in every.items() if number}
+    traces = counts.projects.get(TRACE_PROJECT, 0)
     return {
         "home": memory.settings.shown_home,
+        "notes": {
+            "total": counts.total - traces,
+            "archived": sum(n for (phase, _), n in counts.categories.items() if phase == ARCHIVED),
+            "traces": traces,
+        },
         "memories": {
             "total": sum(counts.categories.values()),
             "phases": phases,
             "categories": categories,
         },
-        "projects": {each.name: counts.projects.get(each.name, 0) for each in memory.projects},
+        "projects": {
+            project.name: counts.projects.get(project.name, 0)
+            for project in memory.projects
+            if project.name != TRACE_PROJECT
+        },
+        "agents": memory.by_writer(),
         "index": "stale" if changed else "fresh",
         "daemon": _daemon(memory),
         "last_dream": None if dream is None else stamp(dream),

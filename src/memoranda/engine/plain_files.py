@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from memoranda.engine.engine import retry_conflicts
+from memoranda.engine.relinking import NewText, Relinking, moved_note, put_texts, relinking
 from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.engine.writing import new_scope, scope_of
 from memoranda.errors import (
@@ -300,19 +301,50 @@ class Files:
                 return False
         return True
 
-    def _move_shown(self, change: Transaction, place: PathInfo, target: str) -> None:
-        """Move what the caller sees of a folder, piece by piece; the rest stays."""
+    def _relinking(self, source: PathInfo, target: str) -> Relinking:
+        """What moving a file or folder does to links."""
+        notes = self._session.index.notes
+        infos = []
+        if source.kind == "folder":
+            infos = notes.below(self._project, source.path)
+        elif source.kind == "file":
+            info = notes.get(self._project, source.path)
+            infos = [info] if info else []
+        moved = [
+            moved_note(info, target + info.path[len(source.path) :])
+            for info in infos
+            if self._session.sees(info.scope)
+        ]
+        return relinking(self._session, moved)
+
+    def _move_shown(
+        self, change: Transaction, place: PathInfo, target: str, texts: Mapping[str, NewText]
+    ) -> None:
+        """Move what the caller sees of a folder, piece by piece; the rest stays. `texts` are those
+        of the notes whose links change, by path."""
         for each in filter(self._shows, self._store.entries(place.path)):
             to = f"{target}/{each.path.rpartition('/')[2]}"
             there = self._store.place(to).kind
-            if each.kind == "folder" and (there == "folder" or not self._is_all_shown(each)):
-                self._move_shown(change, each, to)
+            in_pieces = any(path.startswith(f"{each.path}/") for path in texts)
+            in_pieces = in_pieces or there == "folder" or not self._is_all_shown(each)
+            if each.kind == "folder" and in_pieces:
+                self._move_shown(change, each, to, texts)
             elif there != "missing":
                 raise Unusable(to)
             else:
-                self._move(change, each, to)
+                self._move(change, each, to, texts)
+        if texts and self._is_all_shown(place):
+            change.add("rmdir", self._project, place.path)
 
-    def _move(self, change: Transaction, place: PathInfo, to: str) -> None:
+    def _move(
+        self, change: Transaction, place: PathInfo, to: str, texts: Mapping[str, NewText]
+    ) -> None:
+        text = texts.get(place.path)
+        if text is not None:
+            scope = scope_of(text.old.data)
+            change.put(self._project, to, text.data, mode=text.old.mode, scope=scope)
+            change.remove(self._project, place.path, text.old, scope=scope)
+            return
         if place.kind == "file":
             old = self._store.read(place.path)
         else:
@@ -323,10 +355,10 @@ class Files:
 
     @retry_conflicts
     def rename(self, path: str, to: str) -> None:
-        """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into
-        itself).
+        """Move a file, link or folder to a free place, and with it the links that would break.
+        Raises Exists, NotFound, InvalidInput (into itself).
         """
-        with self._session.change("move", fresh=False) as change:
+        with self._session.change("move") as change:
             source = self._place(path)
             target = self._place(to)
             is_hidden = target.kind != "missing" and not self._shows(target)
@@ -348,10 +380,14 @@ class Files:
                 raise NotADirectory(target.link)
             if target.path.startswith(f"{source.path}/"):
                 raise InvalidInput("a folder cannot go inside itself.")
-            if source.kind == "folder" and (is_hidden or not self._is_all_shown(source)):
-                self._move_shown(change, source, target.path)
+            links = self._relinking(source, target.path)
+            own = {text.info.path: text for text in links.texts.values() if text.is_moved}
+            is_partly = is_hidden or not self._is_all_shown(source)
+            if source.kind == "folder" and (own or is_partly):
+                self._move_shown(change, source, target.path, own)
             else:
-                self._move(change, source, target.path)
+                self._move(change, source, target.path, own)
+            put_texts(change, links)
             change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
 
 

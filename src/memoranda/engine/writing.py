@@ -21,8 +21,6 @@ from memoranda.store.change import Step
 
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """What a note may say of its source only when the owner, or an import, writes it."""
-_GUARDED = re.compile(r"\b(?:id|locked|merged|source)\b|\\")
-"""What a header has in which a key stands that no agent may set."""
 _AGENT_CHARACTERS = 100
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
@@ -266,7 +264,7 @@ def new_scope(
     from memoranda.note.frontmatter import split
 
     front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
-    if front is None or front == front_before or not _GUARDED.search(front):
+    if front is None or front == front_before:
         return scope
     note = _header(data)
     before = _header(old or b"")
@@ -298,8 +296,11 @@ def _header(data: bytes) -> Note:
 
 
 def scope_of(data: bytes) -> str:
-    """The scope the frontmatter of these bytes names; `global` without one."""
-    if b"scope" not in data:
+    """The scope the frontmatter of these bytes names; `global` without one.
+
+    Only the parser decides: YAML can write a key in many ways, `"sc\\u006fpe"` among them.
+    """
+    if not data.startswith((b"---", b"\xef\xbb\xbf---")):
         return GLOBAL
     return _header(data).scope
 

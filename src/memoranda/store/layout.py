@@ -43,6 +43,7 @@ class Layout:
         self.erased = self.private / "erased"
         self.dream_report = self.private / "dream-report.json"
         self.sessions = self.private / "sessions"
+        self.asked = self.private / "asked"
         self.install = self.private / "install"
         self.review = self.private / "review.json"
         self.requests = self.private / "requests.json"

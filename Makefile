@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast test-pythons lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-page screenshots check-bundles check-frameworks docs clean
+.PHONY: lock semantic demo test test-fast test-pythons lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-needs bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-page screenshots check-bundles check-frameworks docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -73,6 +73,10 @@ bench-recall: .venv/ready
 # DATA: a folder of public sets; `python bench/held_out.py --where` says where they are found.
 bench-held-out: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/held_out.py $(DATA) $(OPTIONS)
+
+# DATA: a folder of sets of what agents ask, each notes.jsonl and questions.jsonl. OPTIONS: say, --half rest.
+bench-needs: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/needs.py $(DATA) $(OPTIONS)
 
 # DATA may be empty: the conversations are made up then. OPTIONS: say, --memories 6000 100000 (ten minutes).
 bench-asking: .venv/ready

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from memoranda.index.search.parse import Period, periods, read_question
+from memoranda.index.search.parse import Period, is_told, periods, read_question
 
 TODAY = date(2026, 11, 21)
 """A Saturday."""
@@ -25,7 +25,45 @@ def test_stop_words_leave_a_question_and_chinese_comes_in_pairs() -> None:
 
 def test_a_question_that_says_little_takes_the_sentence_before_along() -> None:
     prompt = "You are a careful assistant. " * 20
-    assert read_question(prompt + "Mara sold the boat. Why?").words == ("mara", "sold", "boat")
+    asked = read_question(prompt + "Mara sold the boat. Why?")
+    assert asked.words[:3] == ("mara", "sold", "boat")
+    assert asked.beside == {"careful", "assistant"}
+
+
+def test_the_newest_turn_of_a_dialogue_comes_first_and_the_others_count_beside() -> None:
+    asked = read_question(
+        "Ada: I painted the canoe red.\nMel: Lovely!\nAda: Now the oars want varnish and a bag."
+    )
+    assert asked.words[:3] == ("ada", "oars", "varnish")
+    assert {"painted", "canoe", "red", "lovely"} <= asked.beside
+    assert "varnish" not in asked.beside
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ada painted the canoe. Now she wants to varnish the oars as well, at the lake.",
+        '<Ada>: "I painted the canoe red."\n<Mel>: "Lovely! Did you varnish the oars as well?"',
+        "我昨天把独木舟漆成了红色。今天我还想给船桨上清漆，你觉得哪一种比较好？"
+        "另外 the oars, the bag, the rope, the lamp and the stove are still wet.",
+    ],
+)
+def test_what_is_said_in_sentences_is_told(text: str) -> None:
+    assert is_told(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "canoe varnish",
+        '"the canoe is red" oars',
+        "What did Ada bring to the lake?",
+        "canoe AND varnish NOT oars",
+        "v1.10.2 config.yaml",
+    ],
+)
+def test_a_list_of_terms_is_not_told(text: str) -> None:
+    assert not is_told(text)
 
 
 def test_a_question_told_in_a_few_sentences_is_kept_whole() -> None:

@@ -113,6 +113,46 @@ def test_a_long_prompt_before_a_question_changes_nothing(desk: Desk) -> None:
     assert asked(desk, prompt + question) == asked(desk, question)
 
 
+def test_a_title_in_quotes_inside_a_long_turn_keeps_the_page_full(desk: Desk) -> None:
+    talk(desk)
+    turn = (
+        'I read "The Kettle Book" last night and liked it a lot. '
+        "Now help me plan the weekend at the lake, with the canoe and the kids."
+    )
+    assert {"talk/1.md", "talk/2.md", "talk/4.md"} <= set(asked(desk, turn))
+    desk.put("own.md", turn)
+    assert "talk/1.md" in asked(desk, turn), "a note that holds all of it is not the only answer"
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{}: {}", '<{}>: "{}"', "**{}:** {}"],
+)
+def test_a_dialogue_finds_what_any_of_its_turns_is_about(desk: Desk, form: str) -> None:
+    desk.put("lake.md", "The lake is cold in May.")
+    desk.put("stove.md", "The stove is cold in May.")
+    turns = [("Kim", "My stove is broken."), ("Assistant", "Oh dear, that is a pity!")]
+    turns.append(("Kim", "Never mind, we leave for the lake tomorrow."))
+    found = asked(desk, "\n".join(form.format(*turn) for turn in turns))
+    assert found == ["lake.md", "stove.md"], "what the newest turn is about comes first"
+
+
+@pytest.mark.parametrize("other", ["assistant", "Assistant"])
+def test_what_a_person_asks_an_assistant_is_told_as_well(desk: Desk, other: str) -> None:
+    request = "Can you sort the lake photos of Ada?"
+    desk.put("chat/1.md", f"---\nsource: user\ndate: 2023-05-08\n---\nuser: {request}")
+    desk.put("chat/2.md", f"---\nsource: {other}\ndate: 2023-05-08\n---\n{other}: Sure, photos.")
+    with_assistant = desk.search("Which lake photos of Ada?", explain=True)[0]
+    assert with_assistant.note.path == "chat/1.md"
+    assert "asks" not in with_assistant.shares
+
+
+def test_a_question_among_people_still_counts_less(desk: Desk) -> None:
+    desk.put("chat/1.md", "---\nsource: Mel\ndate: 2023-05-08\n---\nMel: Did you sort the photos?")
+    hit = desk.search("Which photos did Mel sort?", explain=True)[0]
+    assert hit.shares["asks"] < 0
+
+
 def test_explain_names_the_share_of_each_feature(desk: Desk) -> None:
     talk(desk)
     hit = desk.search("When did Mel buy a kettle?", explain=True)[0]

@@ -163,7 +163,7 @@ class _Search:
         """
         text = self.context.query.text
         is_question = parse.is_question(text)
-        if is_question and parse.is_plain(text):
+        if parse.is_told(text) or (is_question and parse.is_plain(text)):
             relaxed = self._relaxed(today, near)
         else:
             relaxed = None
@@ -172,7 +172,8 @@ class _Search:
         parsed = parse.parse(text)
         if not parsed.clauses:
             return Hits([], 0)
-        is_long = parse.relaxable(parsed, quotes=is_question)
+        is_prose = is_question or len(parsed.terms) >= _PROSE
+        is_long = parse.relaxable(parsed, quotes=is_prose)
         is_short = parse.is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
         if is_long:
             is_certain = is_question

@@ -21,7 +21,7 @@ from operator import or_
 from memoranda.index.features import SHORT, first_person, speaker_of, style_of, turns_or_passages
 from memoranda.index.resolve import key
 from memoranda.index.search.queries import NoteText
-from memoranda.index.search.ranking import Ranking, TermScorer
+from memoranda.index.search.ranking import Ranking, TermScorer, is_assistant, is_user
 from memoranda.index.search.words import (
     SNIPPET,
     Place,
@@ -446,6 +446,7 @@ class ChunkReading:
         """The features that need the text of a chunk, for the best ones."""
         table = self._table
         count = len(self._ranking.words)
+        assisted = {one.row for one in every if is_assistant(one.speaker)}
         for number, one in enumerate(nlargest(_READ_CLOSELY, every, key=lambda one: one.score)):
             note = self._features[one.row]
             if note.is_long:
@@ -459,7 +460,8 @@ class ChunkReading:
                 more["near"] = table.near * nearness(sorted(one.places), count)
             if one.speaker is not None:
                 style = _style_of(text) if note.is_long else note
-                more["asks"] = table.asks * style.question / 100
+                is_request = one.row in assisted or is_user(one.speaker)
+                more["asks"] = 0.0 if is_request else table.asks * style.question / 100
                 more["timed"] = table.timed if self._question.when and style.has_time else 0.0
             one.parts |= more
             one.score += sum(more.values())

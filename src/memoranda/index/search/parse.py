@@ -251,6 +251,10 @@ _WHOLE = 400
 _LONG = 80
 _LONG_QUESTION = 30
 _TOLD = 1_000
+_TOLD_WORDS = 12
+_MIN_TURNS = 2
+_MIN_SAID = 3
+_TURN = re.compile(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
 _MARK = re.compile(r"[?？]\W*$")
 _PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
@@ -347,30 +351,70 @@ class Period:
 @dataclass(frozen=True, slots=True)
 class Question:
     """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that lie across a stop
-    word. `when`: it asks for a time. `only_days`: it names nothing but days."""
+    word. `when`: it asks for a time. `only_days`: it names nothing but days. `beside`: words of a
+    long text or a dialogue outside of what it asks."""
 
     words: tuple[str, ...]
     weak: frozenset[str]
     periods: tuple[Period, ...]
     when: bool
     only_days: bool = False
+    beside: frozenset[str] = frozenset()
 
 
 def read_question(text: str, today: date | None = None) -> Question:
-    """The question in `text`; of a long text, as far as it asks (`focus_of`). `today` is what "last
-    week" counts from; without it only written dates are understood."""
-    asked = focus_of(text)
+    """The question in `text`: of a dialogue its newest turn, of a long text what it asks, and
+    beside that all its other words. Only a text pasted before a question that says enough by
+    itself is left out. `today` is what "last week" counts from; without it only written dates are
+    understood."""
+    newest = newest_turn(text)
+    asked = newest or focus_of(text)
     named = periods(asked, today)
-    found = dict.fromkeys(pair for word in words(asked) for pair in pairs(word))
-    across = dict.fromkeys(
-        pair for run in tokens(asked) if is_cjk(run) for pair in pairs(run) if len(pair) > 1
-    )
-    weak = across.keys() - found.keys()
-    found |= across
+    found, weak = _pairs_of(asked)
+    beside = frozenset[str]()
+    is_pasted = not newest and len(text) >= _TOLD and len(words(asked)) >= _MIN_SAID
+    if len(asked) < len(text) and not is_pasted:
+        others, others_weak = _pairs_of(text)
+        beside = frozenset(others.keys() - found.keys())
+        weak |= others_weak & beside
+        found |= others
     only = bool(named) and stop_words().issuperset(words(_RELATIVE.sub(" ", asked.lower())))
-    return Question(
-        tuple(found), frozenset(weak), tuple(named), _WHEN.search(asked) is not None, only
+    return Question(tuple(found), weak, tuple(named), _WHEN.search(asked) is not None, only, beside)
+
+
+def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
+    """The informative words of `text`, CJK runs as pairs, and those pairs that cross a stop word."""
+    found = dict.fromkeys(pair for word in words(text) for pair in pairs(word))
+    across = dict.fromkeys(
+        pair for run in tokens(text) if is_cjk(run) for pair in pairs(run) if len(pair) > 1
     )
+    weak = frozenset(across.keys() - found.keys())
+    return found | across, weak
+
+
+def newest_turn(text: str) -> str:
+    """What was said last in a dialogue, with the turn before where it says little; "" where `text`
+    is none: most of its lines begin with who speaks."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    turns = [at for at, line in enumerate(lines) if _TURN.match(line)]
+    if len(turns) < _MIN_TURNS or len(turns) * 2 < len(lines):
+        return ""
+    for at in reversed(turns):
+        newest = "\n".join(lines[at:])
+        if len(words(_TURN.sub("", newest))) >= _MIN_SAID:
+            return newest
+    return text
+
+
+def is_told(text: str) -> bool:
+    """Whether `text` is something said or written, and no list of terms that must all match: it has
+    two sentences or lines and several words, whatever stands in quotes."""
+    sentences = 0
+    for match in _SENTENCE.finditer(text):
+        sentences += len(tokens(match.group())) > 1
+        if sentences > 1:
+            return len(tokens(text)) >= _TOLD_WORDS
+    return False
 
 
 def is_question(text: str) -> bool:

@@ -32,6 +32,11 @@ from memoranda.index.search.words import MAX_HELD, Word, forms
 from memoranda.text.folding import fold
 from memoranda.text.tokens import is_cjk, query_text
 
+_MAX_WORDS = 64
+"""Of a long text so many words count, those of most weight."""
+_USERS = frozenset(("user", "human"))
+_ASSISTANTS = frozenset(("assistant", "ai", "model"))
+"""The two sides of a talk with an assistant, as its records name them."""
 _PREFIX_FROM = 4
 """Letters from which on a word also matches as a prefix."""
 
@@ -109,9 +114,12 @@ class _WordLookup:
             if text in question.weak:
                 word.is_weak = True
                 word.weight = word.weight * weights.WEIGHTS.weak
+            if text in question.beside:
+                word.is_beside = True
+                word.weight = word.weight * weights.WEIGHTS.beside
             found.append(word)
-        if len(found) > MAX_TERMS:
-            rare = nlargest(MAX_TERMS, found, key=lambda word: word.weight)
+        if len(found) > _MAX_WORDS:
+            rare = nlargest(_MAX_WORDS, found, key=lambda word: word.weight)
             found = [word for word in found if word in rare]
         if not self.column:
             for word in found:
@@ -245,6 +253,9 @@ class Ranking:
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
         self._most = max(map(self.scorer.__getitem__, together), default=0.0) or 1.0
         self._better: dict[int, int] = {}
+        self._assisted = {
+            note.conversation for note in self.features.values() if is_assistant(note.speaker)
+        }
         self.scores = self._scores(own)
 
     @cached_property
@@ -299,15 +310,20 @@ class Ranking:
         with anything."""
         rarities = self._rarities
         shared = sum(each for at, each in enumerate(rarities) if bits >> 3 * at & 5)
-        heard = sum(not word.is_weak for word in self.words)
-        unheard = max(0, len(self.question.words) - len(self.question.weak) - heard)
+        question = self.question
+        heard = sum(not (word.is_weak or word.is_beside) for word in self.words)
+        asked = set(question.words) - question.weak - question.beside
+        unheard = max(0, len(asked) - heard)
         return shared * shared / max(1.0, sum(rarities) + unheard) / (1 + characters / _LONG)
 
     @cached_property
     def _rarities(self) -> list[float]:
         """How rare each word is, from 0 to 1."""
         rarest = log(1 + (self.context.size + 0.5) / 1.5)
-        return [0.0 if word.is_weak else min(1.0, word.weight / rarest) for word in self.words]
+        return [
+            0.0 if word.is_weak or word.is_beside else min(1.0, word.weight / rarest)
+            for word in self.words
+        ]
 
     def shares(self, row: int) -> dict[str, float]:
         """What each feature adds to the score of a note that was scored, without those that add
@@ -332,7 +348,7 @@ class Ranking:
             if place is not None and note.speaker in self.speakers
             else 0.0,
             "own": table.own * note.first_person / 4,
-            "asks": 0.0 if place is None else table.asks * note.question / 100,
+            "asks": 0.0 if self._is_request(note) else table.asks * note.question / 100,
             "date": table.date * sum(period.share(note.day) for period in self.question.periods),
             "timed": table.timed
             if place is not None and self.question.when and note.has_time
@@ -340,6 +356,12 @@ class Ranking:
             "several": table.several * self._better.get(row, 0),
         }
         return {name: round(value, 3) for name, value in parts.items() if value}
+
+    def _is_request(self, note: Features) -> bool:
+        """Whether a question in this note is no sign that it lacks the answer: it is no turn, or
+        somebody tells an assistant what the matter is."""
+        place = note.conversation
+        return place is None or note.speaker in _USERS or place in self._assisted
 
     def _scores(self, own: Mapping[int, float]) -> dict[int, float]:
         """The sum of all features of each note: what `shares` tells, computed for all at once."""
@@ -360,6 +382,7 @@ class Ranking:
         }
         days = {note.day for note in self.features.values()} if periods else ()
         dated = {day: table.date * sum([period.share(day) for period in periods]) for day in days}
+        assisted = self._assisted
         found = {}
         # Unpacked by position: to ask each note for its parts by name takes twice as long.
         for (
@@ -379,7 +402,9 @@ class Ranking:
             if place is None:
                 score += conversation * alone + coverage * scorer[bits(row, 0)]
             else:
-                score += around.get(place, 0.0) + question_share * question + time_share * has_time
+                score += around.get(place, 0.0) + time_share * has_time
+                if question and not (speaker in _USERS or place in assisted):
+                    score += question_share * question
                 if speaker in self.speakers:
                     score += table.speaker
             if dated:
@@ -519,6 +544,16 @@ class Ranking:
                 for part, row in zip(shares, neighbors[source][side], strict=False):
                     if row in self.features:
                         found[row] = found.get(row, 0.0) + part * own[source]
+
+
+def is_assistant(speaker: str | None) -> bool:
+    """Whether this is what records of talks with an assistant call it."""
+    return speaker in _ASSISTANTS
+
+
+def is_user(speaker: str | None) -> bool:
+    """Whether this is what such records call the person."""
+    return speaker in _USERS
 
 
 def newest_first(scores: Mapping[int, float]) -> list[int]:

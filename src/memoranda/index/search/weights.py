@@ -22,6 +22,8 @@ class Weights:
     same_title: float = 0.5
     # A pair of CJK characters across a stop word, relative to another pair
     weak: float = 0.35
+    # A word of a long text outside of what it asks, or of an earlier turn of a dialogue
+    beside: float = 0.75
     spelled: float = (
         # A word one edit away from one that no note contains, relative to the word itself
         0.7

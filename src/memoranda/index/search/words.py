@@ -79,6 +79,7 @@ SNIPPET = 200
 Place = tuple[int, int]
 """Where in a text a word of the query stands, and its number."""
 
+_FEW_WORDS = 32
 _APART = 60
 """Characters between two words at which their nearness is a half."""
 
@@ -95,7 +96,8 @@ class Word:
     written.
     `is_weak`: it lies across a stop word, so it says little and nobody is told of it. `term`: what
     it is in a search
-    for all words. `others`: the forms and spellings such a search finds it by besides.
+    for all words. `others`: the forms and spellings such a search finds it by besides. `is_beside`:
+    it is outside of what a long text asks.
     """
 
     text: str
@@ -109,6 +111,7 @@ class Word:
     term: Term | None = None
     is_open: bool = False
     others: Sequence[str] = ()
+    is_beside: bool = False
 
     @property
     def is_cut(self) -> bool:
@@ -256,6 +259,8 @@ class WordFinder:
         self._phrases: list[tuple[re.Pattern[str], bool, int]] = []
         self._stems: list[tuple[set[str], str, int]] = []
         self._split: list[tuple[re.Pattern[str], int]] = []
+        # A longer text says enough without words written with signs inside
+        self._is_short = len(words) <= _FEW_WORDS
         self._stem = str if any(word.term for word in words) else stem
         for at, word in enumerate(words):
             if word.term:
@@ -293,7 +298,7 @@ class WordFinder:
             self._stems.append((set(map(self._stem, words)), "", 1 << 3 * number))
             if is_open:
                 self._stems.append((set(), first, 2 << 3 * number))
-            if len(first) >= _SHORTEST and first.isalnum():
+            if self._is_short and len(first) >= _SHORTEST and first.isalnum():
                 self._split.append((re.compile("['-]?".join(first)), number))
 
     def places(self, text: str) -> list[tuple[int, int, int]]:

@@ -1,0 +1,314 @@
+"""Recall for what agents really ask: turns of a talk, dialogues, long chats; ours by words beside
+a plain FTS5 table.
+
+    python bench/needs.py FOLDER [--only NAME ...] [--half fit|rest] [--homes N] [--keep FILE]
+                          [--beside FILE]
+
+FOLDER holds sets: folders with `notes.jsonl` and `questions.jsonl`, and files in LoCoMo's form.
+
+The protocol. A question is asked of its own home. Recall at 10 is the share of its evidence among
+the first ten texts. Questions without evidence are left out, as are summaries and orders of events.
+Where questions name `evidence_sessions`, a session is one note. The home then grows by its days, and
+the session in which a question was asked does not count. The control is one table in memory: porter,
+informative words joined by OR, bm25.
+
+`--half` takes the questions whose hash is even, to fit on, or the others, to accept by. Intervals
+are of 95 percent, by paired bootstrap. Only totals are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from statistics import fmean, median
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).resolve().parent
+for place in (HERE, HERE.parent / "src"):
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))
+
+from haystacks import read  # noqa: E402
+from held_out import interval  # noqa: E402
+from memoranda import Draft  # noqa: E402
+from memoranda.text.tokens import fts_text, pairs, query_text, words  # noqa: E402
+from retrieval import ByWords, Place  # noqa: E402
+
+PAGE = 10
+_NOT_RECALL = ("abstention", "summarization", "event_ordering")
+_MOMENTS = ("%Y-%m-%d", "%B-%d-%Y")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A note of a set; `day` is empty where the set names none."""
+
+    key: str
+    spoken: str
+    day: str
+    folder: str = ""
+    title: str | None = None
+    speaker: str | None = None
+
+    def draft(self) -> Draft:
+        """The memory an import makes of it."""
+        return Draft(
+            self.spoken,
+            project="notes",
+            folder=self.folder,
+            title=self.title,
+            source=self.speaker,
+            date=self.day or None,
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question; `day` bounds what the home holds, `without` is the text that does not count."""
+
+    id: str
+    text: str
+    evidence: frozenset[str]
+    day: str = ""
+    without: str = ""
+
+
+@dataclass
+class Home:
+    """The texts of one person and what is asked of them."""
+
+    name: str
+    texts: list[Text]
+    questions: list[Asked]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Recall of one question, and the milliseconds ours took."""
+
+    id: str
+    ours: float
+    control: float
+    took: float
+
+
+class Control:
+    """One FTS5 table with porter and bm25(): informative words joined by OR."""
+
+    def __init__(self) -> None:
+        self._db = sqlite3.connect(":memory:")
+        self._db.execute(
+            "create virtual table one using fts5(key unindexed, body,"
+            " tokenize = 'porter unicode61 remove_diacritics 2')"
+        )
+
+    def load(self, texts: Sequence[Text]) -> None:
+        rows = [(text.key, fts_text(text.spoken)) for text in texts]
+        self._db.executemany("insert into one values (?, ?)", rows)
+
+    def find(self, text: str, depth: int) -> list[str]:
+        asked = [pair for word in words(text) for pair in pairs(word)]
+        phrases = [query_text(word)[0] for word in asked]
+        match = " OR ".join(f'"{phrase}"' for phrase in dict.fromkeys(phrases) if phrase)
+        if not match:
+            return []
+        sql = "select key from one where one match ? order by rank limit ?"
+        return [key for (key,) in self._db.execute(sql, (match, depth))]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    asked = _arguments(arguments)
+    before = {}
+    if asked.beside:
+        before = json.loads(asked.beside.read_text(encoding="utf-8"))
+    kept: dict[str, dict[str, float]] = {}
+    print(
+        f"{'R@10':<16}{'n':>5}{'FTS5':>7}{'ours':>7}   ours - FTS5{'':<18}ours - before{'':<11}ms"
+    )
+    for name, homes in _sets(asked.folder):
+        if asked.only and name not in asked.only:
+            continue
+        chosen = homes[: asked.homes]
+        figures = [figure for home in chosen for figure in _measured(home, asked.half)]
+        if not figures:
+            continue
+        kept[name] = {figure.id: figure.ours for figure in figures}
+        _print(name, figures, before.get(name, {}))
+    if asked.keep:
+        asked.keep.write_text(json.dumps(kept), encoding="utf-8")
+    return 0
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("folder", type=Path, metavar="FOLDER")
+    add("--only", nargs="+", metavar="NAME", help="only these sets")
+    add("--half", choices=("fit", "rest"), help="only these questions")
+    add("--homes", type=int, metavar="N", help="only so many homes of each set")
+    add("--keep", type=Path, metavar="FILE", help="write the figure of each question")
+    add("--beside", type=Path, metavar="FILE", help="compare with what was kept")
+    return parser.parse_args(arguments)
+
+
+def _sets(folder: Path) -> Iterator[tuple[str, list[Home]]]:
+    for path in sorted(folder.iterdir()):
+        if (path / "questions.jsonl").is_file():
+            yield path.name, _homes(path)
+        elif path.suffix == ".json":
+            yield path.stem, _conversations(path)
+
+
+def _conversations(path: Path) -> list[Home]:
+    """LoCoMo: a turn is a note; its fifth category has no answer."""
+    homes = []
+    for conversation in read([path]):
+        texts = []
+        for turn in conversation.turns:
+            day = "" if turn.moment is None else turn.moment.isoformat(timespec="minutes")
+            title = f"Turn {turn.number:03}"
+            texts.append(Text(turn.key, turn.spoken, day, turn.session, title, turn.speaker))
+        questions = [
+            Asked(question.id, question.text, frozenset(question.evidence))
+            for question in conversation.questions
+            if question.category in (1, 2, 3, 4) and question.evidence
+        ]
+        homes.append(Home(conversation.id, texts, questions))
+    return homes
+
+
+def _homes(folder: Path) -> list[Home]:
+    notes = _lines(folder / "notes.jsonl")
+    questions = _lines(folder / "questions.jsonl")
+    by_session = any("evidence_sessions" in question for question in questions)
+    homes = []
+    for name in dict.fromkeys(note["home"] for note in notes):
+        own = [note for note in notes if note["home"] == name]
+        texts = _sittings(own) if by_session else _turns(own)
+        days = {text.key: text.day for text in texts}
+        home = Home(name, texts, [])
+        for question in questions:
+            if question["home"] == name:
+                home.questions += _asked(question, days)
+        homes.append(home)
+    return homes
+
+
+def _lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def _asked(raw: dict, days: dict[str, str]) -> list[Asked]:
+    """The question, unless nothing that counts is its evidence."""
+    day = _day(raw.get("asked_at"))
+    without = str(raw.get("asked_in") or "").partition(":")[0]
+    evidence = raw.get("evidence_sessions") or raw["evidence"]
+    counted = frozenset(
+        key for key in evidence if key in days and key != without and (not day or days[key] <= day)
+    )
+    if not counted or raw["kind"] in _NOT_RECALL:
+        return []
+    key = f"{raw['home']}/{raw['id']}"
+    return [Asked(key, raw["question"], counted, day, without)]
+
+
+def _turns(notes: Sequence[dict]) -> list[Text]:
+    """Each note as it is, those of a conversation in its folder with the speaker in front."""
+    texts = []
+    day = ""
+    for number, note in enumerate(notes, 1):
+        day = _day(note["time"]) or day
+        speaker = note["speaker"]
+        if speaker is None:
+            texts.append(Text(note["id"], note["text"], day, title=f"Memory {number:03}"))
+            continue
+        spoken = f"{speaker}: {note['text']}"
+        title = f"Turn {number:03}"
+        texts.append(Text(note["id"], spoken, day, note["session"] or "", title, speaker))
+    return texts
+
+
+def _sittings(notes: Sequence[dict]) -> list[Text]:
+    """Each session as one note, by day."""
+    sessions: dict[str, list[dict]] = {}
+    for note in notes:
+        sessions.setdefault(note["session"], []).append(note)
+    texts = []
+    for key, turns in sessions.items():
+        spoken = "\n\n".join(f"{turn['speaker']}: {turn['text']}" for turn in turns)
+        texts.append(Text(key, spoken, _day(turns[0]["time"]), "sessions", f"Session {key}"))
+    return sorted(texts, key=lambda text: text.day)
+
+
+def _day(written: object) -> str:
+    first = str(written or "").split(" ")[0]
+    for form in _MOMENTS:
+        try:
+            return datetime.strptime(first, form).date().isoformat()
+        except ValueError:
+            continue
+    return ""
+
+
+def _is_chosen(question: Asked, half: str | None) -> bool:
+    if half is None:
+        return True
+    is_even = hashlib.sha256(question.id.encode()).digest()[0] % 2 == 0
+    return is_even == (half == "fit")
+
+
+def _measured(home: Home, half: str | None) -> Iterator[Figure]:
+    questions = [question for question in home.questions if _is_chosen(question, half)]
+    left = list(home.texts)
+    with TemporaryDirectory(prefix="memoranda-needs-") as scratch:
+        ours = ByWords(Place(Path(scratch)))
+        control = Control()
+        for question in sorted(questions, key=lambda asked: asked.day):
+            count = len(left)
+            if question.day:
+                count = sum(text.day <= question.day for text in left)
+            if count:
+                ours.load(left[:count])
+                control.load(left[:count])
+                left = left[count:]
+            begin = time.perf_counter()
+            found = ours.find(question.text, PAGE + 1)
+            took = (time.perf_counter() - begin) * 1000
+            plain = control.find(question.text, PAGE + 1)
+            yield Figure(question.id, _recall(found, question), _recall(plain, question), took)
+        ours.close()
+
+
+def _recall(found: Sequence[str], question: Asked) -> float:
+    counted = [key for key in found if key != question.without]
+    return len(question.evidence & set(counted[:PAGE])) / len(question.evidence)
+
+
+def _print(name: str, figures: Sequence[Figure], before: dict[str, float]) -> None:
+    ours = 100 * fmean(figure.ours for figure in figures)
+    control = 100 * fmean(figure.control for figure in figures)
+    line = f"{name:<16}{len(figures):>5}{control:>7.1f}{ours:>7.1f}   "
+    line += f"{_compared([figure.ours - figure.control for figure in figures]):<28}"
+    pairs = [figure.ours - before[figure.id] for figure in figures if figure.id in before]
+    line += f"{_compared(pairs) if pairs else '':<22}"
+    print(f"{line}{median(figure.took for figure in figures):>5.1f}", flush=True)
+
+
+def _compared(differences: Sequence[float]) -> str:
+    low, high = interval(differences)
+    return f"{100 * fmean(differences):+.1f} [{low:+.1f} {high:+.1f}]"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -70,6 +70,7 @@ class Settings:
     agents: Mapping[str, str] = field(default_factory=dict)
     decay_threshold: timedelta = timedelta(hours=720)
     decay_exempt: tuple[str, ...] = ("soul",)
+    traces: bool = True
     keep: tuple[str, ...] = ("soul", "preferences", "people", "skills", "lessons", "decisions")
     upgrade_access_threshold: int = 3
     ingestion: Mapping[str, str] = field(default_factory=dict)
@@ -94,6 +95,7 @@ class Settings:
     context_chars: int = 8000
     per_category: int = 10
     interval: timedelta = timedelta(seconds=60)
+    autostart: bool = True
     dream: bool = True
     notify: bool = True
     notify_method: str = "auto"

@@ -189,7 +189,7 @@ def test_a_step_that_fails_is_an_error_and_the_others_are_done(
 @pytest.mark.promise("001-17.13")
 def test_as_an_agent_jobs_neither_touch_nor_name_foreign_memories(terminal: Any) -> None:
     foreign = terminal.write("for claude only", "--scope", "agent:claude")
-    own = terminal.write("for all")
+    own = terminal.write("we decided to use this for all")
     before = tree(terminal)
     for argv in (
         ["dream", "--level", "3"],

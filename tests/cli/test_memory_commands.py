@@ -277,11 +277,15 @@ def test_read_takes_what_log_and_search_print(terminal: Any) -> None:
     )
     for line in terminal.ok("log").splitlines():
         assert "dark mode" in terminal.ok("read", line.split()[-1])
-    found = terminal.ok("search", "--all", "dark", "mode")
-    assert found.endswith("\nnotes/sub/Plan.md  Plan\n\nFound: 1 memories, 1 other notes\n")
+    found = terminal.ok("search", "dark", "mode")
+    assert "note       notes      Plan: dark mode, too\n" in found
+    assert found.endswith("\n\nFound: 2 notes\n")
+    for line in found.splitlines()[:2]:
+        assert "dark mode" in terminal.ok("read", line[:8])
     row = terminal("read", "notes/sub/Plan.md", "--json").json["note"]
     assert (row["permalink"], row["content"]) == ("notes/sub/plan", "dark mode, too")
-    assert terminal("search", "--all", "dark", "--json").json["notes"][0]["path"] == "sub/Plan.md"
+    first = terminal("search", "dark", "--json").json["memories"][0]
+    assert (first["project"], first["path"]) == ("notes", "notes/sub/Plan.md")
     assert terminal("read", ref[:8], "Plan", "--json").json["results"][1]["note"] == row
 
 

@@ -27,7 +27,10 @@ def offered(terminal: Any, monkeypatch: pytest.MonkeyPatch, line: str) -> list[s
 @pytest.mark.parametrize(
     ("line", "values"),
     [
-        ("memory re", ["read", "resolve-links", "remind", "review", "reindex", "restore"]),
+        (
+            "memory re",
+            ["read", "resolve-links", "recent", "remind", "review", "reindex", "restore"],
+        ),
         ("memory project d", ["default"]),
         ("memory list --li", ["--limit"]),
         ("memory list --phase o", ["organized"]),

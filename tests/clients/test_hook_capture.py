@@ -11,8 +11,8 @@ import pytest
 from clients.conftest import ask
 from memoranda import Draft, Query
 from memoranda.clients import hook
-from memoranda.clients.hook_capture import asked_to_remember
 from memoranda.clients.hook_events import CHECKPOINT, END, HookEvent
+from memoranda.clients.hook_words import asked_to_remember
 
 TRACES = Query(projects=("session-traces",))
 KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
@@ -61,13 +61,13 @@ def test_a_long_prompt_takes_time_in_proportion_to_its_length(part):
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "copilot-cli"])
-def test_it_goes_into_the_inbox_as_the_owners_word_with_client_and_session(memory, client):
+def test_it_is_organized_at_once_as_the_owners_word_with_client_and_session(memory, client):
     told = ask(memory, "Remember that the kiln needs cone 6.", client=client)
     (note,), total = memory.list(Query(projects=("categories",)))
     assert (total, note.category, note.phase, note.source) == (
         1,
-        "inbox",
-        "inbox",
+        "knowledge",
+        "organized",
         f"hook-{client}",
     )
     assert memory.read(note).content == "the kiln needs cone 6."

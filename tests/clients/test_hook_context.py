@@ -13,12 +13,12 @@ from memoranda.clients import hook
 from memoranda.clients.hook_context import (
     PROMPT_TOKENS,
     START_TOKENS,
-    SessionFile,
-    own_words,
     project_names,
     tokens_in,
 )
 from memoranda.clients.hook_events import START, HookEvent
+from memoranda.clients.hook_sessions import SessionFile
+from memoranda.clients.hook_words import own_words
 
 
 def start(memory, session="s1", client="claude-code", cwd="", source="startup"):

@@ -15,6 +15,7 @@ from serve.daemon_process import DaemonProcess
 from serve.forked import run
 from serve.process import environment
 
+KEY = "ghp_" + "8sK2mPq7Zt4XvB9nWc3RyD6fHj1LgE5aUo0T"
 BASE = {"session_id": "s1", "transcript_path": "/t.jsonl", "cwd": "/"}
 START = {**BASE, "hook_event_name": "SessionStart", "source": "startup"}
 PROMPT = {
@@ -108,13 +109,21 @@ def test_a_client_that_never_ends_its_event_is_left_after_less_than_a_second(hom
     assert time.monotonic() - begun < 10
 
 
-def test_a_home_that_somebody_keeps_locked_ends_in_silence_and_leaves_it_whole(home):
+@pytest.mark.parametrize("seconds", ["", "0"])
+def test_what_is_asked_of_a_hook_without_time_is_stored_by_the_next_process(home, seconds):
     with open_session(home) as memory, memory.exclusive():
-        said = {**PROMPT, "prompt": "Remember that nothing is stored now, please"}
-        done = hook(home, said, MEMORY_HOOK_SECONDS="")
+        said = {**PROMPT, "prompt": "Remember that I always use pnpm, please"}
+        done = hook(home, said, MEMORY_HOOK_SECONDS=seconds)
+        again = hook(home, said, MEMORY_HOOK_SECONDS=seconds)
+        secret = {**PROMPT, "prompt": f"Remember that the key is {KEY} for now"}
+        hook(home, secret, MEMORY_HOOK_SECONDS=seconds)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (again.returncode, again.stdout) == (0, b"")
     with open_session(home) as memory:
-        assert memory.list(Query(projects=("categories",)))[1] == 1
+        infos, total = memory.list(Query(projects=("categories",)))
+        assert (total, infos[0].category, infos[0].expires) == (2, "preferences", None)
+        assert infos[0].provenance.who == "owner"
+        assert not list((home / ".memoranda" / "asked").iterdir())
         memory.write(Draft("still writable", project="categories"))
 
 

@@ -245,7 +245,8 @@ def test_each_agent_sees_its_own_and_the_owner_all(terminal: Any, homes: tuple[P
         (["--agent", "y"], 4, None),
         (["--agent", "x"], 3, [OPEN]),
     ):
-        assert terminal(*at, *agent, "list").json["total"] == total
+        listed = terminal(*at, *agent, "list", "--project", "categories")
+        assert listed.json["total"] == total
         if links is not None:
             assert terminal(*at, *agent, "read", MINE).json["memory"]["links"] == links
 

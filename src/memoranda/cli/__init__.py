@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 
 _MODULES = (
     ("Memories", "memory_commands", "write supersede read delete tag link unlink resolve-links"),
-    ("Memories", "search_commands", "list search context backlinks"),
+    ("Memories", "search_commands", "list recent search context backlinks orphans"),
+    ("Memories", "profile_commands", "profile"),
     ("Memories", "memory_commands", "edit"),
     ("Moving in and out", "exchange_commands", "ingest"),
     (
         "Upkeep and reminders",
         "lifecycle_commands",
-        "upgrade decay consolidate archive pin unpin dream remind notify review",
+        "tidy upgrade decay consolidate archive pin unpin dream remind notify review",
     ),
     ("Health", "upkeep_commands", "status doctor reindex embed"),
-    ("History", "history_commands", "log undo restore erase"),
+    ("History", "history_commands", "log diff undo restore erase"),
     ("Projects and settings", "settings_commands", "project config"),
     ("Graph and entries", "tool_commands", "kv"),
     ("Moving in and out", "exchange_commands", "graph export import mirror move-home"),

@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
@@ -20,10 +20,12 @@ from memoranda.cli import output, presets
 from memoranda.cli.invocation import Invocation, input_of
 from memoranda.cli.memory_commands import category_option
 from memoranda.cli.output import Failure
+from memoranda.cli.rows import project_option
 from memoranda.cli.syntax import Names, Text, Usage, command, flag, group, option
 from memoranda.config import SOURCES
 from memoranda.errors import InvalidInput, MemorandaError, near
-from memoranda.query import check_memory, memory_query
+from memoranda.note.model import CATEGORY_PROJECT
+from memoranda.query import check_memory
 from memoranda.store.files import reason, remove_left
 from memoranda.text.unicode import flat, one_line
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.graph import FileGraph, GraphText
     from memoranda.engine.graphs import NoteGraph
+    from memoranda.transfer.jsonl import Tally
     from memoranda.transfer.moving import MovePlan
 
 _EXPORTS = ("chatgpt", "claude", "mem0", "claude-mem", "mcp-memory-service")
@@ -45,25 +48,32 @@ _ANYWAY = 60
 """Seconds between two looks at the journal, and looks after which the files are compared anyway."""
 
 
-@command("export", keys=("exported", "file"), example="memory export --output memories.jsonl")
+@command("export", keys=("exported", "file"), example="memory export --output notes.jsonl")
 @option("--output", "file", metavar="FILE", help="Where to write; `-` or nothing is stdout.")
-@category_option("Only this category.")
+@project_option
+@category_option("Only memories of this category.")
 @option("--scope", help="Only this scope: global or agent:NAME.")
 @flag("--redact", "Put [redacted: rule] in the place of what looks like a secret.")
-def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact: bool) -> None:
-    """Write memories as JSON Lines, oldest first, with all that is known of them.
+def export(
+    call: Invocation,
+    *,
+    file: Text,
+    projects: tuple[str, ...],
+    category: Text,
+    scope: Text,
+    redact: bool,
+) -> None:
+    """Write all notes as JSON Lines: memories, oldest first, then those of other projects.
 
-    `memory import` reads them back. With --json and no FILE the lines themselves are printed.
+    `memory import` reads them back. A note of another project than categories has its `project` and
+    `path`. Traces are left out. With --json and no FILE the lines themselves are printed.
     """
-    from memoranda.transfer.jsonl import exported
-
     check_memory(category, scope=scope)
     file = None if file in ("", "-") else file
     with call.memory(watch=True) as memory:
+        names = [memory.project(name).name for name in projects]
         secrets: list[None] = []
-        lines = exported(
-            memory, category, scope, redacts=redact, secret=lambda: secrets.append(None)
-        )
+        lines = _export_lines(memory, names, category, scope, redacts=redact, secrets=secrets)
         first = next(lines, None)
         if first is None:
             output.notice("No memories to export.")
@@ -75,22 +85,7 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
             for line in lines:
                 output.text(line, as_json=True)
         else:
-            count = 0
-            with output.progress("Exporting") as progress:
-                if progress:
-                    total = memory.list(memory_query(category=category, scope=scope), limit=1)[1]
-                else:
-                    total = 0
-
-                def written() -> Iterator[str]:
-                    nonlocal count
-                    for count, line in enumerate(lines, 1):
-                        yield line
-                        if progress is not None:
-                            progress(count, max(total, count))
-
-                _write_file(Path(file).expanduser(), written())
-            call.answer(f"Exported {count} memories to {file}", exported=count, file=file)
+            _export_to(call, memory, file, lines)
         if secrets:
             if redact:
                 done = "is redacted"
@@ -99,6 +94,45 @@ def export(call: Invocation, *, file: Text, category: Text, scope: Text, redact:
             output.notice(
                 f"warning: {len(secrets)} memories hold what looks like a secret; it {done}"
             )
+
+
+def _export_lines(
+    memory: MemorySession,
+    projects: Sequence[str],
+    category: Text,
+    scope: Text,
+    *,
+    redacts: bool,
+    secrets: list[None],
+) -> Iterator[str]:
+    """The lines of these projects [all]; a category is one of memories alone."""
+    from memoranda.transfer.jsonl import exported
+    from memoranda.transfer.note_lines import exported_notes
+
+    note = lambda: secrets.append(None)
+    if not projects or CATEGORY_PROJECT in projects:
+        yield from exported(memory, category, scope, redacts=redacts, secret=note)
+    if category is None:
+        yield from exported_notes(memory, projects, scope, redacts=redacts, secret=note)
+
+
+def _export_to(call: Invocation, memory: MemorySession, file: str, lines: Iterable[str]) -> None:
+    count = 0
+    total = memory.stats().total
+    has_others = False
+    with output.progress("Exporting") as progress:
+
+        def written() -> Iterator[str]:
+            nonlocal count, has_others
+            for count, line in enumerate(lines, 1):
+                has_others = has_others or line.startswith('{"project"')
+                yield line
+                if progress is not None:
+                    progress(count, max(total, count))
+
+        _write_file(Path(file).expanduser(), written())
+    noun = "notes" if has_others else "memories"
+    call.answer(f"Exported {count} {noun} to {file}", exported=count, file=file)
 
 
 _LEFT = re.compile(r"\.export-(\d+)-\w+")
@@ -135,14 +169,15 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
 
 @command(
     "import",
+    "[FILE]",
     keys=("imported", "updated", "unchanged", "skipped"),
-    example="memory import --input memories.jsonl",
+    example="memory import memories.jsonl",
 )
 @option(
     "--input",
     "file",
     metavar="FILE",
-    help="JSON Lines of `memory export`; `-` or nothing is stdin.",
+    help="The same as FILE; `-` is stdin.",
 )
 @option(
     "--from",
@@ -161,6 +196,7 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
 @flag("--skip-bad", "Leave out what cannot be read, import the rest.")
 def import_(
     call: Invocation,
+    named: Text = None,
     *,
     file: Text,
     moved: tuple[str, str] | None,
@@ -168,11 +204,16 @@ def import_(
     dry_run: bool,
     skip_bad: bool,
 ) -> None:
-    """Take memories in, with nothing lost. Doing it twice is doing it once.
+    """Take notes in from FILE, with nothing lost. Doing it twice is doing it once.
+
+    FILE holds the lines of `memory export`; without one they are read from stdin.
 
     Everything is looked at before anything is written. Of a memory that is there already the newer
     one stays; the other is in the history.
     """
+    if named is not None and file is not None:
+        raise Usage("FILE and --input exclude each other")
+    file = file if named is None else named
     if moved and file is not None:
         raise Usage("--from names its own PATH: leave out --input")
     if project is not None and (not moved or moved[0] not in _WITH_PROJECT):
@@ -184,6 +225,7 @@ def import_(
     if moved:
         return _move_in(call, *moved, project=project, dry_run=dry_run, skip_bad=skip_bad)
     from memoranda.transfer.jsonl import Import, Tally
+    from memoranda.transfer.note_lines import NoteImport
 
     with (
         input_of(file) as given,
@@ -191,19 +233,29 @@ def import_(
         _seekable(given, memory.home) as source,
     ):
         importing = Import(memory, source, skip_bad=skip_bad)
+        notes = NoteImport(memory, source, skip_bad=skip_bad)
+        say: Callable[[str], None] = lambda line: None if call.json else output.text(flat(line))
         if dry_run:
-            tally = importing.plan(
-                lambda line: None if call.json else output.text(flat(line)), output.notice
-            )
-            return call.answer(
-                f"Would import {tally.imported + tally.updated} memories", **asdict(tally)
-            )
+            tally = importing.plan(say, output.notice)
+            others = Tally()
+            notes.run(others, output.notice, say)
+            return _imported(call, "Would import", tally, others)
         if not skip_bad:
             importing.check()
+            notes.run(Tally(), output.notice, lambda line: None)
         tally = Tally()
+        others = Tally()
         with _importing(lambda: tally.imported + tally.updated, "memories") as progress:
             importing.run(tally, output.notice, progress)
-        call.answer(f"Imported {tally.imported + tally.updated} memories", **asdict(tally))
+            notes.run(others, output.notice)
+        _imported(call, "Imported", tally, others)
+
+
+def _imported(call: Invocation, verb: str, memories: Tally, others: Tally) -> None:
+    """Answer with what was taken in: of memories alone in their word."""
+    counts = {name: number + asdict(others)[name] for name, number in asdict(memories).items()}
+    noun = "notes" if any(asdict(others).values()) else "memories"
+    call.answer(f"{verb} {counts['imported'] + counts['updated']} {noun}", **counts)
 
 
 @contextmanager

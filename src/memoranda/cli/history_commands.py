@@ -1,23 +1,32 @@
-"""`log`, `undo`, `restore`, `erase` (contract 001, 16; docs/failures.md)."""
+"""`log`, `diff`, `undo`, `restore`, `erase` (contract 001, 16; docs/failures.md)."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING
 
+import click
+
+from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
-from memoranda.cli.memory_commands import minute, moment_of
-from memoranda.cli.output import Failure, confirmed, table_row
+from memoranda.cli.memory_commands import any_note, minute, moment_of, place_of
+from memoranda.cli.output import Failure, confirmed, paint, table_row
+from memoranda.cli.rows import limit_option, traces_flag
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
-from memoranda.clock import to_utc
-from memoranda.errors import NotFound
-from memoranda.text.unicode import flat
+from memoranda.clock import parse_stamp, to_utc
+from memoranda.errors import MemorandaError, NotFound
+from memoranda.note.model import TRACE_PROJECT
+from memoranda.text.unicode import flat, visible
+from memoranda.text.word_diff import NEW, OLD, SAME, changed_lines
 
 if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+    from memoranda.engine.history import Revision
     from memoranda.store.journal import Change
 
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
@@ -37,7 +46,7 @@ _IF_SET = ("details", "root", "run")
     own_agent=True,
     example="memory log --since yesterday",
 )
-@option("--limit", type=Number(), default=20, help="How many at most; 0 = all.")
+@limit_option(20)
 @option(
     "--agent", metavar="NAME", help="Only changes by this agent (before the command: act as it)."
 )
@@ -48,6 +57,8 @@ _IF_SET = ("details", "root", "run")
     metavar="N",
     help="The changes of one run of a job, by the number of its first.",
 )
+@click.option("--patch", "-p", is_flag=True, help="Also what changed, word by word.")
+@traces_flag
 def log(
     call: Invocation,
     ref: str | None = None,
@@ -56,10 +67,13 @@ def log(
     agent: Text,
     since: Text,
     run: int | None,
+    patch: bool,
+    traces: bool,
 ) -> None:
     """List changes, newest first; with REF (an id, or a path as shown here) those of one note.
 
-    What one run of a job did is one line; --run opens it.
+    What one run of a job did is one line; --run opens it. Traces of sessions are left out unless
+    asked for.
     """
     with call.memory() as memory:
         if since is None:
@@ -67,6 +81,10 @@ def log(
         else:
             start = moment_of(memory.since, since, "--since date", _FRAMES)
         zone = memory.settings.zone
+        most = limit
+        if not traces and ref is None:
+            # Some of these are of traces, and not shown
+            limit = 0 if limit == 0 else limit + _count_of_traces(memory, limit, agent, start)
         if run is not None:
             every = memory.log(ref, limit=0, agent=agent, since=start)
             runs = [[each] for each in every if each.run == run and each.undoes is None][
@@ -76,8 +94,14 @@ def log(
             runs = [[each] for each in memory.log(ref, limit=limit, agent=agent, since=start)]
         else:
             runs = memory.log_by_run(ref, limit=limit, agent=agent, since=start)
+        if not traces and ref is None:
+            runs = [run for run in runs if run[0].project != TRACE_PROJECT][: most or None]
         if not call.json:
-            return call.answer("\n".join(_line(each, zone) for each in runs) or "No changes found.")
+            lines = [
+                _line(run, zone) + (_patches(call, memory, run) if patch else "") for run in runs
+            ]
+            text = "\n".join(lines) or "No changes found."
+            return output.text(text, painted=patch and call.on_terminal, paged=not call.no_pager)
         rows = []
         # The hashes are those of the file the change is about
         for change, *_ in runs:
@@ -91,6 +115,125 @@ def log(
             row |= {"old_hash": about and about.old, "new_hash": about and about.new}
             rows.append(row | {key: value for key in _IF_SET if (value := getattr(change, key))})
         call.document(entries=rows)
+
+
+def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: datetime | None) -> int:
+    """How many of the latest changes are of traces: so many more are to be looked at."""
+    latest = memory.log(limit=10 * limit, agent=agent, since=start)
+    return sum(change.project == TRACE_PROJECT for change in latest)
+
+
+def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change]) -> str:
+    """What these changes did to the texts, below their line."""
+    texts = []
+    for change in changes:
+        for revision in memory.revisions(change.number, limit=_SHOWN):
+            texts.append(_difference(call, revision.before or "", revision.after or ""))
+    return "".join(f"\n{text}" for text in texts if text)
+
+
+def _difference(call: Invocation, before: str, after: str) -> str:
+    """The lines that differ: `- old`, `+ new`, or one line with `[-old-]` and `{+new+}`."""
+    lines = []
+    for parts in changed_lines(before, after):
+        if len(parts) == 1 and parts[0].kind != SAME:
+            lines.append(_painted(call, parts[0].kind, f"  {parts[0].kind} {flat(parts[0].text)}"))
+            continue
+        shown = []
+        for part in parts:
+            text = visible(flat(part.text))
+            if part.kind == OLD:
+                text = _painted(call, OLD, f"[-{text}-]")
+            elif part.kind == NEW:
+                text = _painted(call, NEW, f"{{+{text}+}}")
+            shown.append(text)
+        lines.append("  ~ " + "".join(shown))
+    return "\n".join(lines)
+
+
+def _painted(call: Invocation, kind: str, text: str) -> str:
+    if not call.on_terminal:
+        return text
+    return paint(visible(text), "old" if kind == OLD else "new")
+
+
+@command("diff", "NOTE", "[CHANGE]", keys=("change", "before", "after"), example="memory diff 5a1f")
+def diff(call: Invocation, ref: str, number: str | None = None) -> None:
+    """Show what the last change of NOTE changed, or change number CHANGE, word by word."""
+    with call.memory() as memory:
+        wanted = None if number is None else _number(number)
+        change, revision = _revision(memory, ref, wanted)
+        zone = memory.settings.zone
+        if call.json:
+            return call.document(change=change.number, before=revision.before, after=revision.after)
+        text = _difference(call, revision.before or "", revision.after or "")
+        shown = f"{_line([change], zone)}\n{text or '  (the same text)'}"
+        output.text(shown, painted=call.on_terminal, paged=not call.no_pager)
+
+
+def _number(text: str) -> int:
+    digits = text.removeprefix("#")
+    if not digits.isdecimal():
+        raise Usage(f'invalid value "{text}" for CHANGE: not a number')
+    return int(digits)
+
+
+def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Change, Revision]:
+    """A change of a note and what it did to its text: the latest, or that of this number. Raises
+    Failure, NotFound.
+    """
+    for change in memory.log(_place_in_log(memory, ref), limit=0):
+        if number is None or change.number == number:
+            return change, _of_note(memory, ref, change)
+    what = "no change" if number is None else f"#{number} is no change"
+    raise Failure(f"{what} of {ref}", "not_found", f"memory log {ref} lists its changes.")
+
+
+def _place_in_log(memory: MemorySession, ref: str) -> str:
+    """A reference as the log takes it: the path of the note it names, else as it is, of a note that
+    is gone.
+    """
+    with suppress(MemorandaError):
+        return place_of(any_note(memory, ref))
+    return ref
+
+
+def _of_note(memory: MemorySession, ref: str, change: Change) -> Revision:
+    """Of the texts a change touched, that of the note `ref`."""
+    revisions = memory.revisions(change.number)
+    with suppress(MemorandaError):
+        info = any_note(memory, ref)
+        for revision in revisions:
+            touched = revision.touched
+            if touched.project == info.project and info.path in (touched.path, touched.to):
+                return revision
+    if not revisions:
+        raise Failure(f"no text of #{change.number} is kept", "not_found")
+    return revisions[0]
+
+
+def text_at(memory: MemorySession, ref: str, at: str) -> str:
+    """The text of a note as change number `at` left it, or as it stood at a time. Raises Failure."""
+    is_number = at.removeprefix("#").isdecimal() and len(at) < 9
+    moment = None if is_number else _moment(memory, at)
+    for change in memory.log(_place_in_log(memory, ref), limit=0):
+        is_early_enough = (
+            change.number <= _number(at) if moment is None else parse_stamp(change.time) <= moment
+        )
+        if is_early_enough:
+            after = _of_note(memory, ref, change).after
+            if after is None:
+                raise Failure(f"the text of {ref} at {at} is no longer kept", "not_found")
+            return after
+    hint = f"memory log {ref} lists its changes."
+    raise Failure(f"there was no text of {ref} at {at}", "not_found", hint)
+
+
+def _moment(memory: MemorySession, at: str) -> datetime:
+    try:
+        return to_utc(datetime.fromisoformat(at.strip()), memory.settings.zone)
+    except (ValueError, OverflowError):
+        return moment_of(memory.as_of, at, "--at time", _FRAMES)
 
 
 def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:

@@ -16,19 +16,16 @@ def hook(call: Invocation, client: str, event: str = "") -> None:
     """Answer an event of CLIENT on stdin: memory for its context, notes of what was said.
 
     For the hooks of claude-code, codex, gemini-cli, cursor, copilot-cli and opencode. Always ends
-    with status 0, within
+    with status 0, mostly within
     0.8 seconds, and is silent on whatever it does not know. EVENT: its name, where the client does
     not send it.
     """
-    timer = hooks.limit_time()
+    limit = hooks.HookLimit()
     try:
-        from memoranda.clients.hook_events import event_of
-
-        found = event_of(client, hooks.read_event(), os.environ, event)
-        if found:
-            reply = hooks.answered(found, call.settings, call.caller)
-        else:
-            reply = ""
+        limit.is_reading = True
+        data = hooks.read_event()
+        limit.is_reading = False
+        reply = _reply(call, limit, client, data, event)
         if reply:
             output.text(reply)
             output.write(flush=True)
@@ -37,4 +34,28 @@ def hook(call: Invocation, client: str, event: str = "") -> None:
         if os.environ.get("MEMORY_HOOK_DEBUG"):
             output.failure(f"{type(error).__name__}: {error}")
     finally:
-        timer.cancel()
+        limit.is_kept.set()
+        limit.cancel()
+
+
+def _reply(
+    call: Invocation, limit: hooks.HookLimit, client: str, data: bytes, name: str
+) -> str | None:
+    """The answer to an event; what it asks to remember is put aside until it is stored."""
+    from memoranda.clients.hook_events import event_of, may_ask_to_remember
+
+    event = event_of(client, data, os.environ, name)
+    if event is None:
+        return None
+    settings = call.settings
+    kept = []
+    if may_ask_to_remember(event):
+        from memoranda.clients.hook_waiting import forget, keep_asked
+        from memoranda.clock import now
+
+        kept = keep_asked(event, settings.home, now())
+    limit.is_kept.set()
+    reply = hooks.answered(event, settings, call.caller)
+    if kept and reply is not None:
+        forget(kept)
+    return reply

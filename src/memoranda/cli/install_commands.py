@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from difflib import unified_diff
 from functools import cache
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import click
@@ -171,10 +172,18 @@ def install(
         texts.append(
             f"Started it: {started['error'] or '{tools} tools, {seconds} s.'.format_map(started)}"
         )
+    if served and not dry_run and not print_:
+        texts += _what_is_recorded(call)
     texts += former_name.advice()
     call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
     failed = any(row["result"] in ("refused", "not found") for row in rows)
     return int(failed or (started is not None and started["error"] is not None))
+
+
+def _what_is_recorded(call: Invocation) -> list[str]:
+    """What is kept from now on, where, how to turn each part off, and what runs."""
+    text = Path(__file__).with_name("install-recorded.txt").read_text("utf-8")
+    return ["", *Template(text).substitute(home=call.settings.shown_home).splitlines()]
 
 
 @command(

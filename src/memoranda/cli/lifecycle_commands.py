@@ -14,11 +14,12 @@ from memoranda.cli.invocation import Invocation, preview
 from memoranda.cli.memory_commands import (
     category_option,
     content_from,
-    memories_named,
     minute,
     new_memory_options,
+    notes_named,
 )
 from memoranda.cli.output import Failure
+from memoranda.cli.rows import noun
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
 from memoranda.engine.overview import content_of, record, records
@@ -116,27 +117,30 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
 @command("archive", "ID...", keys=("memories",), now=True, example="memory archive 5a1f")
 @_dry_run_option
 def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
-    """Put memories into the archive: out of lists, still found by ranked search.
+    """Put notes into the archive: out of lists, still found by ranked search.
 
-    Reading one, or `memory restore ID`, brings it back.
+    Reading one, or `memory restore ID`, brings it back to where it was.
     """
     with call.memory() as memory:
         from memoranda.jobs.lifecycle import archive_named
 
-        infos = archive_named(memory, refs, dry_run=dry_run)
-        said = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} memories"
+        infos = archive_named(memory, notes_named(memory, refs), dry_run=dry_run)
+        said = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} {noun(infos)}"
         call.answer(said, memories=records(memory, infos))
 
 
 @command("pin", "ID...", keys=("memories",), example="memory pin 5a1f 77c2")
 def pin(call: Invocation, *refs: str) -> None:
-    """Keep memories: they neither expire nor decay nor merge away, and stand first in memory.md."""
+    """Keep notes of any project: told first at the start of each session, never archived unasked.
+
+    A pinned memory neither expires nor decays nor merges away, and stands first in memory.md.
+    """
     _pin(call, refs, pinned=True)
 
 
 @command("unpin", "ID...", keys=("memories",), example="memory unpin 5a1f")
 def unpin(call: Invocation, *refs: str) -> None:
-    """Let upkeep treat pinned memories as others again."""
+    """Let pinned notes be as others again."""
     _pin(call, refs, pinned=False)
 
 
@@ -144,15 +148,77 @@ def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
     with call.memory() as memory:
         from memoranda.engine.upkeep import Upkeep
 
-        infos = Upkeep(memory).pin(memories_named(memory, refs), pinned=pinned)
-        said = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} memories"
+        infos = Upkeep(memory).pin(notes_named(memory, refs), pinned=pinned)
+        said = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} {noun(infos)}"
         call.answer(said, memories=records(memory, infos))
+
+
+@command(
+    "tidy",
+    keys=("actions", "processed", "questions"),
+    now=True,
+    example="memory tidy --dry-run",
+)
+@_dry_run_option
+def tidy(call: Invocation, *, dry_run: bool) -> int:
+    """Do all upkeep once, as the daemon does it at night, and show what was done.
+
+    That is: archive what nobody uses, sort the inbox, merge what says the same, link what belongs
+    together, make reminders of dates. What is not sure stays as it is: `memory review` asks.
+    `consolidate` and `dream` are its parts, which ask nothing. Each change is one `memory undo`
+    away.
+    """
+    call.checks_overview = not dry_run
+    with call.memory() as memory:
+        from memoranda.jobs import lifecycle
+
+        with output.progress("Tidying") as progress:
+            outcomes = lifecycle.tidy(memory, dry_run=dry_run, progress=progress)
+        actions = [action for outcome in outcomes for action in outcome.actions]
+        questions = len(memory.review(limit=_MOST_COUNTED))
+        lines = [action.line() if dry_run else _done(action) for action in actions]
+        if not lines:
+            lines = ["Nothing to do."]
+        if questions:
+            lines.append(f"{_counted(questions)} for you: memory review")
+        documents = [action.document() for action in actions]
+        return _answer(
+            call,
+            "\n".join(lines),
+            outcomes,
+            actions=documents,
+            processed=len(actions),
+            questions=questions,
+        )
+
+
+_MOST_COUNTED = 50
+_DONE = {
+    "expire": "archived",
+    "decay": "archived",
+    "upgrade": "organized",
+    "classify": "organized",
+    "merge": "merged",
+    "link": "linked",
+    "remind": "reminder",
+}
+
+
+def _done(action: Action) -> str:
+    """What was done, as one line."""
+    return f"{_DONE.get(action.verb, action.verb):<9} {action.id[:8]} {action.reason}"
+
+
+def _counted(questions: int) -> str:
+    if questions == 1:
+        return "1 question"
+    return f"{questions}{'+' if questions == _MOST_COUNTED else ''} questions"
 
 
 @command("consolidate", keys=("jobs",), now=True, example="memory consolidate --dry-run")
 @_dry_run_option
 def consolidate(call: Invocation, *, dry_run: bool) -> int:
-    """Run the lifecycle jobs: expire, decay, upgrade, and merge duplicates."""
+    """A part of tidy: expire, decay, upgrade, and merge duplicates."""
     call.checks_overview = not dry_run
     with call.memory() as memory:
         from memoranda.jobs import lifecycle
@@ -202,7 +268,7 @@ def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: An
 @_dry_run_option
 @flag("--report", "Show the report of the last dream again.")
 def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
-    """Put memories in order: classify, merge, link, make reminders."""
+    """A part of tidy: classify the inbox, merge, link, make reminders."""
     from memoranda.jobs import dream
 
     dream.check(level)
@@ -222,7 +288,9 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
             return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
         with output.progress("Dreaming") as progress:
             endpoint = dream.endpoint_of(memory.settings)
-            done = dream.run(memory, level, dry_run=dry_run, endpoint=endpoint, progress=progress)
+            done = dream.run(
+                memory, level, dry_run=dry_run, endpoint=endpoint, careful=True, progress=progress
+            )
         is_deep = level == dream.LEVELS[-1]
         if dry_run:
             said = _lines(done.actions)

@@ -181,13 +181,16 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
 
 @command("read", "ID...", keys=("memory", "provenance"), example="memory read 5a1f notes/Plan.md")
 @as_of_option
-def read(call: Invocation, *refs: str, as_of: Text) -> None:
-    """Show a memory. Counts as one access.
+@option("--at", metavar="CHANGE|TIME", help="The text as that change left it, or as it stood then.")
+def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
+    """Show a note. Counts as one access.
 
     ID may also be what names a note of any project: a path as `log` shows it, a permalink, a title,
     an address. Such a note stands in the document under the key `note`. Several stand one below the
     other; their documents are in the list `results`.
     """
+    if at is not None:
+        return _read_at(call, refs, at)
     with call.memory() as memory:
         infos = [any_note(memory, ref) for ref in refs]
         moment = as_of_moment(memory, as_of)
@@ -197,7 +200,7 @@ def read(call: Invocation, *refs: str, as_of: Text) -> None:
         rows = []
         zone = memory.settings.zone
         for info in infos:
-            if info.project not in MEMORY_PROJECTS:
+            if info.project not in MEMORY_PROJECTS or info.header.get("archived_from"):
                 note = memory.read(info)
                 row = {key: getattr(note, key) for key in _NOTE_KEYS} | {"tags": list(note.tags)}
                 times = {"created_at": note.created, "updated_at": note.changed}
@@ -255,6 +258,16 @@ def any_note(
         raise NotFound(ref, CATEGORY_PROJECT, near) from None
 
 
+def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
+    """Show the whole texts of notes as they once stood; this counts as no access."""
+    from memoranda.cli.history_commands import text_at
+
+    with call.memory() as memory:
+        texts = [text_at(memory, ref, at) for ref in refs]
+        rows = [{"ref": ref, "at": at, "text": text} for ref, text in zip(refs, texts, strict=True)]
+        call.answer_each([text.rstrip("\n") for text in texts], rows, "\n\n")
+
+
 def place_of(info: Note | NoteInfo) -> str:
     """`project/path`, as `log` shows it."""
     return f"{info.project}/{info.path}"
@@ -293,35 +306,42 @@ def minute(value: datetime | str, zone: tzinfo | None) -> str:
 @command("delete", "ID...", keys=("id", "path"), example="memory delete 5a1f 77c2")
 @flag("--dry-run", "Only say what would be deleted.")
 def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
-    """Delete a memory. `memory undo` brings it back.
+    """Delete a note of any project. `memory undo` brings it back.
 
     Several are one change: all are deleted, or none. Their documents are in the list `results`.
     """
     with call.memory() as memory:
-        infos = memories_named(memory, refs)
+        infos = notes_named(memory, refs)
         if not dry_run:
             memory.delete(*infos)
         verb = "Would delete" if dry_run else "Deleted"
         rows = [{"id": info.id, "path": home_path(info)} for info in infos]
-        call.answer_each([f"{verb} memory: {info.id}" for info in infos], rows)
+        call.answer_each([f"{verb} {_named(info)}" for info in infos], rows)
 
 
-def memories_named(memory: MemorySession, refs: Iterable[str]) -> list[NoteInfo]:
-    """The memories with these ids, each once. Raises NotFound, Ambiguous."""
-    return list({info.id: info for info in map(memory.memory_id, refs)}.values())
+def _named(info: NoteInfo) -> str:
+    if info.project in MEMORY_PROJECTS:
+        return f"memory: {info.id}"
+    return f"note: {place_of(info)}"
+
+
+def notes_named(memory: MemorySession, refs: Iterable[str]) -> list[NoteInfo]:
+    """The notes of any project that these references name, each once. Raises NotFound, Ambiguous."""
+    infos = [any_note(memory, ref, looseness=Looseness.CASE) for ref in refs]
+    return list({info.row: info for info in infos}.values())
 
 
 @command("tag", "ID...", keys=("id", "tags"), example="memory tag 5a1f --add infra,naming")
 @option("--add", type=Names("A,B", "tag"), help="Tags to add.")
 @option("--remove", type=Names("A,B", "tag"), help="Tags to remove.")
 def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> None:
-    """Add tags to a memory or take them away.
+    """Add tags to a note of any project, or take them away.
 
     Several are one change: all are tagged, or none. Their documents are in the list `results`.
     """
     with call.memory() as memory:
         try:
-            infos = memories_named(memory, refs)
+            infos = notes_named(memory, refs)
         except NotFound as error:
             if add or remove or len(refs) == 1 or error.identifier == refs[0]:
                 raise

@@ -19,7 +19,15 @@ _WARNINGS = 10
 _GAP = "  "
 _LEAST = 12
 """Columns the last cell of a table has at least, however narrow the terminal."""
-_STYLES = {"head": "1", "id": "33", "kind": "36", "dim": "2", "error": "31;1"}
+_STYLES = {
+    "head": "1",
+    "id": "33",
+    "kind": "36",
+    "dim": "2",
+    "error": "31;1",
+    "old": "31",
+    "new": "32",
+}
 
 
 class Failure(MemorandaError):
@@ -116,19 +124,24 @@ def fit(text: str, columns: int) -> str:
     return "".join(kept) + "…"
 
 
+def columns() -> int:
+    """How many columns the terminal has."""
+    # 6 ms
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table as wide as the terminal, columns by the width of their characters; the last
     one is cut to what the others leave. Control characters are shown as they are in no text, so no
     cell can move the cursor."""
-    # 6 ms
-    import shutil
-
     cells = [[one_line(cell) for cell in row] for row in rows]
     cells = [
         ["".join(c if c.isprintable() else "\ufffd" for c in cell) for cell in row] for row in cells
     ]
     widths = [max(map(width, column)) for column in zip(head, *cells, strict=True)]
-    room = shutil.get_terminal_size().columns - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
+    room = columns() - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
 
     def padded(row: Sequence[str]) -> list[str]:
         return [cell + " " * (size - width(cell)) for cell, size in zip(row, widths, strict=True)]

@@ -1,37 +1,54 @@
-"""`list`, `search`, `context`, `backlinks` (contract 001, 3 and 4)."""
+"""`list`, `recent`, `search`, `context`, `backlinks`, `orphans` (contract 001, 3 and 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from memoranda.cli import output
-from memoranda.cli.invocation import Invocation, preview
+from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import (
+    any_note,
     as_of_moment,
     as_of_option,
     category_option,
     minute,
-    place_of,
+    moment_of,
     scope_option,
     tags_option,
 )
+from memoranda.cli.rows import (
+    cells,
+    limit_option,
+    mention_left_out,
+    noun,
+    origin,
+    project_option,
+    traces_flag,
+    within,
+)
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
-from memoranda.engine.overview import contents, records
+from memoranda.clock import stamp
+from memoranda.engine.overview import records
 from memoranda.index.rows import Hits, NoteInfo
-from memoranda.note.model import CATEGORY_PROJECT, PHASES
-from memoranda.query import day, memory_query
+from memoranda.note.model import PHASES, TRACE_PROJECT
+from memoranda.query import Query, day, memory_query, narrowed
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.query import Query
 
 DEFAULT_TOKENS = 2_000
 NO_LIMIT = 1 << 30
 _ROW = "{:<8} {:<10} {:<10} {}"
+_LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 _DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
+_FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _NEAREST = 5
+_WIDE = 110
+"""Columns from which a terminal shows all that a list knows of a note."""
 
 
 phase_option = option(
@@ -51,41 +68,101 @@ _client_option = option(
     keys=("memories", "shown", "total"),
     example="memory list --category preferences --limit 10",
 )
+@project_option
 @phase_option
 @category_option()
+@tags_option("All of these tags.")
 @scope_option
 @option("--source", type=Names("text", "source"), help="Only from this source.")
 @archived_flag
+@traces_flag
 @as_of_option
 @_by_option
 @_client_option
-@option("--limit", type=Number(), default=50, help="How many at most; 0 = all.")
+@limit_option(50)
 def list_(
     call: Invocation,
     *,
     limit: int,
+    projects: tuple[str, ...],
     archived: bool,
+    traces: bool,
     as_of: Text,
     by: Text,
     client: Text,
     **filters: Any,
 ) -> None:
-    """List memories, newest first; archived ones only when asked for."""
-    wanted = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
+    """List the notes of the whole memory, newest first.
+
+    What is archived, and traces of sessions, are counted below the list and shown when asked for.
+    """
+    query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.memory() as memory:
-        wanted = wanted.replace(as_of=as_of_moment(memory, as_of))
-        infos, total = memory.list(wanted, limit=limit, order="created")
+        query = within(memory, query, projects, traces=traces)
+        query = query.replace(as_of=as_of_moment(memory, as_of))
+        infos, total = memory.list(query, limit=limit, order="created")
         if call.json:
-            return call.document(memories=records(memory, infos), shown=len(infos), total=total)
-        if not infos:
-            return call.answer("No memories found.")
-        head = ("ID", "Phase", "Category", "Source", "Created", "Preview")
-        rows = [
-            (*cells, info.source or "", minute(info.created, memory.settings.zone), text)
-            for info, (*cells, text) in zip(infos, _cells(call, memory, infos, 40), strict=True)
-        ]
-        form = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
-        call.table(head, rows, f"Showing {len(infos)} of {total} memories", form=form, rule=100)
+            call.document(memories=records(memory, infos), shown=len(infos), total=total)
+        elif not infos:
+            call.answer("No memories found.")
+        else:
+            _show_list(call, memory, infos, f"Showing {len(infos)} of {total} {noun(infos)}")
+        mention_left_out(memory, query)
+
+
+def _show_list(
+    call: Invocation,
+    memory: MemorySession,
+    infos: Sequence[NoteInfo],
+    *last: str,
+    changed: bool = False,
+) -> None:
+    """The table of `list`; on a narrow terminal without what leaves no room for the text."""
+    zone = memory.settings.zone
+    word = "Changed" if changed else "Created"
+    is_narrow = call.on_terminal and output.columns() < _WIDE
+    rows: list[tuple[str, ...]] = []
+    for info, (ref, phase, kind, text) in zip(infos, cells(call, memory, infos, 40), strict=True):
+        time = minute(info.changed if changed else info.created, zone)
+        if is_narrow:
+            rows.append((ref, kind, time[:10], text))
+        else:
+            rows.append((ref, phase, kind, origin(info), time, text))
+    if is_narrow:
+        return call.table(("ID", "Category", word, "Text"), rows, *last)
+    head = ("ID", "Phase", "Category", "Source", word, "Preview")
+    call.table(head, rows, *last, form=_LIST_ROW, rule=100)
+
+
+@command("recent", keys=("since", "memories", "shown", "total"), example="memory recent -n 5")
+@option("--since", default="7d", metavar="DATE", help="E.g. 2h, 7d, yesterday, 2026-05-07.")
+@project_option
+@tags_option("All of these tags.")
+@traces_flag
+@limit_option(20)
+def recent(
+    call: Invocation,
+    *,
+    since: str,
+    projects: tuple[str, ...],
+    tags: tuple[str, ...],
+    traces: bool,
+    limit: int,
+) -> None:
+    """List what was added or changed lately, by whomever, latest change first."""
+    with call.memory() as memory:
+        start = moment_of(memory.since, since, "--since date", _FRAMES)
+        query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
+        infos, total = memory.list(query, limit=limit)
+        if call.json:
+            rows = records(memory, infos)
+            call.document(since=stamp(start), memories=rows, shown=len(infos), total=total)
+        elif not infos:
+            call.answer(f"Nothing changed since {minute(start, memory.settings.zone)}.")
+        else:
+            last = f"Showing {len(infos)} of {total} {noun(infos)}"
+            _show_list(call, memory, infos, last, changed=True)
+        mention_left_out(memory, query)
 
 
 @command(
@@ -94,6 +171,7 @@ def list_(
     keys=("query", "memories", "total"),
     example='memory search dark mode --from "last week"',
 )
+@project_option
 @tags_option("All of these tags.")
 @scope_option
 @phase_option
@@ -101,10 +179,11 @@ def list_(
 @option("--from", "first", metavar="DAY", help=f"Created on this day or later: {_DAY}")
 @option("--to", "last", metavar="DAY", help="Created on this day or earlier.")
 @archived_flag
+@traces_flag
 @as_of_option
 @_by_option
 @_client_option
-@option("--limit", type=Number(), default=0, help="How many at most; 0 = all.")
+@limit_option(0)
 @flag("--ranked", "Search words in title, tags and text; best first.")
 @option(
     "--max-tokens",
@@ -113,170 +192,134 @@ def list_(
     metavar="N",
     help="With --ranked: the best that fit into N tokens.",
 )
-@flag("--all", "Also the notes of all other projects.", "every")
+@click.option("--all", "every", is_flag=True, hidden=True)
 def search(
     call: Invocation,
     *words: str,
+    projects: tuple[str, ...],
     first: Text,
     last: Text,
     as_of: Text,
     limit: int,
     ranked: bool,
     archived: bool,
+    traces: bool,
     most: int | None,
     by: Text,
     client: Text,
     every: bool,
     **filters: Any,
 ) -> None:
-    """Find memories whose text holds QUERY, newest first. An empty QUERY finds all.
+    """Find notes whose text or title holds QUERY, newest first. An empty QUERY finds all.
 
-    The words of QUERY are joined by blanks. Archived ones are found with --archived, and with
-    --ranked below the others. On a terminal, when no text holds the words, the nearest by words are
-    shown. With --all the document has the notes of other projects under `notes`, and how many there
-    are as `notes_total`. With --ranked and --limit it has `total_is_lower_bound` where more than
-    10,000 match.
+    The words of QUERY are joined by blanks; `tag:work`, `project:notes`, `type:`, `status:`,
+    `before:` and the like among them are filters. Letters are compared as people type them: `strasse`
+    finds Straße. Archived ones are found with --archived, and with --ranked below the others. When
+    no text holds the words, the nearest by words are shown, under a line on stderr. With --ranked and
+    --limit the document has `total_is_lower_bound` where more than 10,000 match.
     """
     if most is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
-    text = " ".join(words)
-    wanted = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
+    written = " ".join(words)
+    query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.memory() as memory:
         zone = memory.settings.zone
         now = memory.clock()
-        from_ = day(first, "--from", zone, now=now)
-        until = day(last, "--to", zone, 1, now)
-        wanted = wanted.replace(
-            created_from=from_, created_until=until, as_of=as_of_moment(memory, as_of)
+        query = within(memory, query, projects, traces=traces).replace(
+            created_from=day(first, "--from", zone, now=now),
+            created_until=day(last, "--to", zone, 1, now),
+            as_of=as_of_moment(memory, as_of),
         )
-        elsewhere = wanted.replace(
-            projects=tuple(each.name for each in memory.projects if each.name != CATEGORY_PROJECT)
-        )
-        found, hits = _found(memory, wanted, text, limit, most, ranked=ranked)
-        others = list[NoteInfo]()
-        other_hits = Hits([], 0)
-        if every:
-            others, other_hits = _found(memory, elsewhere, text, limit, most, ranked=ranked)
+        query, text = narrowed(query, written, now=now, zone=zone)
+        infos, hits = _found(memory, query, text, limit, most, ranked=ranked)
         if call.json:
-            keys = ("id", "title", "type", "project", "path", "permalink")
-            rows = records(memory, found)
-            notes = [{key: getattr(info, key) for key in keys} for info in others]
-            for row, hit in (*zip(rows, hits, strict=False), *zip(notes, other_hits, strict=False)):
-                row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
-            for row, hit in zip(rows, hits, strict=False):
-                row["provenance"] = hit.note.provenance.row()
-            if every:
-                more = {"notes": notes, "notes_total": other_hits.total}
-            else:
-                more = {}
-            more |= {f"notes_{name}": value for name, value in other_hits.bound.items()}
-            return call.document(query=text, memories=rows, total=hits.total, **hits.bound, **more)
-        if call.on_terminal:
-            total = _counted(hits, other_hits)
-            return _show_found(
-                call, memory, wanted, text, [*found, *others], total, elsewhere, every
-            )
-        if not found and not others:
-            return call.answer("No matching memories found.")
-        lines = [output.table_row(_ROW, *cells) for cells in _cells(call, memory, found, 80)]
-        lines += [f"{place_of(each)}  {each.title}" for each in others]
-        last_line = f"Found: {_counted(hits)} memories" + (
-            f", {_counted(other_hits)} other notes" if every else ""
-        )
-        call.answer("\n".join([*lines, "", last_line]))
+            _search_document(call, memory, written, infos, hits)
+        else:
+            _show_found(call, memory, query, text, infos, hits)
+        if not ranked:
+            mention_left_out(memory, query.replace(contains=text or None))
+        elif query.projects is None:
+            _mention_traces(memory, query.replace(text=text))
+
+
+def _search_document(
+    call: Invocation, memory: MemorySession, text: str, infos: Sequence[NoteInfo], hits: Hits
+) -> None:
+    rows = records(memory, infos)
+    for row, hit in zip(rows, hits, strict=False):
+        row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
+        row["provenance"] = hit.note.provenance.row()
+    call.document(query=text, memories=rows, total=hits.total, **hits.bound)
+
+
+def _mention_traces(memory: MemorySession, query: Query) -> None:
+    """Say how many traces a ranked search would find besides."""
+    if any(project.name == TRACE_PROJECT for project in memory.projects):
+        total = memory.search(query.replace(projects=(TRACE_PROJECT,)), limit=1).total
+        if total:
+            output.notice(f"Not shown: {total} traces (--traces)")
 
 
 def _found(
-    memory: MemorySession, wanted: Query, text: str, limit: int, most: int | None, *, ranked: bool
+    memory: MemorySession, query: Query, text: str, limit: int, most: int | None, *, ranked: bool
 ) -> tuple[list[NoteInfo], Hits]:
     """The notes found; with `ranked` as hits too, else how many there are alone."""
     if ranked and text.strip():
         ranking = memory.search(
-            wanted.replace(text=text), limit=limit or NO_LIMIT, max_tokens=most or None
+            query.replace(text=text), limit=limit or NO_LIMIT, max_tokens=most or None
         )
         return [hit.note for hit in ranking], ranking
-    infos, total = memory.list(wanted.replace(contains=text or None), limit=limit, order="created")
+    infos, total = memory.list(query.replace(contains=text or None), limit=limit, order="created")
     return infos, Hits([], total)
 
 
-def _counted(*found: Hits) -> str:
-    is_lower_bound = any(each.is_lower_bound for each in found)
-    return f"{sum(each.total for each in found)}{' or more' if is_lower_bound else ''}"
+def _counted(hits: Hits) -> str:
+    return f"{hits.total}{' or more' if hits.is_lower_bound else ''}"
 
 
 def _show_found(
     call: Invocation,
     memory: MemorySession,
-    wanted: Query,
+    query: Query,
     text: str,
-    found: Sequence[NoteInfo],
-    total: str,
-    elsewhere: Query,
-    every: bool,
-) -> None:
-    """What was found, for a person: when nothing was, the nearest by words; and how much more other
-    projects hold.
-    """
-    from memoranda.text.tokens import is_cjk, words
-
-    foot = [f"Found: {total} {'notes' if every else 'memories'}"]
-    if not found and text.strip():
-        near = wanted.replace(projects=None if every else wanted.projects)
-        parts = (
-            [each[at : at + 2] for at in range(max(1, len(each) - 1))] if is_cjk(each) else [each]
-            for each in words(text)
-        )
-        for asked in filter(
-            None, (text, " OR ".join(f'"{part}"' for pair in parts for part in pair))
-        ):
-            # Those with all words, else with any
-            hits = memory.search(near.replace(text=asked), limit=_NEAREST)
-            found = [hit.note for hit in hits]
-            if found:
-                break
-        foot = ["No matching memories found."]
-        if found:
-            output.text(f'Nothing holds "{one_line(text)}". Nearest by words:\n')
-            foot = []
-    is_alone = not every and text.strip()
-    if is_alone:
-        others = memory.list(elsewhere.replace(contains=text), limit=0, order="created")[0]
-    else:
-        others = []
-    if others:
-        names = dict.fromkeys(each.project for each in others)
-        foot.append(f"{len(others)} more in {', '.join(names)}: memory search --all")
-    if not found:
-        return call.answer("\n".join(foot))
-    call.table(
-        ("ID", "Phase", "Category", "Text"),
-        list(_cells(call, memory, found, 0, marked=False)),
-        *foot,
-    )
-
-
-def _cells(
-    call: Invocation,
-    memory: MemorySession,
     infos: Sequence[NoteInfo],
-    length: int,
-    *,
-    marked: bool = True,
-) -> Iterator[tuple[str, ...]]:
-    """Id, phase, category and text of each; of a note of another project its place, type, project,
-    title. Where no person reads, `length` characters of the text; and `marked` if it is not valid
-    all the time."""
-    marks = memory.validity_marks(infos) if marked else {}
-    for info, content in zip(infos, contents(memory, infos), strict=True):
-        if info.phase:
-            if call.on_terminal:
-                text = content
-            else:
-                text = preview(content, length)
-            mark = f" ({marks[info.row]})" if info.row in marks else ""
-            yield info.id[:8], info.phase, info.category or "", text + mark
-        else:
-            yield place_of(info), info.type, info.project, info.title
+    hits: Hits,
+) -> None:
+    """What was found, for people and pipes; when nothing was, the nearest by words."""
+    from memoranda.index.search.parse import is_question
+
+    total = _counted(hits)
+    if hits.relaxed and infos and not is_question(text):
+        output.notice(f'No note holds all of "{one_line(text)}". Those that hold some, best first:')
+    if not infos and text.strip():
+        infos = _nearest(memory, query, text)
+        total = str(len(infos))
+        if infos:
+            output.notice(f'Nothing holds "{one_line(text)}". Nearest by words:')
+    if not infos:
+        return call.answer("No matching memories found.")
+
+    foot = f"Found: {total} {noun(infos)}"
+    if call.on_terminal:
+        head = ("ID", "Phase", "Category", "Text")
+        return call.table(head, list(cells(call, memory, infos, 0)), foot)
+    lines = [output.table_row(_ROW, *row) for row in cells(call, memory, infos, 80)]
+    call.answer("\n".join([*lines, "", foot]))
+
+
+def _nearest(memory: MemorySession, query: Query, text: str) -> list[NoteInfo]:
+    """The few notes with all words of `text`, else with any of them; archived ones when asked for."""
+    from memoranda.text.tokens import pairs, words
+
+    if query.archived is None and not query.lists_archived:
+        query = query.replace(archived=False)
+    parts = [part for word in words(text) for part in pairs(word)]
+    for asked in (text, " OR ".join(f'"{part}"' for part in parts)):
+        if asked:
+            hits = memory.search(query.replace(text=asked), limit=_NEAREST)
+            if hits.hits:
+                return [hit.note for hit in hits]
+    return []
 
 
 @command(
@@ -291,19 +334,18 @@ def _cells(
     default=DEFAULT_TOKENS,
     help="How long at most; a token is about 4 characters.",
 )
-@option("--project", type=Names("name", "project"), help="Only notes of this project [all].")
+@project_option
 @as_of_option
-def context(call: Invocation, *words: str, max_tokens: int, project: Text, as_of: Text) -> None:
+def context(
+    call: Invocation, *words: str, max_tokens: int, projects: tuple[str, ...], as_of: Text
+) -> None:
     """Print the passages that best answer QUESTION, under the dates and addresses of their notes."""
     with call.memory() as memory:
-        if project is None:
-            projects = None
-        else:
-            projects = (memory.project(project).name,)
+        names = tuple(memory.project(name).name for name in projects)
         question = " ".join(words)
         most = max_tokens or DEFAULT_TOKENS
         found = memory.context_for(
-            question, max_tokens=most, projects=projects, as_of=as_of_moment(memory, as_of)
+            question, max_tokens=most, projects=names or None, as_of=as_of_moment(memory, as_of)
         )
         call.answer(
             found or f"Nothing found that fits into {most} tokens.",
@@ -313,15 +355,40 @@ def context(call: Invocation, *words: str, max_tokens: int, project: Text, as_of
 
 
 @command("backlinks", "ID", keys=("id", "memories"), example="memory backlinks 5a1f")
-def backlinks(call: Invocation, ref: str) -> None:
-    """List the memories that link to a memory, newest first."""
+@project_option
+def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
+    """List the notes that link to a note, newest first."""
     with call.memory() as memory:
-        info = memory.memory_id(ref)
-        found = [each for each in memory.backlinks(info) if each.project == CATEGORY_PROJECT]
+        info = any_note(memory, ref)
+        names = {memory.project(name).name for name in projects}
+        infos = [
+            source
+            for source in memory.backlinks(info)
+            if source.project in names or (not names and source.project != TRACE_PROJECT)
+        ]
         if call.json:
-            return call.document(id=info.id, memories=records(memory, found))
-        if not found:
+            return call.document(id=info.id, memories=records(memory, infos))
+        if not infos:
             return call.answer("No backlinks found.")
-        rows = list(_cells(call, memory, found, 50, marked=not call.on_terminal))
-        last = f"Found: {len(found)} backlinks"
+        rows = list(cells(call, memory, infos, 50))
+        last = f"Found: {len(infos)} backlinks"
         call.table(("ID", "Phase", "Category", "Preview"), rows, last, form=_ROW, rule=80)
+
+
+@command("orphans", keys=("memories", "shown", "total"), example="memory orphans --project notes")
+@project_option
+@limit_option(50)
+def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
+    """List the notes that link to no note and that no note links to, newest first."""
+    with call.memory() as memory:
+        query = within(memory, Query(), projects)
+        linked = {row for source, target, _ in memory.relations() for row in (source, target)}
+        every, _ = memory.list(query, limit=0, order="created")
+        alone = [info for info in every if info.row not in linked]
+        infos = alone[: limit or None]
+        if call.json:
+            rows = records(memory, infos)
+            return call.document(memories=rows, shown=len(infos), total=len(alone))
+        if not infos:
+            return call.answer("Every note is linked.")
+        _show_list(call, memory, infos, f"Showing {len(infos)} of {len(alone)} {noun(alone)}")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -399,6 +400,13 @@ class Group(_Documented, click.Group):
             error.guesses = near(name, [*self._modules, *aliases])
         return error
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The five commands to begin with stand before everything else."""
+        if ctx.parent is None:
+            formatter.write_paragraph()
+            formatter.write(first_steps())
+        super().format_options(ctx, formatter)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self._modules:
@@ -418,19 +426,30 @@ class Group(_Documented, click.Group):
 
 def _show_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        output.text(ctx.get_help())
+        output.text(ctx.get_help(), paged=True)
         ctx.exit()
 
 
 @click.pass_context
 def _help_without_command(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        text = ctx.get_help()
-        invocation = ctx.find_object(Invocation)
-        if invocation is not None and invocation.json:
-            invocation.command = "help"
-            return invocation.document(command=ctx.command_path, text=text)
-        output.text(text)
+    if ctx.invoked_subcommand is not None:
+        return
+    invocation = ctx.find_object(Invocation) or Invocation()
+    if invocation.json:
+        invocation.command = "help"
+        return invocation.document(command=ctx.command_path, text=ctx.get_help())
+    if ctx.parent is None:
+        from memoranda.cli.today import has_notes, today_lines
+
+        if has_notes(invocation):
+            lines = [*today_lines(invocation), "", first_steps().rstrip("\n")]
+            return output.text("\n".join([*lines, "", "All commands: memory help"]))
+    output.text(ctx.get_help(), paged=True)
+
+
+def first_steps() -> str:
+    """The five commands to begin with."""
+    return Path(__file__).with_name("first-steps.txt").read_text("utf-8")
 
 
 def group(name: str, module: str, commands: str, help: str) -> Group:
@@ -510,8 +529,11 @@ def completion(call: Invocation, shell: str) -> None:
 
 @command("help", "[COMMAND...]", keys=("command", "text"), example="memory help project add")
 def help_(call: Invocation, *path: str) -> None:
-    """Show the help of the program or of a command."""
+    """Show the help of the program or of a command; `memory help words` says how it fits together."""
     context = click.get_current_context().find_root()
+    if path == ("words",):
+        text = Path(__file__).with_name("words.txt").read_text("utf-8").rstrip("\n")
+        return call.answer(text, command="memory help words", text=text)
     for given in path:
         group = context.command
         if not isinstance(group, Group):

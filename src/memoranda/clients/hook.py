@@ -8,13 +8,12 @@ status 0.
 from __future__ import annotations
 
 import os
+import select
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from threading import Timer
-
     from memoranda.clients.hook_events import HookEvent
     from memoranda.config import Settings
     from memoranda.engine import MemorySession
@@ -25,29 +24,56 @@ SECONDS = 0.7
 """
 METHOD = "hook"
 """The command, and the daemon's method that answers an event."""
+_GRACE = 5.0
+"""Seconds after which a hook ends though it has not put aside what was asked."""
 LIMIT = 4 << 20
 """Bytes of an event that are read; a longer one is none."""
 
 
-def limit_time() -> Timer:
-    """End this process, well and silently, once the time is up since it began: also inside a query,
-    or while it waits for a lock. A change that is cut off is completed or taken back by the next
-    one. Cancel it when all is done."""
-    from threading import Timer
+class HookLimit:
+    """Ends this process, well and silently, once the time is up since it began: also inside a
+    query, or while it waits for a lock. A change that is cut off is completed or taken back by the
+    next one.
 
-    # Of a process that began for one event, as the system tells, else by what it has computed
-    age = 0.0
-    if METHOD in sys.argv:
-        try:
-            with open("/proc/self/stat", "rb") as file:
-                began = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
-            age = time.clock_gettime(time.CLOCK_BOOTTIME) - began
-        except (OSError, ValueError, IndexError, AttributeError):
-            age = time.process_time()
-    timer = Timer(max(0.0, _limit() - max(0.0, age)), os._exit, (0,))
-    timer.daemon = True
-    timer.start()
-    return timer
+    What a person asks to remember is put aside before: where the machine is so busy that the time
+    is up before the event is read, the process ends as soon as that is done (`is_kept`). It does
+    not wait for a client that sends nothing. Cancel it when all is done.
+    """
+
+    def __init__(self) -> None:
+        from threading import Event, Timer
+
+        self.is_kept = Event()
+        self._timer = Timer(max(0.0, _limit() - _age()), self._end)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+    def _end(self) -> None:
+        last = time.monotonic() + _GRACE
+        while time.monotonic() < last and not self.is_kept.wait(0.02):
+            if self.is_reading and not select.select([0], [], [], 0)[0]:
+                break
+        os._exit(0)
+
+    is_reading = False
+    """Whether the event is being read, so that only the client may be waited for."""
+
+
+def _age() -> float:
+    """How long this process has run, of one that began for one event, as the system tells; else how
+    long it has computed.
+    """
+    if METHOD not in sys.argv:
+        return 0.0
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            began = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - began)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return max(0.0, time.process_time())
 
 
 def _limit() -> float:
@@ -68,18 +94,23 @@ def read_event() -> bytes:
     return bytes(data)
 
 
-def answered(event: HookEvent, settings: Settings, agent: str | None) -> str:
-    """The answer to the client, or "". `agent` is who acts if the caller said so."""
-    from memoranda.engine.daemon_client import ask
+def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | None:
+    """The answer to the client, or ""; None where the event could not be dealt with. `agent` is who
+    acts if the caller said so.
+    """
+    from memoranda.engine.daemon_client import ask, start
 
     if agent is None:
         try:
+            # One that is starting answers the next event
+            if not (settings.home / "memory.sock").exists():
+                start(settings)
             found = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
             if found:
                 return str(found["reply"])
         except OSError:
             # It is busy, and so would we be
-            return ""
+            return None
     from memoranda.engine import open_session
 
     with open_session(agent=agent, config=settings, face="hook", watch=False) as memory:
@@ -95,13 +126,17 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
     event = HookEvent(**{key: str(value) for key, value in params.items()})
     if event.client not in CLIENTS:
         raise ValueError(f"no such client: {event.client}")
+    from memoranda.engine.asked import store_waiting
+
+    store_waiting(memory.as_caller(None))
     return {"reply": answer(memory, event)}
 
 
 def answer(memory: MemorySession, event: HookEvent) -> str:
     """Do what `event` asks for, and return what the client is to be answered."""
-    from memoranda.clients.hook_context import SessionFile, at_start, for_prompt
+    from memoranda.clients.hook_context import at_start, for_prompt
     from memoranda.clients.hook_events import CLIENTS, PROMPT, START, reply_of
+    from memoranda.clients.hook_sessions import SessionFile
     from memoranda.store.layout import Layout
 
     known = CLIENTS[event.client]

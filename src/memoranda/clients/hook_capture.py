@@ -14,26 +14,19 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.clients.hook_context import FENCED, SessionFile, cut, own_words, project_names
+from memoranda.clients.hook_context import cut, project_names
 from memoranda.clients.hook_events import HookEvent
+from memoranda.clients.hook_sessions import SessionFile
+from memoranda.clients.hook_waiting import asked_in
+from memoranda.clients.hook_words import FENCED, own_words
 from memoranda.engine import MemorySession
+from memoranda.engine.asked import store as store_asked
 from memoranda.note.links import slug
-from memoranda.note.model import CATEGORY_PROJECT, INBOX, TRACE_PROJECT, Draft
+from memoranda.note.model import TRACE_PROJECT, Draft
 from memoranda.store.base import sha256
 from memoranda.text.gate import redact
 from memoranda.text.unicode import visible
 
-_REMEMBER = re.compile(
-    r"(?:^|(?<=[.!?\n])|(?<=[。！？；]))[^\S\n]*(?:[-*] )?(?:(?:please|also|and|ok|okay|so|hey)[,:]?[^\S\n]+)*"
-    r"(?:remember\s+that\b|remember:)\s*(?P<english>[^\n]+?)(?P<end>[.!?](?=\s|$)|$)"
-    r"|(?:^|(?<=[\n.!?])|(?<=[。！？；，,]))[^\S\n]*(?:请你?|帮我|麻烦|你要|一定要?|务必)*"
-    r"记住(?!了|没|吗|的)[：:，,]?\s*"
-    r"(?P<chinese>[^\n。！？!?]+)(?P<stop>[。！？!?]|$)",
-    re.I | re.M,
-)
-_LONGEST = 1_000
-_LEAST = 4
-_MOST = 5
 _HEAD = 64_000
 _TAIL = 256_000
 _PROMPT = 300
@@ -46,49 +39,31 @@ _NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 
-def asked_to_remember(prompt: str) -> list[str]:
-    """What the prompt says to remember, word for word, without the words that say so; questions are
-    none.
-    """
-    found = []
-    for match in _REMEMBER.finditer(own_words(prompt)):
-        text = match["english"] or match["chinese"]
-        end = match["end"] or match["stop"]
-        if (
-            end not in ("?", "？")
-            and len(text.strip()) >= _LEAST
-            and not text.rstrip().endswith(("吗", "么"))
-        ):
-            found.append((text.strip() + (end or ""))[:_LONGEST])
-    return found[:_MOST]
-
-
 def remember(memory: MemorySession, event: HookEvent, session: SessionFile) -> str:
-    """Put what a person asked to remember into the inbox, as the owner's. Returns what the agent is
-    to know of it.
+    """Store what a person asked to remember as the owner's, in the category it belongs to. Returns
+    what the agent is to know of it.
     """
     told = []
-    for text in asked_to_remember(event.prompt):
-        if not session.without_given(text):
-            continue
-        found = memory.secrets_in(text)
+    for asked in asked_in(event, session, memory.clock()):
+        found = memory.secrets_in(asked.text)
         if found:
             told.append(f"Not stored in memory: it looks like a secret ({found[0].rule.id}).")
             continue
-        note = memory.write(
-            Draft(text, CATEGORY_PROJECT, category=INBOX, source=f"hook-{event.client}")
-        )
-        session.add(notes=[note.id], text=text)
+        note = store_asked(memory, asked)
+        session.add(notes=[note], text=asked.text)
         told.append(
-            f"Stored in memory as the user said it, no need to store it again: {_line(text, 200)}"
+            "Stored in memory as the user said it, no need to store it again: "
+            f"{_line(asked.text, 200)}"
         )
     return "\n".join(told)
 
 
 def checkpoint(memory: MemorySession, event: HookEvent, session: SessionFile) -> None:
     """Write an extract of the session so far over the last one: what was asked, files, commands,
-    the last answer.
+    the last answer. Nothing where the owner has turned traces off.
     """
+    if not memory.settings.traces:
+        return
     prompts, answers, files, commands = _seen(event.transcript)
     clean = {
         "Asked": [session.without_given(own_words(each)) for each in prompts or [event.prompt]],

@@ -166,11 +166,17 @@ def event_of(
     )
     # Of a person, and a sentence: no command of the client's, and long enough
     text = event.prompt.strip()
-    is_sentence = is_long_enough(text) or any(each in text.lower() for each in _REMEMBER)
+    is_sentence = is_long_enough(text) or may_ask_to_remember(event)
     is_asking = event.source in ("", "user") and is_sentence and text[0] not in "/!"
     if kind != PROMPT or is_asking:
         return event
     return None
+
+
+def may_ask_to_remember(event: HookEvent) -> bool:
+    """Whether it is worth a look what the prompt of an event asks to remember."""
+    prompt = event.prompt.lower()
+    return event.kind == PROMPT and any(word in prompt for word in _REMEMBER)
 
 
 def is_long_enough(text: str) -> bool:

@@ -12,11 +12,12 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import takewhile
 from typing import TypeVar
 
 from memoranda import config, config_text
-from memoranda.clock import stamp, wait_for
+from memoranda.clock import microseconds, stamp, wait_for
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.transaction import HomeSession
@@ -154,6 +155,19 @@ class Exchange:
             for each, data in older
         ]
         keep_lost(self.memory, lost)
+
+    def files_of(self, project: str) -> str | None:
+        """The name of a project whose notes are files; None for a graph file. Raises
+        ProjectNotFound.
+        """
+        store = self.engine.store(project)
+        return None if store.holds_entities else store.name
+
+    def set_time(self, project: str, path: str, moment: datetime) -> None:
+        """Give a file the time of its note: of a note without a header it is all there is."""
+        nanoseconds = microseconds(moment) * 1_000
+        with suppress(OSError):
+            os.utime(os.path.join(self.engine.store(project).root, path), ns=(nanoseconds,) * 2)
 
     @verb
     def file(self, project: str, path: str) -> File | None:

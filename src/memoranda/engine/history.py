@@ -32,7 +32,6 @@ from memoranda.errors import Ambiguous, CannotUndo, Exists, InvalidInput, Memora
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
-    CATEGORY_PROJECT,
     GLOBAL,
     MEMORY_KEYS,
     MEMORY_PROJECTS,
@@ -373,7 +372,7 @@ class HistoryVerbs(NoteVerbs):
                     if each.undoes is None and each.number < history.last
                 )
                 put = next((each.number for each in older if concerns(each, was_at)), history.last)
-                return f"{CATEGORY_PROJECT}/{back.path}", put
+                return f"{back.project}/{back.path}", put
         with self.change("restore", fresh=False) as transaction:
             project, path, root = place = self.locate(ref, looseness=Looseness.CASE)
             store = store_at(self.engine, project, root)

@@ -138,6 +138,10 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
             # A disk that refuses hinders nobody to read; doctor names it
             with suppress(MemorandaError):
                 finish(memory)
+        if memory.engine.layout.asked.exists():
+            from memoranda.engine.asked import store_waiting
+
+            store_waiting(memory.as_caller(None))
         return memory
 
 

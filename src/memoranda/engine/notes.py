@@ -41,6 +41,7 @@ from memoranda.errors import (
     NotFound,
     OutsideError,
     SectionError,
+    choices,
 )
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
@@ -63,6 +64,9 @@ from memoranda.store.change import Step
 
 if TYPE_CHECKING:
     from memoranda.note.edit import Edit, Edited
+
+
+_ARCHIVING_KEYS = ("phase", "category", "archived_at", "archived_by", "archived_from")
 
 
 @dataclass(slots=True)
@@ -101,29 +105,50 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
-        """Move an archived memory to `category` [its own], organized and without an end.
+        """Move an archived memory to `category` [its own], organized and without an end; a note of
+        another project to where it was.
 
-        Raises Locked, NotFound, NotText, StorageError.
+        Raises Exists where another note has taken its place, Locked, NotFound, NotText,
+        StorageError.
         """
-        from memoranda.note.frontmatter import REMOVE
-
         with self.change("restore", fresh=False) as change:
             info = self.find_to_change(ref)
-            file, text = editable(self, info)
-            category = category or info.category or INBOX
-            keys = pinned_down(info) | {
-                "phase": ORGANIZED,
-                "category": category,
-                "expires_at": None,
-            }
-            keys |= {
-                "last_used_at": stamp(self.clock()),
-                "archived_at": REMOVE,
-                "archived_by": REMOVE,
-            }
-            data = with_keys(info, text, keys)
-            place_memory(self, change, info, file, data, CATEGORY_PROJECT, category, info.scope)
+            if info.header.get("archived_from"):
+                self._put_back(change, info)
+            else:
+                self._bring_back(change, info, category or info.category or INBOX)
         return change.written(change.steps[0])
+
+    def _bring_back(self, change: Transaction, info: NoteInfo, category: str) -> None:
+        from memoranda.note.frontmatter import REMOVE
+
+        file, text = editable(self, info)
+        keys = pinned_down(info) | {
+            "phase": ORGANIZED,
+            "category": category,
+            "expires_at": None,
+            "last_used_at": stamp(self.clock()),
+            "archived_at": REMOVE,
+            "archived_by": REMOVE,
+        }
+        data = with_keys(info, text, keys)
+        place_memory(self, change, info, file, data, CATEGORY_PROJECT, category, info.scope)
+
+    def _put_back(self, change: Transaction, info: NoteInfo) -> None:
+        """Move a note of another project to where it was, without what archiving added."""
+        from memoranda.note.frontmatter import REMOVE
+
+        file, text = editable(self, info)
+        origin = str(info.header["archived_from"])
+        project, _, path = origin.partition("/")
+        keys = dict.fromkeys(_ARCHIVING_KEYS, REMOVE)
+        if info.title == path.rpartition("/")[2].removesuffix(".md"):
+            keys["title"] = REMOVE
+        if self.engine.store(project).place(path).kind != "missing":
+            raise Exists(origin)
+        data = with_keys(info, text, keys)
+        change.put(project, path, data, mode=file.mode, scope=info.scope)
+        change.remove(info.project, info.path, file, scope=info.scope)
 
     def write(self, draft: Draft) -> Note:
         """Store a new note. Raises InvalidInput, Exists, OutsideError, StorageError."""
@@ -225,7 +250,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         moment = self.clock()
         category = draft.category or INBOX
         if category not in CATEGORIES:
-            raise InvalidInput(f'invalid category "{category}"')
+            raise InvalidInput(f'invalid category "{category}"', choices(category, CATEGORIES))
         if not draft.text.strip():
             raise InvalidInput("content must not be empty")
         # 5 ms, for new memories only
@@ -285,6 +310,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         the permalinks this change has given."""
         from memoranda.note import markdown
 
+        if draft.category is not None:
+            raise InvalidInput(
+                f"A note of project {draft.project} has no category; memories have one.",
+                "Leave the project out, or the category.",
+            )
         project, path, title = self._place_of(draft)
         namesake = None if draft.file_name else title
         path, info, file = self._existing(project, path, namesake)
@@ -381,8 +411,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         for number in count(2):
             self.engine.freshness.look_at(project, at)
             info = notes.get(project, at) or notes.in_other_case(project, at)
-            if info is None or (self.sees(info.scope) and not _is_other_title(info, path, title)):
+            if info is None:
                 break
+            if self.sees(info.scope):
+                if not _is_other_title(info, path, title):
+                    break
+                if links.file_name(title or "") == f"{title}.md":
+                    raise InvalidInput(
+                        f'The file {info.path} is that of the note "{info.title}". '
+                        "Choose another title or directory."
+                    )
             at = f"{stem} {number}{dot}{suffix}"
         if info is None and store.place(at).kind != "missing":
             raise Exists(at, f"{project}/{at}")
@@ -468,7 +506,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if title.startswith("."):
             raise OutsideError(identifier, name)
         note = self.store(Draft(edit.text, project=name, folder=folder, title=title)).note
-        return Changed(note, edits.Edited(note.text, 1, 1, False), created=True)
+        return Changed(note, edits.Edited(note.text), created=True)
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:

@@ -27,7 +27,14 @@ from memoranda.errors import Ambiguous, NotFound
 from memoranda.index.note_queries import HomeCounts
 from memoranda.index.rows import NoteInfo
 from memoranda.note.links import first_line
-from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, FURTHER, GLOBAL, REMINDERS
+from memoranda.note.model import (
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    FURTHER,
+    GLOBAL,
+    MEMORY_PROJECTS,
+    REMINDERS,
+)
 from memoranda.query import Query
 from memoranda.store.base import sha256
 from memoranda.store.files import open_own, put_derived
@@ -67,6 +74,8 @@ KEYS = (
 )
 """The keys of the `memory` object, in order; those of FURTHER that are set follow."""
 
+_NOTE_KEYS = ("project", "title", "type", "permalink")
+"""Further keys of a note that is no memory."""
 _LISTS = ("aliases", "merged", "unlinked", "kept_from", "supersedes")
 _TIMES = ("due_at", "fired_at", "acked_at", "last_used_at", "archived_at")
 
@@ -104,6 +113,8 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
         "version": each.version,
         "path": home_path(each),
     }
+    if each.project not in MEMORY_PROJECTS:
+        row |= {key: getattr(each, key) for key in _NOTE_KEYS}
     for key in FURTHER if not isinstance(each, NoteInfo) or each.may_say(FURTHER) else ():
         value = each.header.get(key)
         if value in (None, "", []):
@@ -163,6 +174,8 @@ def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
 
 def complaint(error: NotFound | Ambiguous) -> str:
     """What is said when no memory, or none alone, has the id asked for (contract 001, 1)."""
+    if isinstance(error, Ambiguous) and not error.is_id:
+        return f'"{error.identifier}" names {error.total} notes: {", ".join(error.candidates)}'
     if isinstance(error, Ambiguous):
         return f'ambiguous id "{error.identifier}": {error.total} memories match'
     return f"memory not found: {error.identifier}"

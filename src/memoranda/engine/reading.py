@@ -14,7 +14,7 @@ from memoranda import clock
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.transaction import HomeSession
-from memoranda.errors import Ambiguous, InvalidInput, NotFound, OutsideError
+from memoranda.errors import Ambiguous, InvalidInput, MemorandaError, NotFound, OutsideError
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
@@ -230,6 +230,16 @@ class ReadVerbs(HomeSession):
         self.engine.count_pending_reads([info])
         return info
 
+    def is_name(self, text: str, project: str | None = None) -> bool:
+        """Whether a note has exactly this name."""
+        try:
+            self.find(text, project, looseness=Looseness.EXACT)
+        except Ambiguous:
+            return True
+        except MemorandaError:
+            return False
+        return True
+
     def find_to_change(self, ref: Ref, project: str | None = None) -> NoteInfo:
         """The note `ref` names, for a change: a name without its signs or marks is another name.
         Raises as `find`."""
@@ -405,7 +415,7 @@ class ReadVerbs(HomeSession):
             skip=self.is_held_back if vetted else None,
         )
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
-        return self.index.evidence_text(hits)[:room]
+        return self.index.evidence_text(hits, self.settings.zone)[:room]
 
     @verb
     def recall(
@@ -431,7 +441,7 @@ class ReadVerbs(HomeSession):
             filters=self._query(Query(as_of=self.clock(), archived=False)),
             skip=lambda note: note.id in known or self.is_held_back(note),
         )[:limit]
-        return hits, self.index.evidence_text(hits)
+        return hits, self.index.evidence_text(hits, self.settings.zone)
 
     @verb
     def list(
@@ -478,7 +488,7 @@ class ReadVerbs(HomeSession):
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
         """By row, what is to be said of those notes that are not valid all the time: `superseded by
         PERMALINK`, `valid until DAY`, `valid from DAY`."""
-        return self.index.notes.validity_marks(infos, self.agent)
+        return self.index.notes.validity_marks(infos, self.agent, self.settings.zone)
 
     def _today(self) -> date:
         return self.clock().astimezone(self.settings.zone).date()
@@ -617,6 +627,12 @@ class ReadVerbs(HomeSession):
         engine.fresh(progress)
         counts = self.index.notes.counts(self.agent)
         return sum(counts.projects.values()), len(counts.projects)
+
+    @verb
+    def by_writer(self) -> dict[str, int]:
+        """How many notes the caller sees by who wrote them (`owner`, an agent, `file`, `import`)."""
+        self.engine.fresh()
+        return self.index.notes.by_writer(self.agent)
 
     @verb
     def stats(self) -> HomeCounts:

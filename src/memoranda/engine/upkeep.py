@@ -21,7 +21,6 @@ from memoranda.engine import writing
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.overview import content_of
-from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError
 from memoranda.index.resolve import TITLE_CUT
@@ -45,6 +44,8 @@ T = TypeVar("T")
 
 FOLDED_AT_ONCE = 100
 INGEST = "ingest"
+_ARCHIVED_NOTES = "knowledge"
+"""The folder of the archive for notes of other projects."""
 SOURCE_REF = "source_ref"
 SOURCE_ROOT = "source_root"
 SOURCE_HASH = "source_hash"
@@ -99,6 +100,12 @@ class Upkeep:
             for record in records:
                 self._put_record(change, record, self._known(record.id), taken)
 
+    @verb
+    def is_there(self, identity: str) -> bool:
+        """Whether a memory, archived or not, has this id, or took it over."""
+        self.engine.fresh()
+        return self._known(identity) is not None or bool(self._index.notes.survivors([identity]))
+
     def _known(self, identity: str) -> NoteInfo | None:
         found = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
         return next((info for info in found if self.memory.sees(info.scope)), None)
@@ -138,7 +145,7 @@ class Upkeep:
 
     def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
         """`run` with the memories `refs` name, each once; again with what they are by then, when
-        another program changed or moved one meanwhile. Raises as `Memory.memory_id`, and what `run`
+        another program changed or moved one meanwhile. Raises as `MemorySession.memory_id`, and what `run`
         raises, a fifth Conflict included.
         """
         refs = list(refs)
@@ -199,7 +206,9 @@ class Upkeep:
         """Set header keys of a memory that is as it was read, `updated_at` too with `touch`; with
         `category` in that folder of `project`."""
         file, text = self._as_read(info)
-        wanted = writing.pinned_down(info) | dict(keys)
+        wanted = dict(keys)
+        if info.project in MEMORY_PROJECTS or project in MEMORY_PROJECTS:
+            wanted = writing.pinned_down(info) | wanted
         wanted |= {"updated_at": stamp(self.memory.clock())} if touch else {}
         data = writing.with_keys(info, text, wanted)
         if category:
@@ -244,10 +253,11 @@ class Upkeep:
         self, infos: Sequence[NoteInfo], categories: Mapping[str, str | None]
     ) -> list[NoteInfo]:
         """Archive what the owner chose as one change, each into the folder of its category (by id);
-        what is archived already stays. Returns what the index knows of all then. Raises Conflict,
-        Locked, NotFound."""
-        live = [info for info in infos if info.project == CATEGORY_PROJECT]
-        about = (CATEGORY_PROJECT, live[0].path) if live else None
+        what is archived already stays. A note of another project remembers where it was. Returns
+        what the index knows of all then. Raises Conflict, InvalidInput for an entity of a graph
+        file, Locked, NotFound."""
+        live = [info for info in infos if info.project != model.ARCHIVE_PROJECT]
+        about = (live[0].project, live[0].path) if live else None
         with self.memory.change("archive", about, fresh=False) as change:
             for info in live:
                 self._archive(change, info, "user", categories.get(info.id))
@@ -255,7 +265,13 @@ class Upkeep:
 
     def _archive(self, change: Transaction, info: NoteInfo, by: str, category: str | None) -> None:
         category = category or info.category or INBOX
-        keys = {
+        keys = {}
+        if info.project != CATEGORY_PROJECT:
+            if self.engine.store(info.project).holds_entities:
+                raise InvalidInput(f"{info.title} is in a graph file, which has no archive.")
+            category = _ARCHIVED_NOTES
+            keys = {"title": info.title, "archived_from": f"{info.project}/{info.path}"}
+        keys |= {
             "phase": model.ARCHIVED,
             "category": category,
             "archived_at": stamp(self.memory.clock()),
@@ -265,17 +281,44 @@ class Upkeep:
 
     @verb
     def pin(self, infos: Sequence[NoteInfo], *, pinned: bool = True) -> list[NoteInfo]:
-        """Set or take out `pinned`, as one change. Returns the memories. Raises Conflict, Locked,
+        """Set or take out `pinned`, as one change; the owner confirms by it what an agent noted.
+        Returns the notes. Raises Conflict, InvalidInput for an entity of a graph file, Locked,
         NotFound, NotText.
         """
         with self.memory.change("pin" if pinned else "unpin", fresh=False) as change:
             for info in infos:
-                if (info.header.get("pinned") is True) != pinned:
-                    self._set(change, info, {"pinned": True if pinned else REMOVE})
-            # Who pins a note says that it is so
-            if pinned and isinstance(self.memory, ReviewVerbs):
-                self.memory.confirm(change, infos)
+                keys = self._pin_keys(info, pinned)
+                if keys:
+                    self._set(change, info, keys)
         return self._after(change, infos)
+
+    def _pin_keys(self, info: NoteInfo, pinned: bool) -> dict[str, Any]:
+        """The header keys that change when a note is pinned, or not any more."""
+        if self.engine.store(info.project).holds_entities:
+            raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
+        keys: dict[str, Any] = {}
+        if (info.header.get("pinned") is True) != pinned:
+            keys["pinned"] = True if pinned else REMOVE
+        if pinned:
+            keys |= self._confirmation(info)
+        return keys
+
+    def _confirmation(self, info: NoteInfo) -> dict[str, Any]:
+        """The header key by which the owner says that a note is so, where it is not their own."""
+        if self.memory.agent is not None or info.provenance.trust == "owner":
+            return {}
+        seen = writing.confirmation(content_of(self.memory, info))
+        if info.header.get(writing.CONFIRMED) == seen:
+            return {}
+        return {writing.CONFIRMED: seen}
+
+    @verb
+    def confirm(self, info: NoteInfo) -> None:
+        """Write down that the owner says a note is so. Raises Conflict, Locked, NotFound, NotText."""
+        with self.memory.change("confirm", fresh=False) as change:
+            keys = self._confirmation(info)
+            if keys:
+                self._set(change, info, keys)
 
     def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
         """These memories as the change left them."""

@@ -28,7 +28,7 @@ from memoranda.index.filters import (
 from memoranda.index.header_filters import passing_rows, rows_with
 from memoranda.index.rows import NoteInfo, in_order
 from memoranda.note.links import check_length, lead, slug
-from memoranda.note.model import ARCHIVE_PROJECT, TRACE_PROJECT
+from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.text.folding import fold, is_changed
 from memoranda.text.unicode import sqlite_text
@@ -39,6 +39,12 @@ _ORDERS = {
     "path": "n.project, n.path",
 }
 _THESE = "select value from json_each(?)"
+# The title of a memory is the first line of its text, which is looked at anyway
+_TITLES = (
+    "select n.row, n.title from note n join project p on p.id = n.project"
+    " where p.name not in (?, ?) and (n.title glob '*[^ -~]*' or n.title like ? escape '\\')"
+)
+"""The titles that may hold a text: those beyond ASCII are folded and compared in Python."""
 _FEW = 5_000
 """Up to so many notes are fetched by their facets and sorted; more are walked in order."""
 
@@ -158,13 +164,23 @@ def _holding(
     `projects` alone, where they have few of all notes."""
     number = _FEW if projects is None else counted(db, projects)
     if projects is None or number >= _FEW or 4 * number > counted(db, project_ids(db).values()):
-        rows = json.dumps(held(db, FoldedTexts).find(db, text))
+        rows = held(db, FoldedTexts).find(db, text)
     else:
         source = f"note n join text t on t.row = n.row where n.project in ({', '.join(map(str, projects))})"
         texts = db.execute(f"select t.row, t.text from {source}")
-        rows = json.dumps(_containing(texts, text))
-    found = db.execute(f"select row, facet from text where row in ({_THESE})", (rows,))
+        rows = _containing(texts, text)
+    # SQLite ends a pattern at NUL, which no title holds
+    pattern = None if "\0" in text else like_pattern(fold(text))
+    titles = db.execute(_TITLES, (CATEGORY_PROJECT, ARCHIVE_PROJECT, pattern))
+    rows += _containing(titles, text)
+    found = db.execute(f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),))
     return [row for row, facet in found if passes(facet, needed, unwanted)]
+
+
+def like_pattern(text: str) -> str:
+    """The pattern of LIKE for a text that contains `text`; `\\` is its escape character."""
+    escaped = re.sub(r"[%_\\]", r"\\\g<0>", sqlite_text(text))
+    return f"%{escaped[:_LONGEST_LIKE]}%"
 
 
 def _walk(db: sqlite3.Connection, facets: str, by: str, needed: int) -> list[int]:
@@ -382,9 +398,8 @@ def _scan(db: sqlite3.Connection, needle: str) -> list[int]:
     condition = ""
     value = ""
     if folded.isascii() and folded and "\0" not in folded and len(folded) < _LONGEST_LIKE:
-        escaped = re.sub(r"[%_\\]", r"\\\g<0>", folded)
         condition = " where folds or text like ? escape '\\'"
-        value = f"%{escaped}%"
+        value = like_pattern(folded)
     elif caseless := re.findall(_CASELESS, folded):
         condition = " where folds or instr(text, ?)"
         value = max(caseless, key=len)

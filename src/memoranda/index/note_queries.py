@@ -25,7 +25,13 @@ from memoranda.index.listing import listing, matching
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
-from memoranda.note.model import ARCHIVE_PROJECT, GLOBAL, KV_PROJECT, MEMORY_PROJECTS
+from memoranda.note.model import (
+    ARCHIVE_PROJECT,
+    GLOBAL,
+    KV_PROJECT,
+    MEMORY_PROJECTS,
+    TRACE_PROJECT,
+)
 from memoranda.note.names import file_key
 from memoranda.store.base import Stamp
 from memoranda.text.unicode import sqlite_text
@@ -88,11 +94,17 @@ class NoteQueries(Queries):
     find = reads(find)
     find_id = reads(find_id)
 
-    def validity_marks(self, infos: Iterable[NoteInfo], viewer: str | None) -> dict[int, str]:
+    def validity_marks(
+        self, infos: Iterable[NoteInfo], viewer: str | None, zone: tzinfo | None
+    ) -> dict[int, str]:
         """By row, what is to be said of notes that are not valid all the time:
         `filters.validity_marks`.
         """
-        return filters.validity_marks(self._db, [info.row for info in infos], viewer)
+        return filters.validity_marks(self._db, [info.row for info in infos], viewer, zone)
+
+    def invalid_rows(self, moment: datetime) -> set[int]:
+        """The rows of the notes that are over, superseded or not valid yet at that moment."""
+        return set(filters.invalid_at(filters.valid_spans(self._db), moment))
 
     def successors(self, identity: str) -> list[NoteInfo]:
         """The notes whose header says that they supersede the note of this id."""
@@ -190,6 +202,20 @@ class NoteQueries(Queries):
         """When each note was written (microseconds), and how large it is."""
         rows = self._db.execute("select created, size, scope from note")
         return [(created, size) for created, size, scope in rows if may_see(scope, viewer)]
+
+    def by_writer(self, viewer: str | None) -> dict[str, int]:
+        """How many notes `viewer` sees by who wrote them, without the archive and traces; most
+        first.
+        """
+        found = Counter[str]()
+        sql = (
+            "select coalesce(n.provenance ->> 'who', 'file'), n.scope, count(*) from note n"
+            " join project p on p.id = n.project where p.name not in (?, ?) group by 1, 2"
+        )
+        for who, scope, number in self._db.execute(sql, (ARCHIVE_PROJECT, TRACE_PROJECT)):
+            if may_see(scope, viewer):
+                found[str(who).removeprefix("agent:")] += number
+        return dict(found.most_common())
 
     def projects(self) -> list[str]:
         """The names of all projects that were ever indexed and not forgotten."""

@@ -7,15 +7,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from memoranda.note.model import Provenance
+from memoranda.clock import local_day
+from memoranda.note.model import FURTHER, MEMORY_KEYS, Provenance, one_line_repr
 
 if TYPE_CHECKING:
     from memoranda.note.model import Observation
@@ -34,6 +35,12 @@ PACKED = Struct("qqq")
 """
 FIRST_PASSAGE = 1 << 16
 """A long note's passages begin at the row of this times its own: none has so many."""
+_NO_TEXT = frozenset(
+    (*MEMORY_KEYS, *FURTHER, "type", "permalink", "alias", "tag", "created", "updated", "modified")
+)
+"""Header keys whose values are not searched as text: they have a column or a filter of their own, or
+are times."""
+_LONGEST_PROPERTIES = 10_000
 _TITLE = 80
 """Characters of a title that count: the title of a memory may be its whole text."""
 
@@ -55,7 +62,7 @@ _SQL = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class NoteInfo:
     """A note as the index holds it, without its text. Times are ISO 8601 UTC with `Z`."""
 
@@ -92,6 +99,9 @@ class NoteInfo:
     """The rules of the write gate that saw injected instructions in the text."""
     _provenance: str | None = None
     _header: dict[str, Any] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return one_line_repr("NoteInfo", f"{self.project}/{self.path}", self.title)
 
     def may_say(self, keys: Iterable[str]) -> bool:
         """False when no such key can stand in the header: told without reading it."""
@@ -137,7 +147,25 @@ def header_of(front: str, header: str | None) -> dict[str, Any]:
         return {}
 
 
-@dataclass(slots=True)
+def property_text(header: str | None) -> str:
+    """What is searched of a header given as JSON: its values, one on a line, without those of keys
+    that say what a note is and not what it says."""
+    values = json.loads(header) if header else {}
+    texts = [text for key, value in values.items() if key not in _NO_TEXT for text in _texts(value)]
+    return "\n".join(texts)[:_LONGEST_PROPERTIES]
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [text for element in value for text in _texts(element)]
+    if value is None or isinstance(value, bool):
+        return []
+    return [str(value)]
+
+
+@dataclass(slots=True, repr=False)
 class Hit:
     """One note found: `passage` is the snippet (at most 200 characters cut from the file's text),
     `line` where it starts (from 1), `score` higher = better, `why` short reasons. `shares`, where
@@ -149,6 +177,10 @@ class Hit:
     why: list[str] = field(default_factory=list)
     line: int = 0
     shares: dict[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        place = f"{self.note.project}/{self.note.path}"
+        return one_line_repr(f"Hit {self.score:.3g}", place, self.passage)
 
 
 @dataclass(slots=True)
@@ -169,7 +201,7 @@ class SmartResult:
     total: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Hits:
     """One page of a search: `total` notes match in all, or more where it `is_lower_bound`: beyond
     10,000, and beyond the page, they are not counted. `relaxed` when AND found nothing."""
@@ -186,13 +218,23 @@ class Hits:
             return {"total_is_lower_bound": True}
         return {}
 
-    def __iter__(self):
+    def __repr__(self) -> str:
+        more = " or more" if self.is_lower_bound else ""
+        return f"<Hits {len(self.hits)} of {self.total}{more}>"
+
+    def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
     def __len__(self) -> int:
         return len(self.hits)
 
-    def __getitem__(self, index):
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Hit]: ...
+
+    def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
         return self.hits[index]
 
     def cut(self, characters: int) -> None:
@@ -240,6 +282,11 @@ class Reached:
     note: NoteInfo
     depth: int
     via: str
+
+
+def day_of(note: NoteInfo, zone: tzinfo | None) -> str:
+    """The day a note is about, else the one it was written on where its reader lives."""
+    return note.date[:10] if note.date else local_day(note.created, zone)
 
 
 def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:

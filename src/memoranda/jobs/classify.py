@@ -13,6 +13,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from itertools import chain, compress
 from math import log, sqrt
@@ -97,7 +98,10 @@ class Classifier:
 
     def choose(self, memory: MemoryState) -> CategoryChoice:
         """The category of a memory's text, by the first layer that says something."""
-        text = memory.content
+        return self.choose_for(memory.content, memory.created)
+
+    def choose_for(self, text: str, created: datetime) -> CategoryChoice:
+        """The category of a text written at a time, by the first layer that says something."""
         if self._corrected is not None and (near := self._corrected.nearest(text, 1, _CORRECTED)):
             _, category, example = near[0]
             return CategoryChoice(
@@ -120,9 +124,7 @@ class Classifier:
         from memoranda.note import timephrase
 
         settings = self._settings
-        times = list(
-            timephrase.read_all(text, memory.created, settings.reading_zone, settings.day_hour)
-        )
+        times = list(timephrase.read_all(text, created, settings.reading_zone, settings.day_hour))
         readings = [each for _, each in times if isinstance(each, timephrase.Reading)]
         # `habits` for a repeat, `date` for a day of the calendar.
         said = [("habits", each.phrase) for each in readings if each.repeat]
@@ -183,6 +185,11 @@ class Classifier:
         return CategoryChoice(
             category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second
         )
+
+
+def category_of_text(settings: Settings, text: str, created: datetime) -> str:
+    """The category a text belongs to that a person asked to remember."""
+    return Classifier(settings).choose_for(text, created).category
 
 
 def organize(

@@ -33,7 +33,7 @@ from memoranda.jobs.job import (
     organize_all,
     states_of,
 )
-from memoranda.note.model import ARCHIVED, INBOX, ORGANIZED, REMINDERS
+from memoranda.note.model import ARCHIVED, INBOX, MEMORY_PROJECTS, ORGANIZED, REMINDERS
 from memoranda.note.reminder import Reminder
 
 if TYPE_CHECKING:
@@ -244,12 +244,16 @@ def upgrade_named(
 
 
 def archive_named(
-    memory: MemorySession, refs: Iterable[str], *, dry_run: bool = False
+    memory: MemorySession, refs: Iterable[str | NoteInfo], *, dry_run: bool = False
 ) -> list[NoteInfo]:
-    """Archive the memories `refs` name, each once, as one change. Returns them as they are then."""
-    infos = list({info.id: info for info in map(memory.memory_id, refs)}.values())
+    """Archive memories, given by id, and notes of any project, each once, as one change. Returns
+    them as they are then.
+    """
+    named = [memory.memory_id(ref) if isinstance(ref, str) else ref for ref in refs]
+    infos = list({info.row: info for info in named}.values())
+    memories = [info for info in infos if info.project in MEMORY_PROJECTS]
     classifier = _classifier(memory)
-    categories = {each.id: category_of(each, classifier) for each in states_of(memory, infos)}
+    categories = {state.id: category_of(state, classifier) for state in states_of(memory, memories)}
     if dry_run:
         return infos
     return Upkeep(memory).archive_all(infos, categories)
@@ -298,6 +302,33 @@ def consolidate(memory: MemorySession, *, dry_run: bool = False) -> list[Outcome
     if not dry_run:
         turn.upkeep.fold()
     return [turn.run(name, plan) for name, plan in JOBS.items()]
+
+
+def tidy(
+    memory: MemorySession,
+    *,
+    dry_run: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Outcome]:
+    """Do all upkeep once, as a night of the daemon does: what is sure, and nothing that `review`
+    asks about. One job that fails does not stop the others.
+    """
+    from memoranda.jobs import dream
+
+    turn = Round(memory, dry_run=dry_run)
+    if not dry_run:
+        turn.upkeep.fold()
+    outcomes = [turn.run(name, plan) for name, plan in ROUND.items()]
+    endpoint = dream.endpoint_of(memory.settings)
+    done = dream.run(
+        memory,
+        dream.DEEP,
+        dry_run=dry_run,
+        endpoint=endpoint,
+        careful=True,
+        progress=progress,
+    )
+    return [*outcomes, *done.outcomes]
 
 
 FACE = "daemon"

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda.engine.overview import contents
+from memoranda.engine.profile import profile
 from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
 from memoranda.engine.telling import author
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
-from memoranda.index.rows import NoteInfo
+from memoranda.index.rows import NoteInfo, day_of
 from memoranda.jobs.classify import FALLBACK, Classifier, shortened
 from memoranda.jobs.dedup import near_pairs
 from memoranda.jobs.job import (
@@ -43,7 +44,8 @@ from memoranda.jobs.lifecycle import (
     plan_upgrade_of,
 )
 from memoranda.jobs.reminders import listed
-from memoranda.jobs.text_reminders import VAGUE_DAY, outdated, plan_from_text
+from memoranda.jobs.text_reminders import outdated, plan_from_text
+from memoranda.jobs.text_times import VAGUE_DAY
 from memoranda.note.edit import FindReplace
 from memoranda.note.model import CATEGORY_PROJECT, INBOX, KV_PROJECT
 from memoranda.query import Query
@@ -72,21 +74,23 @@ def _carry_out(memory: MemorySession, action: Action) -> bool:
 def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
     memories = Round(memory).memories
     known = {each.id: each for each in memories if not each.header.get("reminder_of")}
+    # Of several memories that say the same each is asked about once: what the answer leaves is the
+    # next question.
+    asked: set[str] = set()
     for _, a, b in near_pairs(list(known.values()), linked=True):
         one = known[a]
         other = known[b]
+        key = f"merge:{a}:{b}:{_mark(one, other)}"
+        if memory.decision(key) is None:
+            if a in asked or b in asked:
+                continue
+            asked |= {a, b}
         text = f'Do these say the same? "{shortened(one.content)}" and "{shortened(other.content)}"'
         choices = (
             ("1", "keep the first, merge the second into it"),
             ("2", "keep the second, merge the first into it"),
         )
-        yield ReviewItem(
-            f"merge:{a}:{b}:{_mark(one, other)}",
-            "merge",
-            text,
-            (a, b),
-            (*choices, ("n", "keep both")),
-        )
+        yield ReviewItem(key, "merge", text, (a, b), (*choices, ("n", "keep both")))
 
 
 def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
@@ -234,6 +238,31 @@ def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     return choice == "y" and _carry_out(memory, action)
 
 
+def _claims(memory: MemorySession) -> Iterator[ReviewItem]:
+    """About what agents noted of the person and nobody has confirmed."""
+    for entry in profile(memory):
+        info = entry.info
+        if entry.is_confirmed or not info.provenance.who.startswith("agent:"):
+            continue
+        line = f'"{shortened(entry.text)}", noted by {author(info.provenance)}'
+        mark = sha256(entry.text.encode("utf-8", "surrogatepass"))[:8]
+        choices = ("y", "it is so"), ("n", "leave it unconfirmed"), ("d", "delete the note")
+        key = f"claim:{info.id}:{mark}"
+        yield ReviewItem(key, "claim", f"Is this so? {line}", (info.id,), choices, (line,))
+
+
+def _answer_claim(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
+    if choice == "n":
+        return False
+    info = memory.find(item.refs[0])
+    if choice == "d":
+        memory.delete(info)
+    else:
+        Upkeep(memory).confirm(info)
+    return True
+
+
+CLAIMS = ReviewSource(_claims, _answer_claim)
 MERGES = ReviewSource(
     _merges,
     lambda memory, item, choice: (
@@ -368,7 +397,7 @@ def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Sta
             refs = (first.ref, second.ref)
             whole = "\0".join([*subject, *refs, first.value, second.value])
             key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            days = [(each.info.date or each.info.created)[:10] for each in (first, second)]
+            days = [day_of(each.info, memory.settings.zone) for each in (first, second)]
             text = f'{first.name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
             text += _weights(statements, one, other)
             yield (

@@ -28,6 +28,7 @@ class Layout:
         self.pending = root / "pending.md"
         self.socket = root / "memory.sock"
         self.daemon_lock = root / ".daemon.lock"
+        self.daemon_log = root / PRIVATE / "daemon.log"
         self.private = root / PRIVATE
         self.index = self.private / "index.db"
         self.vectors = self.private / "vectors"
@@ -42,6 +43,7 @@ class Layout:
         self.erased = self.private / "erased"
         self.dream_report = self.private / "dream-report.json"
         self.sessions = self.private / "sessions"
+        self.asked = self.private / "asked"
         self.install = self.private / "install"
         self.review = self.private / "review.json"
         self.requests = self.private / "requests.json"

@@ -353,6 +353,19 @@ def exported(
             yield json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
 
 
+def is_note_line(line: bytes) -> bool:
+    """Whether a line is about a note of another project than `categories`."""
+    if b'"project"' not in line or b'"path"' not in line:
+        return False
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(values, dict) or values.get("project") == CATEGORY_PROJECT:
+        return False
+    return isinstance(values.get("project"), str) and isinstance(values.get("path"), str)
+
+
 @dataclass(slots=True)
 class Tally:
     """What an import did, or would do: `imported` are new; `skipped` are bad, older than what is
@@ -440,6 +453,9 @@ class Import:
             if not data.strip():
                 continue
             number += 1
+            # NoteImport takes it
+            if is_note_line(data):
+                continue
             try:
                 settings = self._memory.settings
                 line = data.rstrip(b"\r\n")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from memoranda.clock import parse_stamp
 from memoranda.errors import Exists, InvalidInput, NotFound, ProjectRefused
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes.read_tools import folder_named, relative
 from memoranda.faces.notes.replies import lines, note_data, plural, short, whole
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
-from memoranda.note.model import CATEGORIES, Draft, Note
+from memoranda.note.frontmatter import parse, split
+from memoranda.note.model import CATEGORIES, MEMORY_KEYS, Draft, Note
 from memoranda.note.names import Looseness
-from memoranda.query import Query
+from memoranda.query import Query, split_list
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
@@ -142,13 +145,37 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
     given = {name: args[name] for name in _GIVEN if name in args}
     draft = Draft(args["content"], project=project, folder=folder, title=title, type=kind, **given)
     if project == "categories":
-        draft.category = folder or (kind if kind in CATEGORIES else None)
+        _take_header(draft)
+        draft.category = folder or draft.category or (kind if kind in CATEGORIES else None)
         if folder and folder not in CATEGORIES:
             names = ", ".join(CATEGORIES)
             raise InvalidInput(
                 f'Parameter `directory` must be one of {names} in project categories; got "{folder}".'
             )
     return draft
+
+
+def _take_header(draft: Draft) -> None:
+    """Make the header of a memory's content its own: pinned, category, tags, an end. A memory has
+    one header, and its content is text.
+    """
+    front, body_at = split(draft.text)
+    try:
+        header = parse(front or "")
+    except ValueError:
+        return
+    if not header:
+        return
+    draft.text = draft.text[body_at:]
+    tags = header.pop("tags", None) or []
+    draft.tags = (*draft.tags, *(map(str, tags) if isinstance(tags, list) else split_list(tags)))
+    category = header.pop("category", None)
+    if category in CATEGORIES:
+        draft.category = category
+    with suppress(ValueError, TypeError, OverflowError, AttributeError):
+        draft.expires = parse_stamp(header.pop("expires_at", None))
+    further = {key: value for key, value in header.items() if key not in MEMORY_KEYS}
+    draft.metadata = further | draft.metadata
 
 
 def edit_note(memory: MemorySession, args: Arguments) -> Reply:
@@ -194,15 +221,11 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     }
     if operation == "find_replace":
         data["replacements"] = edited.count
-    if edited.section_added:
-        data["section_added"] = True
     section = short(section.strip())
     if changed.created:
         result = ""
     elif operation == "find_replace":
         result = f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
-    elif edited.section_added:
-        result = f'added: section "{section}", which was missing, at the end, line {edited.line}'
     elif operation == "replace_section":
         result = f'replaced: the text of section "{section}", from line {edited.line}'
     else:
@@ -224,15 +247,20 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
     destination = _path(args, "destination_path")
     is_folder = args["is_directory"]
     follow = bool(args.get("follow"))
+    update_links = args.get("update_links") is not False
     if not destination.strip():
         raise InvalidInput('Parameter `destination_path` must be a path in the project; got "".')
     try:
         if is_folder:
             project, folder = _folder(memory, args)
             relative(destination, project)
-            moved = memory.move_folder(project, folder, destination, follow=follow)
+            moved = memory.move_folder(
+                project, folder, destination, follow=follow, update_links=update_links
+            )
         else:
-            moved = memory.move(_note(memory, args, "move"), destination, follow=follow)
+            moved = memory.move(
+                _note(memory, args, "move"), destination, follow=follow, update_links=update_links
+            )
     except Exists as error:
         # Here it is the destination, whatever lies there
         raise Exists(error.path) from None
@@ -244,6 +272,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         "notes": moved.notes,
         "broken_links": moved.broken,
     }
+    data |= {"updated_links": moved.updated} if moved.updated else {}
     data |= _warned(memory, moved.project, moved.new_path, moved.notes)
     if is_folder:
         permalink = ""
@@ -255,9 +284,8 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         f"from: {flat(moved.old_path)}",
         f"to: {flat(moved.new_path)}",
         f"notes: {moved.notes}" if is_folder else f"permalink: {flat(permalink)}",
-        f"Links by path that no longer lead there, in: {_listed(moved.broken)}"
-        if moved.broken
-        else "",
+        f"Links updated in: {_listed(moved.updated)}" if moved.updated else "",
+        f"Links that no longer lead there, in: {_listed(moved.broken)}" if moved.broken else "",
     )
     return Reply(text, data)
 

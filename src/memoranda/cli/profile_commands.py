@@ -1,0 +1,67 @@
+"""`profile`: what the memory says about the person, and so what each session is told first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memoranda.cli.invocation import Invocation
+from memoranda.cli.rows import kind, limit_option, origin
+from memoranda.cli.syntax import command
+from memoranda.engine.overview import home_path
+from memoranda.engine.profile import PINNED, ProfileEntry
+from memoranda.engine.profile import profile as entries_about_person
+from memoranda.text.unicode import one_line
+
+_KEYS = ("id", "path", "title", "why", "by", "confirmed", "text")
+_ROW = "{:<8} {:<12} {:<12} {}"
+
+
+@command("profile", keys={"entries": _KEYS}, example="memory profile")
+@limit_option(30)
+def profile_(call: Invocation, *, limit: int) -> None:
+    """Show what is known about you: what each session of an agent is told first.
+
+    That is what is pinned, category preferences, /memories/user and the files at the root of
+    /memories, `- [preference]` lines of any note, values under keys without an end, and the entity
+    of the graph that is you. What an agent noted counts as unconfirmed until you pin it.
+    """
+    with call.memory() as memory:
+        entries = entries_about_person(memory, limit or 1 << 30)
+    if call.json:
+        return call.document(entries=[_document(entry) for entry in entries])
+    if not entries:
+        hint = 'memory write "prefers dark mode" --category preferences'
+        return call.answer(f"Nothing is known about you yet. For example: {hint}")
+    call.table(("ID", "Category", "By", "Text"), _rows(call, entries), form=_ROW)
+
+
+def _rows(call: Invocation, entries: Sequence[ProfileEntry]) -> list[tuple[str, str, str, str]]:
+    rows = []
+    for entry in entries:
+        text = entry.text.strip()
+        name = entry.info.title
+        if entry.info.phase is None and not text.lstrip("# ").startswith(name):
+            text = f"{name}: {text}"
+        mark = "(pinned) " if entry.why == PINNED else ""
+        if not entry.is_confirmed:
+            mark = "(unconfirmed) "
+        rows.append((entry.info.id[:8], kind(entry.info), _by(entry), mark + one_line(text)))
+    return rows
+
+
+def _by(entry: ProfileEntry) -> str:
+    if entry.info.phase is None:
+        return origin(entry.info)
+    return entry.info.provenance.who.removeprefix("agent:")
+
+
+def _document(entry: ProfileEntry) -> dict[str, object]:
+    return {
+        "id": entry.info.id,
+        "path": home_path(entry.info),
+        "title": entry.info.title,
+        "why": entry.why,
+        "by": _by(entry),
+        "confirmed": entry.is_confirmed,
+        "text": entry.text,
+    }

@@ -1,0 +1,127 @@
+"""How notes of any project are listed: which of them, their rows, and what was left out.
+
+A row has the note's id, its kind and its text. The kind of a memory is its category, that of any
+other note its project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memoranda.cli import output
+from memoranda.cli.invocation import Invocation, preview
+from memoranda.cli.syntax import Names, Number, flag, option
+from memoranda.engine.overview import contents
+from memoranda.index.rows import NoteInfo
+from memoranda.note.model import MEMORY_PROJECTS, TRACE_PROJECT
+from memoranda.text.unicode import one_line
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+    from memoranda.query import Query
+
+_KIND_COLUMNS = 12
+"""Columns of a terminal that a category or project takes at most, so that the text has half of 80."""
+
+project_option = option(
+    "--project",
+    "projects",
+    multiple=True,
+    type=Names("name", "project"),
+    help="Only notes of this project; may be repeated [all].",
+)
+traces_flag = flag("--traces", "Also traces of sessions.")
+
+
+def limit_option(default: int) -> Callable[..., Any]:
+    """The option `--limit`, or `-n`."""
+    return option(
+        "--limit", "-n", type=Number(), default=default, help="How many at most; 0 = all."
+    )
+
+
+def within(
+    memory: MemorySession, query: Query, projects: Sequence[str] = (), *, traces: bool = False
+) -> Query:
+    """`query` over these projects, by default over all; with `traces` over theirs too. Raises
+    ProjectNotFound.
+    """
+    names = [memory.project(name).name for name in projects]
+    if not traces:
+        return query.replace(projects=tuple(names) or None)
+    if not names:
+        names = [project.name for project in memory.projects]
+    return query.replace(projects=tuple(dict.fromkeys([*names, TRACE_PROJECT])))
+
+
+def left_out(memory: MemorySession, query: Query) -> list[str]:
+    """What `query` would list besides, were it asked for: `3 archived`, `12 traces`."""
+    parts = []
+    if not query.lists_archived and query.archived is not False:
+        archived = memory.list(query.replace(archived=True), limit=1)[1]
+        parts += [f"{archived} archived (--archived)"] if archived else []
+    has_traces = any(project.name == TRACE_PROJECT for project in memory.projects)
+    if query.projects is None and has_traces:
+        traces = memory.list(query.replace(projects=(TRACE_PROJECT,)), limit=1)[1]
+        parts += [f"{traces} traces (--traces)"] if traces else []
+    return parts
+
+
+def mention_left_out(memory: MemorySession, query: Query) -> None:
+    """Say on stderr, in one line, what a list does not show unless asked."""
+    parts = left_out(memory, query)
+    if parts:
+        output.notice(f"Not shown: {', '.join(parts)}")
+
+
+def noun(infos: Sequence[NoteInfo]) -> str:
+    """What these are called: memories, or notes where one is of another project."""
+    if all(info.project in MEMORY_PROJECTS for info in infos):
+        return "memories"
+    return "notes"
+
+
+def kind(info: NoteInfo) -> str:
+    """The category of a memory, the project of another note."""
+    if info.project in MEMORY_PROJECTS:
+        return info.category or ""
+    return info.project.removeprefix(".")
+
+
+def shown_text(info: NoteInfo, content: str) -> str:
+    """The text of a note for a row: with its title in front where that does not begin it."""
+    if info.project in MEMORY_PROJECTS:
+        return content
+    text = content.strip().lstrip("# ")
+    if text.startswith(info.title):
+        return text
+    return f"{info.title}: {text}".removesuffix(": ")
+
+
+def origin(info: NoteInfo) -> str:
+    """The source a note names, else who wrote it."""
+    if info.source or info.project in MEMORY_PROJECTS:
+        return info.source or ""
+    return info.provenance.who.removeprefix("agent:")
+
+
+def cells(
+    call: Invocation, memory: MemorySession, infos: Sequence[NoteInfo], length: int
+) -> Iterator[tuple[str, str, str, str]]:
+    """Id, phase or type, kind and text of each note, for a terminal, or with `length` characters of
+    the text for a program. The text says when a note is not valid all the time.
+    """
+    marks = memory.validity_marks(infos)
+    for info, content in zip(infos, contents(memory, infos), strict=True):
+        text = shown_text(info, content)
+        mark = marks.get(info.row, "")
+        phase = info.phase or info.type
+        if call.on_terminal:
+            lead = f"({mark}) " if mark else ""
+            # A row has one line, of which no terminal shows more
+            text = lead + one_line(text[:1000])
+            yield info.id[:8], output.fit(phase, 9), output.fit(kind(info), _KIND_COLUMNS), text
+        else:
+            tail = f" ({mark})" if mark else ""
+            yield info.id[:8], phase, kind(info), preview(text, length) + tail

@@ -1,0 +1,101 @@
+"""`memory` alone: today in ten lines, and the commands to go on with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from memoranda.cli import output
+from memoranda.cli.invocation import Invocation, preview
+from memoranda.cli.rows import kind, left_out, shown_text
+from memoranda.engine.overview import contents
+from memoranda.note.model import CATEGORY_PROJECT, TRACE_PROJECT
+from memoranda.query import Query
+from memoranda.text.unicode import flat
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+    from memoranda.index.rows import NoteInfo
+
+_SHOWN = 3
+_DUE_WITHIN = timedelta(hours=24)
+_MOST_QUESTIONS = 20
+_MOST_ASKED_ABOUT = 2_000
+"""Memories up to which the questions are counted: that compares them with each other."""
+_ROOM = 34
+"""Columns of a line besides the text of a note."""
+
+
+def has_notes(call: Invocation) -> bool:
+    """Whether the home has notes to tell of; a home that is not there is not made."""
+    settings = call.settings
+    if settings.url is None and not settings.home.is_dir():
+        return False
+    with call.memory() as memory:
+        return memory.stats().total > 0
+
+
+def today_lines(call: Invocation) -> list[str]:
+    """What is new, changed and due, what waits for an answer, and where to go on."""
+    with call.memory() as memory:
+        zone = memory.settings.zone
+        now = memory.clock().astimezone(zone)
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        new, count = memory.list(Query(created_from=midnight), limit=200, order="created")
+        touched = memory.list(Query(after=midnight), limit=1)[1]
+        counts = memory.stats()
+        total = counts.total - counts.projects.get(TRACE_PROJECT, 0)
+        lines = [f"{total} notes in {memory.settings.shown_home}. Today:"]
+        lines.append(f"  new        {count}{_by_whom(new)}")
+        lines += _rows(memory, new[:_SHOWN])
+        lines.append(f"  changed    {max(0, touched - count)}")
+        lines.append(f"  due        {_due(memory, now)}")
+        if counts.projects.get(CATEGORY_PROJECT, 0) <= _MOST_ASKED_ABOUT:
+            lines.append(f"  questions  {_questions(memory)}")
+        hidden = left_out(memory, Query())
+        if hidden:
+            lines.append(f"  besides    {', '.join(hidden)}")
+    return lines
+
+
+def _by_whom(infos: list[NoteInfo]) -> str:
+    writers = Counter(info.provenance.who.removeprefix("agent:") for info in infos)
+    if not writers:
+        return ""
+    return f" by {', '.join(f'{who} {number}' for who, number in writers.most_common(3))}"
+
+
+def _rows(memory: MemorySession, infos: list[NoteInfo]) -> list[str]:
+    """The newest notes, a line each."""
+    room = max(20, min(output.columns(), 100) - _ROOM)
+    return [
+        f"    {info.id[:8]} {output.fit(kind(info), 12):<12} "
+        f"{flat(preview(shown_text(info, content), room))}"
+        for info, content in zip(infos, contents(memory, infos), strict=True)
+    ]
+
+
+def _due(memory: MemorySession, now: datetime) -> str:
+    """The next reminder of the coming day, and how many more there are."""
+    from memoranda.jobs import reminders
+
+    due = [
+        (reminder.due, info)
+        for info, reminder in reminders.listed(memory)
+        if reminder.due is not None and reminder.due <= now + _DUE_WITHIN
+    ]
+    if not due:
+        return "nothing"
+    moment, info = due[0]
+    (content,) = contents(memory, [info])
+    more = f" (+{len(due) - 1} more)" if len(due) > 1 else ""
+    clock = moment.astimezone(memory.settings.reading_zone).strftime("%H:%M")
+    return flat(f"{clock} {preview(content, 40)}{more}")
+
+
+def _questions(memory: MemorySession) -> str:
+    number = len(memory.review(limit=_MOST_QUESTIONS))
+    if not number:
+        return "none"
+    return f"{number}{'+' if number == _MOST_QUESTIONS else ''}: memory review"

@@ -1,0 +1,45 @@
+"""What a prompt asks to remember, put aside before anything else is done with it.
+
+Opening the memory may take longer than a hook has. Once the file is there nothing is lost, however
+the hook ends (engine/asked.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
+
+from memoranda.clients.hook_events import PROMPT, HookEvent
+from memoranda.clients.hook_sessions import SessionFile
+from memoranda.clients.hook_words import asked_to_remember
+from memoranda.engine.asked import Asked, put_aside
+
+
+def asked_in(event: HookEvent, session: SessionFile, now: datetime) -> Iterator[Asked]:
+    """What the prompt of an event asks to remember, without what came from memory."""
+    for text in asked_to_remember(event.prompt):
+        if session.without_given(text):
+            # The same sentence in the same session is the same memory
+            name = "\0".join([event.client, event.session, text])
+            identity = str(uuid5(NAMESPACE_URL, f"memoranda-asked:{name}"))
+            yield Asked(identity, text, now, event.client, event.session)
+
+
+def keep_asked(event: HookEvent, home: Path, now: datetime) -> list[Path]:
+    """Put aside what an event asks to remember; returns the files. Raises OSError."""
+    if event.kind != PROMPT:
+        return []
+    from memoranda.store.layout import Layout
+
+    session = SessionFile(Layout(home).sessions, event.client, event.session)
+    return [put_aside(home, asked) for asked in asked_in(event, session, now)]
+
+
+def forget(paths: list[Path]) -> None:
+    """Remove the files of what has been stored."""
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()

@@ -1,0 +1,68 @@
+"""What of a prompt is a person's own, and what they ask in it to remember.
+
+A hook looks here before anything else, so this module imports little.
+"""
+
+from __future__ import annotations
+
+import re
+
+from memoranda import former_name
+
+TAG = "memoranda-memory"
+"""The tag of our marks around what comes from memory."""
+FENCED = re.compile(rf"<(?P<mark>{TAG}|{former_name.TAG})\b.*?(?:</(?P=mark)>|\Z)", re.I | re.S)
+"""What stands between our marks, those of earlier checkouts included."""
+_PASTED = re.compile(
+    r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)|\Z)|^[ \t]*>[^\n]*$|<(?P<tag>[\w-]+)>", re.M | re.S
+)
+_REMEMBER = re.compile(
+    r"(?:^|(?<=[.!?\n])|(?<=[。！？；]))[^\S\n]*(?:[-*] )?(?:(?:please|also|and|ok|okay|so|hey)[,:]?[^\S\n]+)*"
+    r"(?:remember\s+that\b|remember:)\s*(?P<english>[^\n]+?)(?P<end>[.!?](?=\s|$)|$)"
+    r"|(?:^|(?<=[\n.!?])|(?<=[。！？；，,]))[^\S\n]*(?:请你?|帮我|麻烦|你要|一定要?|务必)*"
+    r"记住(?!了|没|吗|的)[：:，,]?\s*"
+    r"(?P<chinese>[^\n。！？!?]+)(?P<stop>[。！？!?]|$)",
+    re.I | re.M,
+)
+_LONGEST = 1_000
+_LEAST = 4
+_MOST = 5
+
+
+def own_words(prompt: str) -> str:
+    """A prompt without what was pasted: code, quotes, blocks in tags, and what came from here."""
+    text = FENCED.sub("", prompt)
+    parts = []
+    at = 0
+    # Where a tag is closed for the last time: tags without an end cost one look
+    last: dict[str, int] = {}
+    while found := _PASTED.search(text, at):
+        parts.append(text[at : found.start()])
+        at = found.end()
+        tag = found["tag"]
+        if tag is not None:
+            end = f"</{tag}>"
+            if tag not in last:
+                last[tag] = text.rfind(end)
+            if last[tag] < at:
+                parts.append(found[0])
+            else:
+                at = text.index(end, at) + len(end)
+    return "".join([*parts, text[at:]]).strip()
+
+
+def asked_to_remember(prompt: str) -> list[str]:
+    """What the prompt says to remember, word for word, without the words that say so; questions are
+    none.
+    """
+    found = []
+    for match in _REMEMBER.finditer(own_words(prompt)):
+        text = match["english"] or match["chinese"]
+        end = match["end"] or match["stop"]
+        if (
+            end not in ("?", "？")
+            and len(text.strip()) >= _LEAST
+            and not text.rstrip().endswith(("吗", "么"))
+        ):
+            found.append((text.strip() + (end or ""))[:_LONGEST])
+    return found[:_MOST]

@@ -1,0 +1,117 @@
+"""What a person asked to remember: stored at once, or from a small file in the home.
+
+A hook has less than a second, and on a busy machine that is not enough to open the memory. So it
+first writes what it was asked into `.memoranda/asked/`. Whoever opens the home next stores it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memoranda.clock import parse_stamp, stamp
+from memoranda.errors import MemorandaError
+from memoranda.store.files import make_private
+from memoranda.store.layout import Layout
+
+if TYPE_CHECKING:
+    from memoranda.engine.history import HistoryVerbs
+
+_SUFFIX = ".json"
+# Named, not imported: jobs stand above the engine
+_CLASSIFY = ("memoranda.jobs.classify", "category_of_text")
+
+
+class Asked(NamedTuple):
+    """A sentence to remember: its words, when, by which client, and in which session it was said.
+
+    `id` is that of the memory it becomes, so that storing it twice is storing it once.
+    """
+
+    id: str
+    text: str
+    time: datetime
+    client: str
+    session: str
+
+
+def put_aside(home: Path, asked: Asked) -> Path:
+    """Write a file from which `store_waiting` stores this. Raises OSError."""
+    folder = Layout(home).asked
+    make_private(folder)
+    path = folder / f"{asked.id}{_SUFFIX}"
+    temporary = path.with_suffix(f".{os.getpid()}")
+    row = asked._asdict() | {"time": stamp(asked.time)}
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(json.dumps(row).encode("utf-8", "surrogatepass"))
+    os.replace(temporary, path)
+    return path
+
+
+def store(memory: HistoryVerbs, asked: Asked) -> str:
+    """Store a sentence as the owner's, organized in the category it belongs to, without an end.
+
+    What is there already stays as it is. Returns the id of the memory. Raises what a write raises.
+    """
+    from memoranda.engine.upkeep import Upkeep
+    from memoranda.note.markdown import Record
+
+    owner = memory.as_caller(None, "hook", client=asked.client, session=asked.session)
+    upkeep = Upkeep(owner)
+    with owner.engine.writing():
+        if not upkeep.is_there(asked.id):
+            module, name = _CLASSIFY
+            category = getattr(import_module(module), name)(memory.settings, asked.text, asked.time)
+            record = Record(
+                asked.id,
+                asked.text,
+                category,
+                asked.time,
+                asked.time,
+                source=f"hook-{asked.client}",
+            )
+            upkeep.put([record], "write")
+    return asked.id
+
+
+def store_waiting(memory: HistoryVerbs) -> int:
+    """Store what hooks put aside in the home of `memory`; returns how many. What cannot be stored
+    now waits for the next process. Secrets are not stored.
+    """
+    if memory.only_reads:
+        return 0
+    stored = 0
+    for path, asked in _waiting(memory.home):
+        try:
+            if not memory.secrets_in(asked.text):
+                store(memory, asked)
+                stored += 1
+        except MemorandaError:
+            # The home is kept locked, or cannot be written: the file stays
+            continue
+        with suppress(OSError):
+            path.unlink()
+    return stored
+
+
+def _waiting(home: Path) -> Iterator[tuple[Path, Asked]]:
+    """The files that wait, oldest first, and what they say; a damaged one is left out."""
+    try:
+        paths = [Path(entry.path) for entry in os.scandir(Layout(home).asked)]
+    except OSError:
+        return
+    found = []
+    for path in paths:
+        if path.suffix == _SUFFIX:
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                row: dict[str, Any] = json.loads(path.read_bytes())
+                row["time"] = parse_stamp(row["time"])
+                found.append((path, Asked(**row)))
+    yield from sorted(found, key=lambda pair: pair[1].time)

@@ -1,0 +1,159 @@
+"""What is known about the person: what `memory profile` shows and a session is told first.
+
+It stands in many places, because each interface has its own: AMENDMENTS 1.4 lists them, and the
+instructions of the tools name the same ones.
+"""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from memoranda.engine.engine import verb
+from memoranda.engine.overview import contents
+from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.telling import Telling, telling
+from memoranda.engine.writing import CONFIRMED, confirmation
+from memoranda.errors import MemorandaError
+from memoranda.index.rows import NoteInfo
+from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT
+from memoranda.query import Query
+
+PREFERENCES = ("preference", "preferences")
+"""The category of an observation, and the type of a note, that say what the person prefers."""
+PINNED = "pinned"
+"""Why a note is in the profile that the owner, or an agent, pinned."""
+_LINES = "preference lines"
+_MEMORIES = "memories"
+_USER_FOLDER = "user"
+_PERSON_TYPES = ("person", "user", "human")
+_PERSON_NAMES = frozenset(("user", "default_user", "the_user", "me", "owner"))
+"""How agents call the person where they know no name."""
+_PERSON_WORDS = frozenset((*PREFERENCES, *_PERSON_NAMES, "profile", "prefs"))
+"""Words of a key or namespace that say that its values are about the person."""
+_MOST = 30
+_LONGEST_VALUE = 300
+
+
+class ProfileEntry(NamedTuple):
+    """A note about the person: why it is one, its text, and whether the owner wrote all of it."""
+
+    info: NoteInfo
+    why: str
+    text: str
+    is_confirmed: bool
+
+
+@verb
+def profile(memory: ReadVerbs, limit: int = _MOST) -> list[ProfileEntry]:
+    """What the memory says about the person, each note once: pinned first, and what the owner wrote
+    before what an agent noted. Without what is over, archived, suspicious or private to others.
+    """
+    memory.engine.fresh()
+    reasons: dict[int, tuple[NoteInfo, str]] = {}
+    for why, infos in _places(memory, limit):
+        for info in infos:
+            if not memory.is_held_back(info):
+                reasons.setdefault(info.row, (info, why))
+    chosen = [*reasons.values()]
+    texts = contents(memory, [info for info, _ in chosen])
+    entries = [
+        ProfileEntry(info, why, _about(memory, info, why, text), is_confirmed(info, text))
+        for (info, why), text in zip(chosen, texts, strict=True)
+        if telling(info.provenance, is_confirmed=is_confirmed(info, text)) is not Telling.SILENT
+    ]
+    # Stable: within each group the order of the places stays
+    entries.sort(key=lambda entry: (not entry.is_confirmed, entry.why != PINNED))
+    return [entry for entry in entries if entry.text.strip()][:limit]
+
+
+def is_confirmed(info: NoteInfo, content: str) -> bool:
+    """Whether the owner wrote a note, or confirmed this text of it: pinning confirms it."""
+    if info.header.get(CONFIRMED) == confirmation(content):
+        return True
+    # Whichever program wrote a file itself, agents among them, it was not told as the owner
+    return info.provenance.trust == "owner"
+
+
+def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteInfo]]]:
+    """The places where something about the person is kept, and their notes, newest first."""
+    holding = Query(archived=False, valid_at=memory.clock())
+
+    def listed(**filters: object) -> list[NoteInfo]:
+        return memory.list(holding.replace(**filters), limit=limit, order="created")[0]
+
+    yield PINNED, listed(pinned=True)
+    yield "preference", listed(projects=(CATEGORY_PROJECT,), category="preferences")
+    yield "about the user", _memory_files(memory)
+    yield "about the user", _person_entities(memory, listed(types=_PERSON_TYPES))
+    yield "preference", listed(types=PREFERENCES)
+    yield _LINES, listed(categories=PREFERENCES)
+    values = memory.list(holding.replace(projects=(KV_PROJECT,)), limit=10 * limit)[0]
+    kept = [info for info in values if info.expires is None and info.size < 2 * _LONGEST_VALUE]
+    named = [info for info in kept if _words_of_key(info) & _PERSON_WORDS]
+    yield "value", named
+    yield "value", [info for info in kept if _namespace(info) == "default"]
+
+
+def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
+    """The files of /memories/user and those at the root of /memories, the newest change first."""
+    if _MEMORIES not in memory.engine.stores:
+        return []
+    index = memory.index.notes
+    rows, _ = index.directory(_MEMORIES, "", depth=1, viewer=memory.agent, limit=None)
+    infos = [row.note for row in rows if row.note is not None and row.note.path.endswith(".md")]
+    infos += [info for info in index.below(_MEMORIES, _USER_FOLDER) if memory.sees(info.scope)]
+    over = index.invalid_rows(memory.clock())
+    infos = [info for info in infos if info.row not in over]
+    infos.sort(key=lambda info: info.changed, reverse=True)
+    return sorted(infos, key=lambda info: not info.path.startswith(f"{_USER_FOLDER}/"))
+
+
+def _person_entities(memory: ReadVerbs, newest: Iterable[NoteInfo]) -> list[NoteInfo]:
+    """The entities that are the person: among the newest of such types, and by their names."""
+    found = [info for info in newest if _is_person(info)]
+    for name in sorted(_PERSON_NAMES | {_account()} - {""}):
+        with suppress(MemorandaError):
+            info = memory.find(name)
+            if info.type.casefold() in _PERSON_TYPES and _is_person(info):
+                found.append(info)
+    return found
+
+
+def _is_person(info: NoteInfo) -> bool:
+    """Whether an entity is the person: by how agents call them, or by the name of their account."""
+    name = "_".join(info.title.casefold().replace("-", " ").replace("_", " ").split())
+    if info.type.casefold() == "user":
+        return True
+    return name in _PERSON_NAMES or name == _account()
+
+
+def _account() -> str:
+    try:
+        return getpass.getuser().casefold()
+    # There is no account, as in some containers
+    except (KeyError, OSError, ImportError):
+        return ""
+
+
+def _namespace(info: NoteInfo) -> str:
+    return str(info.header.get("namespace") or "default")
+
+
+def _words_of_key(info: NoteInfo) -> set[str]:
+    text = f"{_namespace(info)} {info.title}".casefold()
+    return set("".join(char if char.isalnum() else " " for char in text).split())
+
+
+def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
+    """The part of a note that is about the person: of a note with lines of preferences these."""
+    if why != _LINES:
+        return text
+    lines = [
+        seen.content
+        for seen in memory.observations(info)
+        if (seen.category or "").casefold() in PREFERENCES
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,69 @@
+"""What changed between two texts, line by line, and within a line word by word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+SAME = " "
+OLD = "-"
+NEW = "+"
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+# Beyond that the comparison takes long, and nobody reads it
+_LONGEST = 200_000
+_ALIKE = 0.3
+"""Lines less alike are shown as an old and a new one."""
+
+
+class Part(NamedTuple):
+    """A piece of a line: SAME in both texts, only in the OLD one, or only in the NEW one."""
+
+    kind: str
+    text: str
+
+
+def changed_lines(before: str, after: str) -> Iterator[list[Part]]:
+    """The lines that differ, each as its parts; lines that stayed are left out."""
+    old_lines = before[:_LONGEST].splitlines()
+    new_lines = after[:_LONGEST].splitlines()
+    matcher = SequenceMatcher(None, old_lines, new_lines, autojunk=False)
+    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        yield from _block(old_lines[old_start:old_end], new_lines[new_start:new_end])
+
+
+def _block(old_lines: Sequence[str], new_lines: Sequence[str]) -> Iterator[list[Part]]:
+    """The parts of lines that stand in one place: word by word where a line became another one."""
+    if len(old_lines) != len(new_lines):
+        yield from ([Part(OLD, line)] for line in old_lines)
+        yield from ([Part(NEW, line)] for line in new_lines)
+        return
+    for old, new in zip(old_lines, new_lines, strict=True):
+        old_words = _WORDS.findall(old)
+        new_words = _WORDS.findall(new)
+        matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
+        if matcher.ratio() < _ALIKE:
+            yield [Part(OLD, old)]
+            yield [Part(NEW, new)]
+        else:
+            yield _words(matcher, old_words, new_words)
+
+
+def _words(
+    matcher: SequenceMatcher[str], old_words: Sequence[str], new_words: Sequence[str]
+) -> list[Part]:
+    parts = []
+    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+        old = "".join(old_words[old_start:old_end])
+        new = "".join(new_words[new_start:new_end])
+        if tag == "equal":
+            parts.append(Part(SAME, old))
+            continue
+        if old:
+            parts.append(Part(OLD, old))
+        if new:
+            parts.append(Part(NEW, new))
+    return parts

@@ -1,0 +1,195 @@
+"""The notes of all projects but `categories` as JSON Lines: out, and in again.
+
+A line has the note's `project` and `path`, and its text in two parts: `header`, the frontmatter as
+it stands in the file, and `content`. Both together are the file, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, BinaryIO, NamedTuple
+
+from memoranda.clock import parse_stamp
+from memoranda.engine import MemorySession
+from memoranda.engine.exchange import Exchange
+from memoranda.errors import InvalidInput, MemorandaError, ProjectNotFound
+from memoranda.index.rows import NoteInfo
+from memoranda.note.frontmatter import split
+from memoranda.note.model import MEMORY_PROJECTS
+from memoranda.query import Query
+from memoranda.store.base import File
+from memoranda.text.gate import redact
+from memoranda.transfer.jsonl import PAGE, BadRecord, Tally, is_note_line
+
+_ELSEWHERE = "notes"
+"""The project that takes in the notes of a project there is not, in a folder of its name."""
+_BOM = b"\xef\xbb\xbf"
+
+
+def exported_notes(
+    memory: MemorySession,
+    projects: Sequence[str] = (),
+    scope: str | None = None,
+    *,
+    redacts: bool = False,
+    secret: Callable[[], None] | None = None,
+) -> Iterator[str]:
+    """The lines, without newlines, of the notes the caller sees in these projects [all], by project
+    and path. `secret` is called for each that holds what looks like a secret; with `redacts` it is
+    redacted. Entities of a graph file are left out: `memory graph export` writes them.
+    """
+    exchange = Exchange(memory)
+    for info in notes_of(memory, projects, scope):
+        file = exchange.file(info.project, info.path)
+        if file is None:
+            continue
+        text = file.data.decode("utf-8", "replace")
+        found = memory.secrets_in(text)
+        if found:
+            if secret is not None:
+                secret()
+            text = redact(text, found) if redacts else text
+        yield json.dumps(_row(info, text), ensure_ascii=False, separators=(",", ":"))
+
+
+def notes_of(
+    memory: MemorySession, projects: Sequence[str] = (), scope: str | None = None
+) -> list[NoteInfo]:
+    """The notes that `exported_notes` writes."""
+    query = Query(projects=tuple(projects) or None, scope=scope, archived=False)
+    infos, _ = memory.list(query, limit=0, order="path")
+    exchange = Exchange(memory)
+    with_files = {project.name for project in memory.projects if exchange.files_of(project.name)}
+    with_files -= {*MEMORY_PROJECTS}
+    return [info for info in infos if info.project in with_files]
+
+
+def _row(info: NoteInfo, text: str) -> dict[str, Any]:
+    body_at = split(text)[1]
+    return {
+        "project": info.project,
+        "path": info.path,
+        "id": info.id,
+        "title": info.title,
+        "type": info.type,
+        "tags": list(info.tags),
+        "created_at": info.created,
+        "updated_at": info.updated or info.changed,
+        "header": text[:body_at],
+        "content": text[body_at:],
+    }
+
+
+class _NewFile(NamedTuple):
+    """What becomes of a line: the field of Tally that counts it, its place and bytes, what is
+    there, and when the note was changed.
+    """
+
+    verb: str
+    project: str
+    path: str
+    data: bytes
+    before: File | None
+    time: datetime | None
+
+
+class NoteImport:
+    """The import of the lines of `source` about notes of other projects than `categories`. The
+    newer text of a path stays; the other one is in the history."""
+
+    def __init__(self, memory: MemorySession, source: BinaryIO, *, skip_bad: bool = False):
+        self._memory = memory
+        self._exchange = Exchange(memory)
+        self._source = source
+        self._skip_bad = skip_bad
+
+    def run(
+        self, tally: Tally, warn: Callable[[str], None], say: Callable[[str], None] | None = None
+    ) -> None:
+        """Carry it out, or with `say` only tell what would be done. Raises BadRecord."""
+        batch: list[_NewFile] = []
+        for number, values in self._lines():
+            try:
+                new = self._planned(values)
+            except MemorandaError as error:
+                bad = BadRecord(number, str(error))
+                if not self._skip_bad:
+                    raise bad from None
+                warn(f"warning: {bad}")
+                tally.skipped += 1
+                continue
+            if new.verb in ("unchanged", "skipped"):
+                setattr(tally, new.verb, getattr(tally, new.verb) + 1)
+                continue
+            if batch and (batch[0].project != new.project or len(batch) >= PAGE):
+                self._write(batch, tally, say)
+                batch = []
+            batch.append(new)
+        if batch:
+            self._write(batch, tally, say)
+
+    def _write(
+        self, batch: Sequence[_NewFile], tally: Tally, say: Callable[[str], None] | None
+    ) -> None:
+        """Write files of one project as one change."""
+        project = batch[0].project
+        for new in batch:
+            if say is not None:
+                say(f"would import {project}/{new.path}")
+        if say is None:
+            over = {new.path: new.before for new in batch if new.before is not None}
+            self._exchange.add_files(project, [(new.path, new.data) for new in batch], over)
+        for new in batch:
+            if say is None and new.time is not None:
+                self._exchange.set_time(project, new.path, new.time)
+            setattr(tally, new.verb, getattr(tally, new.verb) + 1)
+
+    def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        number = 0
+        self._source.seek(0)
+        for data in iter(self._source.readline, b""):
+            line = data.removeprefix(_BOM) if number == 0 else data
+            if not line.strip():
+                continue
+            number += 1
+            if is_note_line(line):
+                yield number, json.loads(line)
+
+    def _planned(self, values: dict[str, Any]) -> _NewFile:
+        """What becomes of one line. Raises InvalidInput, OutsideError."""
+        content = values.get("content")
+        header = values.get("header") or ""
+        if not isinstance(content, str) or not isinstance(header, str):
+            raise InvalidInput("content and header must be texts")
+        data = f"{header}{content}".encode("utf-8", "surrogatepass")
+        project, path = self._place(values["project"], values["path"])
+        time = None
+        with suppress(KeyError, TypeError, ValueError, AttributeError):
+            time = parse_stamp(values["updated_at"])
+        file = self._exchange.file(project, path)
+        if file is None:
+            verb = "imported"
+        elif file.data == data:
+            verb = "unchanged"
+        else:
+            verb = "updated" if self._is_newer(time, project, path) else "skipped"
+        return _NewFile(verb, project, path, data, file, time)
+
+    def _place(self, project: str, path: str) -> tuple[str, str]:
+        """Where a note goes: of a project there is not, into a folder of project `notes`."""
+        try:
+            name = self._exchange.files_of(project)
+        except ProjectNotFound:
+            return _ELSEWHERE, f"{project}/{path}"
+        if name is None:
+            raise InvalidInput(f"project {project} is a graph file; memory graph import fills it")
+        return name, path
+
+    def _is_newer(self, time: datetime | None, project: str, path: str) -> bool:
+        with suppress(MemorandaError):
+            there = self._memory.find_ref((project, path))
+            return time is not None and time > parse_stamp(there.updated or there.changed)
+        return False

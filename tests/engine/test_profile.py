@@ -1,0 +1,127 @@
+"""What is known about the person (AMENDMENTS 1.4), whoever stored it and through whatever face."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memoranda import Draft
+from memoranda.engine import open_session
+from memoranda.engine.profile import profile
+from memoranda.engine.upkeep import Upkeep
+from memoranda.engine.writing import confirmation
+from memoranda.faces import registry
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with open_session(tmp_path / "home") as memory:
+        yield memory
+
+
+def said(memory):
+    return [entry.text.strip() for entry in profile(memory)]
+
+
+def call(memory, tool, agent="claude", **arguments):
+    tools = registry(("memory", "notes", "graph", "kv"), memory.settings)
+    reply = tools.call(memory.as_caller(agent, "mcp"), tool, arguments)
+    assert not reply.is_error, reply.text
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        (
+            "memory",
+            {"command": "create", "path": "/memories/user/style.md", "file_text": "likes tabs"},
+        ),
+        ("memory", {"command": "create", "path": "/memories/about.md", "file_text": "likes tabs"}),
+        (
+            "write_note",
+            {"title": "Style", "folder": "deep/down", "content": "- [preference] likes tabs\n- x"},
+        ),
+        (
+            "write_note",
+            {"title": "Style", "folder": "", "content": "---\npinned: true\n---\nlikes tabs"},
+        ),
+        ("memory_remember", {"key": "indentation", "value": "likes tabs"}),
+        (
+            "memory_create_entities",
+            {
+                "entities": [
+                    {
+                        "name": "default_user",
+                        "entityType": "person",
+                        "observations": ["likes tabs"],
+                    }
+                ]
+            },
+        ),
+    ],
+    ids=json.dumps,
+)
+def test_what_an_agent_noted_is_in_it_as_unconfirmed_until_it_is_pinned(memory, tool, arguments):
+    call(memory, tool, **arguments)
+    (entry,) = profile(memory)
+    assert "likes tabs" in entry.text
+    assert not entry.is_confirmed
+    Upkeep(memory).pin([entry.info])
+    (entry,) = profile(memory)
+    assert entry.is_confirmed
+
+
+def test_a_text_the_agent_changed_since_is_not_confirmed_and_no_agent_confirms(memory):
+    path = "/memories/user/style.md"
+    call(memory, "memory", command="create", path=path, file_text="likes tabs")
+    Upkeep(memory).pin([profile(memory)[0].info])
+    change = {"old_str": "tabs", "new_str": "blanks"}
+    call(memory, "memory", command="str_replace", path=path, **change)
+    assert [entry.is_confirmed for entry in profile(memory)] == [False]
+    tools = registry(("memory",), memory.settings)
+    text = f"---\nconfirmed: {confirmation('x')}\n---\nx"
+    new = {"command": "create", "path": "/memories/user/new.md", "file_text": text}
+    reply = tools.call(memory.as_caller("claude", "mcp"), "memory", new)
+    assert reply.is_error
+    assert "is for the owner" in reply.text
+
+
+def test_the_owners_own_stands_before_what_agents_noted(memory):
+    call(memory, "memory_remember", key="shell", value="fish")
+    memory.write(Draft("prefers zsh", project="categories", category="preferences"))
+    assert said(memory) == ["prefers zsh", "fish"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("memory_remember", {"key": "build", "value": "running", "ttl_seconds": 600}),
+        ("memory_remember", {"key": "cursor", "value": "41", "namespace": "crawler"}),
+        ("write_note", {"title": "Pears", "folder": "", "content": "- [fact] pears are sweet"}),
+        (
+            "memory",
+            {"command": "create", "path": "/memories/projects/shop.md", "file_text": "uses make"},
+        ),
+        (
+            "memory_create_entities",
+            {"entities": [{"name": "Ada", "entityType": "person", "observations": ["likes tea"]}]},
+        ),
+    ],
+    ids=json.dumps,
+)
+def test_what_is_not_about_the_person_is_not_in_it(memory, tool, arguments):
+    call(memory, tool, **arguments)
+    assert said(memory) == []
+
+
+def test_what_is_over_archived_or_private_to_another_agent_is_not_in_it(memory):
+    preference = {"project": "categories", "category": "preferences"}
+    old = memory.write(Draft("prefers vim", **preference))
+    new = memory.write(Draft("prefers helix", **preference))
+    memory.supersede(memory.find_ref(old), memory.find_ref(new))
+    mine = memory.write(Draft("prefers ed", scope="agent:codex", **preference))
+    assert said(memory.as_caller("claude", "mcp")) == ["prefers helix"]
+    Upkeep(memory).archive_all([memory.find_ref(new), memory.find_ref(mine)], {})
+    assert said(memory) == []

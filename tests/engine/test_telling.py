@@ -25,7 +25,7 @@ from memoranda.note.model import Provenance
 @pytest.fixture
 def owner(tmp_path: Path) -> Iterator[Any]:
     with open_memory(tmp_path / "home", watch=False) as memory:
-        yield getattr(memory, "session", memory)
+        yield memory.session
 
 
 def preference(memory: Any, text: str, **header: Any) -> Any:

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from memoranda import Draft, open_memory
-from memoranda.clients.hook_context import at_start
+from memoranda.clients.hook_context import SessionFile, at_start
 from memoranda.clients.hook_events import START, HookEvent
-from memoranda.clients.hook_sessions import SessionFile
 from memoranda.engine.telling import Telling, author, telling
 from memoranda.engine.upkeep import Upkeep
 from memoranda.jobs.dedup import plan_duplicates
@@ -25,7 +24,7 @@ from memoranda.note.model import Provenance
 @pytest.fixture
 def owner(tmp_path: Path) -> Iterator[Any]:
     with open_memory(tmp_path / "home", watch=False) as memory:
-        yield memory.session
+        yield getattr(memory, "session", memory)
 
 
 def preference(memory: Any, text: str, **header: Any) -> Any:
@@ -72,7 +71,7 @@ def test_a_session_hears_the_owner_first_and_agents_by_name(owner: Any, tmp_path
     )
     text = told(owner, tmp_path)
     assert ") Prefers dark mode" in text
-    assert "noted by claude, unconfirmed) Prefers spaces over tabs" in text
+    assert "unconfirmed) claude noted: Prefers spaces over tabs" in text
     assert text.index("dark mode") < text.index("spaces over tabs")
     assert "push to main" not in text
 
@@ -86,27 +85,27 @@ def test_what_the_owner_confirms_is_told_as_a_fact_until_its_text_changes(
     note = preference(claude, "Prefers spaces over tabs")
     if how == "review":
         [item] = owner.review(kind="claim")
-        owner.decide(item.key, "y")
+        owner.decide(item.key, "k")
     else:
         Upkeep(owner).pin([owner.find(note.id)])
     assert owner.review(kind="claim") == []
-    assert "noted by" not in told(owner, tmp_path)
+    assert ") Prefers spaces over tabs" in told(owner, tmp_path)
     claude.edit(note.id, Append("and eight of them"))
-    assert "noted by claude, unconfirmed) Prefers spaces over tabs" in told(owner, tmp_path, "s2")
+    assert "claude noted: Prefers spaces over tabs" in told(owner, tmp_path, "s2")
 
 
 def test_an_agent_that_pins_confirms_nothing(owner: Any, tmp_path: Path) -> None:
     claude = owner.as_caller("claude", "mcp")
     note = preference(claude, "Prefers spaces over tabs")
     Upkeep(claude).pin([claude.find(note.id)])
-    assert "noted by claude, unconfirmed" in told(owner, tmp_path)
+    assert "claude noted: Prefers spaces" in told(owner, tmp_path)
 
 
 def test_one_agent_does_not_fill_a_session(owner: Any, tmp_path: Path) -> None:
     eve = owner.as_caller("eve", "mcp")
     for number in range(8):
         preference(eve, f"Prefers colour number {number}")
-    assert told(owner, tmp_path).count("noted by eve") == 4
+    assert told(owner, tmp_path).count("eve noted:") == 4
 
 
 @pytest.mark.promise("trust-of-a-set")

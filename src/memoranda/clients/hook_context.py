@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -20,8 +19,8 @@ from memoranda.clients.hook_sessions import SessionFile
 from memoranda.clients.hook_words import TAG, own_words
 from memoranda.engine import MemorySession
 from memoranda.engine.overview import contents
-from memoranda.engine.profile import PINNED, ProfileEntry, is_confirmed, profile
-from memoranda.engine.telling import Telling, author, claimed, telling
+from memoranda.engine.profile import PINNED, ProfileEntry, profile
+from memoranda.engine.telling import Telling, author, claimed
 from memoranda.index.rows import Hit, NoteInfo, day_of
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, REMINDERS, TRACE_PROJECT
 from memoranda.note.reminder import Reminder
@@ -48,12 +47,12 @@ _HOW = (
     "store what will matter later: decisions, preferences, facts."
 )
 _LINE = 220
-_MOST_OF_ONE = 4
-"""Notes of one author about the user that a session is told unconfirmed."""
 _PROFILE_LINE = 400
 _LATELY = timedelta(days=7)
 _MOST_LATELY = 10
 """A client's first session is told so many notes of so long ago: it has no last session."""
+_MOST_OF_ONE = 4
+"""Notes of one agent about the user that a session is told unconfirmed."""
 _SOON = timedelta(hours=24)
 _DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 
@@ -91,10 +90,10 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionFile) -> T
     if not session.is_known:
         teller.say(_HOW)
         teller.section("Due", _due(memory, now), 300)
-        entries = _few_of_each(profile(memory))
+        entries = _owner_first(memory, profile(memory))
         teller.section(
             "About the user",
-            [(entry.info, _mark_of(entry)) for entry in entries],
+            [(entry.info, PINNED if entry.why == PINNED else "") for entry in entries],
             600,
             texts={entry.info.row: entry.text for entry in entries},
             longest=_PROFILE_LINE,
@@ -119,18 +118,21 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionFile) -> T
     )
 
 
-def _few_of_each(entries: Iterable[ProfileEntry]) -> list[ProfileEntry]:
-    """The profile with some of what each author noted unconfirmed, so that none fills a session."""
-    counts = Counter[str]()
-    chosen = []
+def _owner_first(memory: MemorySession, entries: Iterable[ProfileEntry]) -> list[ProfileEntry]:
+    """What the owner says, then some of what each author noted, so that none fills the session."""
+    facts: list[ProfileEntry] = []
+    claims: list[ProfileEntry] = []
+    ids_by_author: dict[str, set[str]] = {}
     for entry in entries:
-        if not entry.is_confirmed:
-            name = author(entry.info.provenance)
-            counts[name] += 1
-            if counts[name] > _MOST_OF_ONE:
-                continue
-        chosen.append(entry)
-    return chosen
+        info = entry.info
+        if memory.telling(info) is not Telling.CLAIM:
+            facts.append(entry)
+            continue
+        ids = ids_by_author.setdefault(author(info.provenance), set())
+        if len(ids) < _MOST_OF_ONE or info.id in ids:
+            ids.add(info.id)
+            claims.append(entry)
+    return facts + claims
 
 
 def for_prompt(
@@ -224,14 +226,12 @@ class _Teller:
             heads = []
         chosen = []
         for info, mark in infos:
-            if info.id not in self._known and not self._memory.is_held_back(info):
+            told = self._memory.telling(info)
+            if info.id not in self._known and told is not Telling.SILENT:
                 self._known.add(info.id)
-                chosen.append((info, mark))
-        bodies = contents(self._memory, [info for info, _ in chosen])
-        for (info, mark), body in zip(chosen, bodies, strict=True):
-            told = telling(info.provenance, is_confirmed=is_confirmed(info, body))
-            if told is Telling.SILENT:
-                continue
+                chosen.append((info, mark, told))
+        bodies = contents(self._memory, [info for info, _, _ in chosen])
+        for (info, mark, told), body in zip(chosen, bodies, strict=True):
             day = day_of(info, self._memory.settings.zone)
             about = f"{day}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
             body = texts.get(info.row, body)
@@ -243,7 +243,8 @@ class _Teller:
             name = " ".join(flat(info.title).split())
             if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(name):
                 text = f"{name}: {text}"
-            if told is Telling.CLAIM and "by " not in mark:
+            is_named = mark.startswith("by ")
+            if told is Telling.CLAIM and not is_named:
                 text = claimed(info.provenance, text)
                 about += ", unconfirmed"
             lines = [*heads, _MARKS.sub(_HARMLESS, f"- ({about}) {cut(text, longest)}")]
@@ -252,16 +253,6 @@ class _Teller:
             self.say(*lines)
             self.notes.append(info.id)
             heads = []
-
-
-def _mark_of(entry: ProfileEntry) -> str:
-    """What is said of a note about the person besides its text: why it is told, and who noted it
-    where the owner has not confirmed it.
-    """
-    pinned = "pinned" if entry.why == PINNED else ""
-    if entry.is_confirmed:
-        return pinned
-    return f"noted by {author(entry.info.provenance)}, unconfirmed"
 
 
 def _fenced(text: str) -> str:

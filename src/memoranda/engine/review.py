@@ -22,8 +22,8 @@ from typing import Any, cast
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.telling import author
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.telling import Telling, author, telling
+from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.errors import InvalidInput, NotFound, ProjectRefused, StorageError
 from memoranda.index.rows import NoteInfo
 from memoranda.query import Query
@@ -34,6 +34,7 @@ from memoranda.store.layout import PRIVATE
 from memoranda.text.unicode import flat
 
 VERB = "review"
+CLAIM = "claim"
 KEEP = "k"
 """The answer that a suspicious note is fine."""
 _DELETE = "d"
@@ -49,9 +50,12 @@ in its key.
 _ASK = "ask"
 """The verb of an agent's request and of the answer to it."""
 AGENT_PREFIX = "agent:"
+_PREFERENCES = "preferences"
 _BURST = 50
 _BURST_LASTS = timedelta(minutes=10)
 """So many new notes of one agent in such a time are asked about."""
+_MOST_CLAIMS = 100
+"""Notes about the owner that are asked about."""
 _MOST_REQUESTS = 100
 """Requests that may wait."""
 
@@ -104,7 +108,7 @@ SOURCES = {
     "suspicious": "memoranda.engine.review:SUSPICIOUS",
     "reminder": "memoranda.jobs.questions:REMINDERS",
     "contradiction": "memoranda.jobs.questions:CONTRADICTIONS",
-    "claim": "memoranda.jobs.questions:CLAIMS",
+    "claim": "memoranda.engine.review:CLAIMS",
     "burst": "memoranda.engine.review:BURSTS",
     "merge": "memoranda.jobs.questions:MERGES",
     "category": "memoranda.jobs.questions:CATEGORIES",
@@ -152,6 +156,30 @@ class ReviewVerbs(HistoryVerbs):
         if not super().is_held_back(info):
             return False
         return self.decision(self.suspicion(info)) != KEEP
+
+    def telling(self, info: NoteInfo) -> Telling:
+        """How a note may be told to a session that did not ask for it (docs/trust.md)."""
+        provenance = info.provenance
+        is_own = provenance.trust == "owner"
+        return telling(
+            provenance,
+            is_held_back=self.is_held_back(info),
+            is_confirmed=not is_own and self.decision(self._claim(info)) == KEEP,
+        )
+
+    def _claim(self, info: NoteInfo) -> str:
+        """The key under which the owner confirms a note: another one once its text is another."""
+        return self.suspicion(info).replace("suspicious:", f"{CLAIM}:", 1)
+
+    def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
+        """Write down in `change` that the owner says these notes are so. Nothing for an agent."""
+        unconfirmed = [info for info in infos if info.provenance.trust != "owner"]
+        if self.agent is not None or not unconfirmed:
+            return
+        file, known = self._decisions()
+        row = {"choice": KEEP, "time": stamp(self.clock())}
+        known |= {self._claim(info): row for info in unconfirmed}
+        change.steps.append(_rows_step(self.engine.layout.review, file, known))
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
         """Answer an open question, given by its key or as `review` returned it, with the letter of
@@ -283,6 +311,40 @@ def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bo
 
 SUSPICIOUS = ReviewSource(_ask_suspicious, _answer_suspicious)
 """The question about notes that seem to hold injected instructions (docs/gate.md)."""
+
+
+def _about_the_owner(memory: Any) -> list[NoteInfo]:
+    """What agents noted about the owner and nobody has confirmed."""
+    query = Query(archived=False, valid_at=memory.clock())
+    pinned, _ = memory.list(query.replace(metadata={"pinned": True}), limit=_MOST_CLAIMS)
+    preferred, _ = memory.list(query.replace(category=_PREFERENCES), limit=_MOST_CLAIMS)
+    infos = {info.id: info for info in (*pinned, *preferred)}
+    return [
+        info
+        for info in infos.values()
+        if info.provenance.who.startswith(AGENT_PREFIX) and memory.telling(info) is Telling.CLAIM
+    ]
+
+
+def _ask_claims(memory: Any) -> Iterator[ReviewItem]:
+    for info in _about_the_owner(memory):
+        title = " ".join(info.title.split())
+        title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
+        line = f'"{title}", noted by {author(info.provenance)}'
+        choices = (KEEP, "it is so"), (_DELETE, "delete the note"), ("n", "leave it unconfirmed")
+        key = memory.suspicion(info).replace("suspicious:", f"{CLAIM}:", 1)
+        yield ReviewItem(key, CLAIM, f"Is this so? {line}", (info.id,), choices, (line,))
+
+
+def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
+    if choice != _DELETE:
+        return False
+    memory.delete(memory.memory_id(item.refs[0]))
+    return True
+
+
+CLAIMS = ReviewSource(_ask_claims, _answer_claim)
+"""The question whether what an agent noted about the owner is so (docs/trust.md)."""
 
 
 def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:

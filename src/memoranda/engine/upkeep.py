@@ -21,6 +21,7 @@ from memoranda.engine import writing
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.overview import content_of
+from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError
 from memoranda.index.resolve import TITLE_CUT
@@ -290,35 +291,18 @@ class Upkeep:
                 keys = self._pin_keys(info, pinned)
                 if keys:
                     self._set(change, info, keys)
+            # Who pins a note says that it is so
+            if pinned and isinstance(self.memory, ReviewVerbs):
+                self.memory.confirm(change, infos)
         return self._after(change, infos)
 
     def _pin_keys(self, info: NoteInfo, pinned: bool) -> dict[str, Any]:
         """The header keys that change when a note is pinned, or not any more."""
         if self.engine.store(info.project).holds_entities:
             raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
-        keys: dict[str, Any] = {}
-        if (info.header.get("pinned") is True) != pinned:
-            keys["pinned"] = True if pinned else REMOVE
-        if pinned:
-            keys |= self._confirmation(info)
-        return keys
-
-    def _confirmation(self, info: NoteInfo) -> dict[str, Any]:
-        """The header key by which the owner says that a note is so, where it is not their own."""
-        if self.memory.agent is not None or info.provenance.trust == "owner":
+        if (info.header.get("pinned") is True) == pinned:
             return {}
-        seen = writing.confirmation(content_of(self.memory, info))
-        if info.header.get(writing.CONFIRMED) == seen:
-            return {}
-        return {writing.CONFIRMED: seen}
-
-    @verb
-    def confirm(self, info: NoteInfo) -> None:
-        """Write down that the owner says a note is so. Raises Conflict, Locked, NotFound, NotText."""
-        with self.memory.change("confirm", fresh=False) as change:
-            keys = self._confirmation(info)
-            if keys:
-                self._set(change, info, keys)
+        return {"pinned": True if pinned else REMOVE}
 
     def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
         """These memories as the change left them."""

@@ -22,17 +22,8 @@ from memoranda.store.change import Step
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """What a note may say of its source only when the owner, or an import, writes it."""
 _AGENT_CHARACTERS = 100
-CONFIRMED = "confirmed"
-"""The header key by which the owner says that what an agent noted is so."""
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
-
-
-def confirmation(content: str) -> str:
-    """What stands under `confirmed` in the header of a note whose text the owner has confirmed: a
-    hash, so that the text alone is confirmed that they saw.
-    """
-    return sha256(content.strip().encode("utf-8", "surrogatepass"))[:16]
 
 
 def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
@@ -288,8 +279,6 @@ def new_scope(
         raise InvalidInput(
             "The frontmatter key `merged` is written by merging, not by an agent. Leave it out."
         )
-    if note.header.get(CONFIRMED) not in (None, before.header.get(CONFIRMED)):
-        raise InvalidInput(f"The frontmatter key `{CONFIRMED}` is for the owner. Leave it out.")
     source = (note.source or "").lower()
     if source in RESERVED_SOURCES and source != (before.source or "").lower():
         raise InvalidInput(

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda.engine.overview import contents
-from memoranda.engine.profile import profile
 from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
 from memoranda.engine.telling import author
 from memoranda.engine.upkeep import Upkeep
@@ -238,31 +237,6 @@ def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     return choice == "y" and _carry_out(memory, action)
 
 
-def _claims(memory: MemorySession) -> Iterator[ReviewItem]:
-    """About what agents noted of the person and nobody has confirmed."""
-    for entry in profile(memory):
-        info = entry.info
-        if entry.is_confirmed or not info.provenance.who.startswith("agent:"):
-            continue
-        line = f'"{shortened(entry.text)}", noted by {author(info.provenance)}'
-        mark = sha256(entry.text.encode("utf-8", "surrogatepass"))[:8]
-        choices = ("y", "it is so"), ("n", "leave it unconfirmed"), ("d", "delete the note")
-        key = f"claim:{info.id}:{mark}"
-        yield ReviewItem(key, "claim", f"Is this so? {line}", (info.id,), choices, (line,))
-
-
-def _answer_claim(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
-    if choice == "n":
-        return False
-    info = memory.find(item.refs[0])
-    if choice == "d":
-        memory.delete(info)
-    else:
-        Upkeep(memory).confirm(info)
-    return True
-
-
-CLAIMS = ReviewSource(_claims, _answer_claim)
 MERGES = ReviewSource(
     _merges,
     lambda memory, item, choice: (

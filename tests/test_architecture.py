@@ -139,6 +139,7 @@ VALUES = {
     "memoranda.store.base",
     "memoranda.store.files",
     "memoranda.store.path_guard",
+    "memoranda.store.walking",
     "memoranda.store.layout",
 }
 """Modules below the engine whose values and pure functions views may use: notes as rows, changes of

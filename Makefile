@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-page screenshots check-bundles check-frameworks docs clean
+.PHONY: lock semantic demo test test-fast test-pythons lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-page screenshots check-bundles check-frameworks docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -46,6 +46,11 @@ test: .venv/ready
 SLOW := bench browser cli contract crash postgres requirements serve sessions
 test-fast: .venv/ready
 	@$(BIN)/python -m pytest -q $(WORKERS) -m 'not slow' $(addprefix --ignore=tests/,$(SLOW))
+
+# test-fast on every supported Python that is here (uv, PATH, ~/.pyenv), each in an environment of its own; names those
+# that are missing. OPTIONS: --quick runs what differs by version, --seconds N ends it then.
+test-pythons: .venv/ready
+	@$(BIN)/python tools/pythons.py $(OPTIONS)
 
 lint: .venv/ready
 	@$(BIN)/ruff check src tests bench samples tools

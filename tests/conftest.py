@@ -37,6 +37,8 @@ os.environ["MEMORY_SEMANTIC"] = (
     # Whether or not a model is installed here; processes we start inherit it
     "off"
 )
+# No client that a test runs starts a daemon; tests of that take it out
+os.environ["CI"] = "1"
 # Pytest runs in the background of a script
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Programs that tests stop by it would inherit that

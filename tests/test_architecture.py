@@ -156,6 +156,7 @@ PACKAGES = {
     "asyncio": {"serve", "clients"},
     "anthropic": {"anthropic"},
     "click": {"cli"},
+    "borax": {"note"},
     "inotify_simple": {"index"},
     "sqlite3": {"index", "engine"},
     "numpy": {"index/vectors"},

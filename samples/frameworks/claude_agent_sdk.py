@@ -1,4 +1,4 @@
-"""The Claude Agent SDK with the memory tools over MCP. `pip install memoranda claude-agent-sdk`."""
+"""The Claude Agent SDK with the memory tools over MCP. `pip install . claude-agent-sdk`."""
 
 from __future__ import annotations
 

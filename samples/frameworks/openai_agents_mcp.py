@@ -1,7 +1,7 @@
 """An agent of the OpenAI Agents SDK with the memory tools over MCP, and its transcript in the same
 home.
 
-`pip install 'memoranda[openai-agents]'`. Give `main` a model name instead of an object to use a
+`pip install '.[openai-agents]'`. Give `main` a model name instead of an object to use a
 real one.
 """
 

@@ -1,4 +1,4 @@
-"""A PydanticAI agent with the memory tools over MCP. `pip install memoranda
+"""A PydanticAI agent with the memory tools over MCP. `pip install .
 'pydantic-ai-slim[mcp]'`.
 """
 

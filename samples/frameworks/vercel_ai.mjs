@@ -1,4 +1,4 @@
-// The Vercel AI SDK with the memory tools over MCP: npm install ai @ai-sdk/mcp; pip install memoranda.
+// The Vercel AI SDK with the memory tools over MCP: npm install ai @ai-sdk/mcp; pip install . (in a checkout of memoranda).
 import { experimental_createMCPClient as createMCPClient } from "@ai-sdk/mcp";
 import { Experimental_StdioMCPTransport as StdioTransport } from "@ai-sdk/mcp/mcp-stdio";
 import { generateText, stepCountIs } from "ai";

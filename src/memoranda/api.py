@@ -20,7 +20,7 @@ from memoranda.engine import MemorySession, open_session
 from memoranda.engine.reading import Ref
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import Hits, NoteInfo
-from memoranda.note.model import GLOBAL, Draft, Note
+from memoranda.note.model import ARCHIVED, GLOBAL, Draft, Note
 from memoranda.query import Query, check_memory
 
 if TYPE_CHECKING:
@@ -218,6 +218,8 @@ class Memory:
 
         Raises NotFound, Ambiguous, Locked, InvalidInput for what is superseded already.
         """
+        if isinstance(new, Draft):
+            new = _as_draft(new)
         return self._session.supersede(old, new, valid_from=valid_from)
 
     def remind(
@@ -254,9 +256,13 @@ class Memory:
         ref: the memory.
         category: where it goes, in place of its own category.
 
-        Raises NotFound, Ambiguous, Locked.
+        Raises NotFound, Ambiguous, Locked; InvalidInput for a note that is not archived.
         """
-        return self._session.bring_back(ref, category)
+        info = self._session.find_ref(ref)
+        if info.phase != ARCHIVED:
+            raise InvalidInput(f"{info.permalink} is not archived.")
+        check_memory(category)
+        return self._session.bring_back(info, category)
 
     # Reading
 
@@ -715,10 +721,13 @@ def _shortened(text: str) -> str:
 
 def _as_draft(value: Draft | str) -> Draft:
     """The draft of a text. Raises InvalidInput for what is neither."""
-    if isinstance(value, Draft):
-        return value
     if isinstance(value, str):
         return Draft(value)
+    if isinstance(value, Draft):
+        if not isinstance(value.text, str):
+            raise InvalidInput(f"The text of a draft is a str; got {type(value.text).__name__}.")
+        _texts(value.tags, "tags")
+        return value
     raise InvalidInput(
         f"A note is written from a text or a Draft; got {type(value).__name__}.",
         'Call memory.write("text") or memory.write(Draft("text", title="Title")).',

@@ -95,6 +95,7 @@ class Settings:
     context_chars: int = 8000
     per_category: int = 10
     interval: timedelta = timedelta(seconds=60)
+    autostart: bool = True
     dream: bool = True
     notify: bool = True
     notify_method: str = "auto"

@@ -223,11 +223,13 @@ class FolderNotFound(NotFound):
 
 
 class Ambiguous(MemorandaError):
-    """`identifier` names several notes; `candidates` are up to 10 of their permalinks."""
+    """`identifier` names several notes; `candidates` are up to 10 of their permalinks. `is_id` says
+    that it can only be the beginning of the ids of memories."""
 
     code = "ambiguous"
 
-    def __init__(self, identifier: str, candidates: Sequence[str]):
+    def __init__(self, identifier: str, candidates: Sequence[str], *, is_id: bool = False):
+        self.is_id = is_id
         self.identifier, self.candidates, self.total = (
             identifier,
             list(candidates)[:10],

@@ -21,8 +21,8 @@ write x | read ID | list | search x | search x --ranked | search x --archived | 
 supersede ID OTHER | supersede ID one, otherwise | tag ID --add t | delete ID --dry-run | delete ID | link ID OTHER |
 unlink ID OTHER | backlinks ID |
 recent | orphans | profile | resolve-links | resolve-links --dry-run | ingest | ingest --dry-run | upgrade ID |
-decay --now 2027-01-01 | archive ID | archive ID --dry-run | pin ID OTHER | unpin ID | consolidate |
-tidy | dream --report |
+decay --now 2027-01-01 | archive ID | archive ID --dry-run | pin ID OTHER | unpin ID | consolidate | tidy |
+dream --report |
 remind tea tomorrow | review | notify | notify --dry-run | status | doctor | reindex | log | diff ID | undo |
 restore GONE |
 erase GONE --yes | project add extra DIR | project list | project remove work | project default work |

@@ -70,7 +70,7 @@ def check_conversation(api: MessagesApi, last: Any, home: Path) -> None:
     for turn in results:
         for text, _ in turn:
             check_silence(text, home)
-    assert shape(home / "memories") == {}
+    assert shape(home / "memories") == {"a.md": ("file", 0o600, b"")}
 
 
 async def run_async(url: str, tool: Any) -> Any:
@@ -245,4 +245,4 @@ def test_without_the_sdk_the_import_names_the_extra():
     )
     assert ran.returncode == 1
     assert "ImportError" in ran.stderr.decode()
-    assert "memoranda[anthropic]" in ran.stderr.decode()
+    assert "pip install '.[anthropic]'" in ran.stderr.decode()

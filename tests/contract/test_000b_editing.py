@@ -4,8 +4,6 @@ file is.
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -126,20 +124,18 @@ def test_equal_headings_are_told_by_their_lines_unless_the_level_tells_them_apar
     assert file.read_text() == "# A\n## Same\nx\n### Same\nY\n## Same\nz\n"
 
 
-def test_a_missing_section_is_added_at_the_end(tools: Tools) -> None:
-    file = tools.put("Doc.md", "# A\ntext\n")
-    reply = tools(
+def test_a_missing_section_is_refused_and_nothing_is_added(tools: Tools) -> None:
+    file = tools.put("Doc.md", "# A\ntext\n## Plan\n")
+    refusal = tools.refused(
         "edit_note",
+        "section",
         identifier="Doc",
         operation="replace_section",
         section="## New",
         content="here\n",
     )
-    assert reply["section_added"] is True
-    assert re.fullmatch(r"# A\ntext\n\n*## New\n\n*here\n", file.read_text())
-    assert "missing" in tools.text(
-        "edit_note", identifier="Doc", operation="replace_section", section="More", content="x"
-    )
+    assert "A, Plan" in refusal
+    assert file.read_text() == "# A\ntext\n## Plan\n"
 
 
 LINES = st.sampled_from(

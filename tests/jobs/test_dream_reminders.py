@@ -428,3 +428,42 @@ def test_an_appointment_fires_an_hour_before_and_what_was_put_off_at_its_time(
             if hour == 10:
                 snooze(home.memory, made, "2026-06-09 12:00")
         assert fired == sorted([(first, made), (10, asked), (12, made)])
+
+
+@pytest.mark.promise("001.9-whole-text")
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("Call the office on 9 June at 10am New York time", ["2026-06-09T14:00:00Z"]),
+        ("9 June, 15:00 Berlin time: webinar", ["2026-06-09T13:00:00Z"]),
+        ("6月9日北京时间上午10点开会", ["2026-06-09T02:00:00Z"]),
+        ("Conference from 9 June to 11 June", ["2026-06-09T09:00:00Z"]),
+        ("Handover on 9 June between 14:00 and 16:00", ["2026-06-09T14:00:00Z"]),
+        ("Flight on 9.6.2026 at 7:15", ["2026-06-09T07:15:00Z"]),
+    ],
+)
+def test_a_note_is_read_with_the_same_grammar(home: Home, text: str, due: list[str]) -> None:
+    home.write(text, "project")
+    deep(home)
+    assert [each.header["due_at"] for each in reminders(home)] == due
+
+
+@pytest.mark.promise("001.9-whole-text")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Call on 9 June at 10am their time",
+        "Call on 9 June at 10am IST",
+        "Tuesday the 10th of June: dentist",
+        "Two days after 9 June the warranty ends",
+        "Feed the cat on 9 June at 9:00 and 18:00",
+        "爸爸的生日是农历八月十五",
+    ],
+)
+def test_a_time_of_a_note_with_unused_words_makes_none_and_the_report_names_it(
+    home: Home, text: str
+) -> None:
+    source = home.write(text, "project")
+    found = deep(home)
+    assert reminders(home) == []
+    assert [(each["id"], each["code"]) for each in found["skipped"]] == [(source, "ambiguous_time")]

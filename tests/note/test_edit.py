@@ -19,6 +19,7 @@ from memoranda.note.edit import (
     FindReplace,
     InsertAfterSection,
     InsertBeforeSection,
+    InsertLine,
     Prepend,
     ReplaceSection,
     Rewrite,
@@ -98,8 +99,134 @@ def test_a_section_is_replaced_where_it_stands(before: str, after: str) -> None:
     assert ReplaceSection("## A", "## A\nnew").apply(before).text == after
 
 
-def test_a_repeated_heading_of_a_missing_section_is_written_once() -> None:
-    assert ReplaceSection("New", "## New\ntext").apply("x\n").text == "x\n\n## New\n\ntext\n"
+SHOWN_HEADINGS = [
+    # (the heading's lines as written, the section as asked for)
+    ("Plans\n=====", "Plans"),
+    ("Plans\n-----", "## Plans"),
+    ("Plans of\nthis year\n---", "Plans of this year"),
+    ("## **Plans**", "Plans"),
+    ("## __Plans__ and *more*", "Plans and more"),
+    ("## [Plans](https://example.org/a_b)", "Plans"),
+    ("## [Plans][ref]\n\n[ref]: https://example.org", None),
+    ("## [[Plans]]", "Plans"),
+    ("## [[2026/Plans|Plans]] of May", "Plans of May"),
+    ("## Plans ^plan-1", "Plans"),
+    ("## Plans {#plans .wide}", "Plans"),
+    ("## Plans {#plans} ##", "Plans"),
+    ("## <b>Plans</b>", "Plans"),
+    ("<h2>Plans</h2>", "Plans"),
+    ('<h2 id="plans">Pl<i>an</i>s</h2>', "Plans"),
+    ("## `make` and ~~old~~ ==Plans==", "make and old Plans"),
+    ("## Plans \\#1 &amp; more", "Plans #1 & more"),
+    ("##   Plans    of   May   ##", "Plans of May"),
+    ("## ![a plan](plan.png) Plans", "a plan Plans"),
+    ("## 计划 **A**", "计划 A"),
+    ("### Plans", "Work > Plans"),
+    ("### **Plans**", "Doc > Work > Plans"),
+    ("## A > B", "A > B"),
+    ("## Plans", "## **Plans**"),
+    ("## Re: Plans", "Re: Plans"),
+]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
+@pytest.mark.parametrize(("heading", "section"), SHOWN_HEADINGS)
+def test_a_section_is_found_as_its_heading_is_shown(
+    heading: str, section: str | None, newline: str
+) -> None:
+    before = f"---\ntitle: t\n---\n# Doc\n\n## Work\n\ntext\n\n{heading}\n\n"
+    text = (before + "old\n").replace("\n", newline)
+    if section is None:
+        with pytest.raises(SectionError):
+            ReplaceSection("no such heading", "new\n").apply(text)
+        return
+    expected = (before + "new\n").replace("\n", newline)
+    assert ReplaceSection(section, "new\n").apply(text).text == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n## Plans\n```\n",
+        "    ## Plans\n",
+        "> ## Plans\n",
+        "<!--\n## Plans\n-->\n",
+        "%%\n## Plans\n%%\n",
+        "text **Plans**\n",
+        "## Plans of May\n",
+        "#Plans\n",
+        "",
+    ],
+)
+def test_a_text_that_is_no_heading_is_not_taken_for_one(text: str) -> None:
+    with pytest.raises(SectionError):
+        ReplaceSection("Plans", "new").apply(text)
+
+
+def test_the_heading_as_written_wins_over_the_heading_as_shown() -> None:
+    text = "## **A**\n\nbold\n\n## A\n\nplain\n"
+    assert ReplaceSection("A", "new").apply(text).text == text.replace("plain", "new")
+    assert ReplaceSection("**A**", "new").apply(text).text == text.replace("bold", "new")
+
+
+def test_two_headings_shown_alike_are_refused_with_their_lines() -> None:
+    with pytest.raises(SectionError) as caught:
+        ReplaceSection("A", "new").apply("## **A**\n\nx\n\n## [[A]]\n")
+    assert caught.value.lines == [1, 5]
+
+
+def test_a_path_of_headings_tells_two_of_one_name_apart() -> None:
+    text = "# One\n## Plan\nx\n# Two\n## Plan\ny\n"
+    assert ReplaceSection("Two > Plan", "new").apply(text).text == text.replace("y", "new")
+    with pytest.raises(SectionError):
+        ReplaceSection("Three > Plan", "new").apply(text)
+
+
+def test_a_repeated_setext_heading_of_the_content_is_dropped() -> None:
+    text = "Plans\n---\nold\n"
+    assert ReplaceSection("Plans", "Plans\n---\nnew\n").apply(text).text == "Plans\n---\nnew\n"
+
+
+def test_lines_go_before_and_after_both_lines_of_a_setext_heading() -> None:
+    text = "a\n\nPlans\n---\nb\n"
+    assert InsertAfterSection("Plans", "new").apply(text).text == "a\n\nPlans\n---\nnew\nb\n"
+    assert InsertBeforeSection("Plans", "new").apply(text).text == "a\n\nnew\nPlans\n---\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "fresh", "after"),
+    [
+        ("a\r\nb\r\n", 1, "x\ny", "a\r\nx\r\ny\r\nb\r\n"),
+        ("a\r\nb\r\n", 0, "x", "x\r\na\r\nb\r\n"),
+        ("a\r\nb\r\n", 2, "x\r\n", "a\r\nb\r\nx\r\n"),
+        ("a\r\nb", 2, "x", "a\r\nb\r\nx\r\n"),
+        ("a\nb\n", 1, "x\r\ny", "a\nx\ny\nb\n"),
+        ("", 0, "x\ny", "x\ny\n"),
+        ("a", 1, "x", "a\nx\n"),
+        ("a\r\nb\nc\n", 1, "x", "a\r\nx\nb\nc\n"),
+    ],
+)
+def test_an_inserted_line_gets_the_breaks_of_the_file(
+    text: str, line: int, fresh: str, after: str
+) -> None:
+    assert InsertLine(line, fresh).apply(text).text == after
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "after"),
+    [
+        ("a\r\nb\r\n", "a\nb", "x\ny", "x\r\ny\r\n"),
+        ("a\r\nb\r\n", "a\r\nb", "x\ny", "x\r\ny\r\n"),
+        ("a\nb\n", "a\r\nb", "x\r\ny", "x\ny\n"),
+        ("a\r\nb\nc\r\n", "a\nb\nc", "x\ny", "x\r\ny\r\n"),
+        ("one line", "one", "1\n2", "1\n2 line"),
+    ],
+)
+def test_a_replaced_text_matches_any_breaks_and_keeps_those_of_the_file(
+    text: str, old: str, new: str, after: str
+) -> None:
+    assert StrReplace(old, new).apply(text).text == after
+    assert FindReplace(old, new).apply(text).text == after
 
 
 @pytest.mark.parametrize(
@@ -164,12 +291,6 @@ def test_empty_text_to_find_is_refused() -> None:
         FindReplace("", "x").apply("abc")
     with pytest.raises(InvalidInput, match=r"^No replacement was performed"):
         StrReplace("", "x").apply("abc")
-
-
-def test_line_breaks_are_literal_in_a_file_of_both_kinds() -> None:
-    with pytest.raises(CountMismatch):
-        FindReplace("a\nb", "x").apply("a\r\nb\n")
-    assert FindReplace("a\r\nb", "x\ny").apply("a\r\nb\n").text == "x\ny\n"
 
 
 @pytest.mark.parametrize(
@@ -241,12 +362,11 @@ def test_bytes_outside_the_section_stay(
         except SectionError:
             continue
         before, _, after = found.text.partition("NEW")
-        if found.section_added:
-            assert found.text.startswith(text)
-        else:
-            assert text.startswith(before.rstrip("\r\n"))
-            assert text.endswith(after.removeprefix(newline))
-        if not found.section_added and not isinstance(edit, ReplaceSection):
+        if isinstance(edit, AddItem) and found.text.startswith(text):
+            continue
+        assert text.startswith(before.rstrip("\r\n"))
+        assert text.endswith(after.removeprefix(newline))
+        if not isinstance(edit, ReplaceSection):
             assert len(text) + 3 <= len(found.text) <= len(text) + 3 + 2 * len(newline)
         assert found.text.split("\n")[found.line - 1].rstrip("\r") in (
             "NEW",

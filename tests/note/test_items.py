@@ -155,7 +155,7 @@ def test_an_observation_keeps_the_whole_items_text() -> None:
         ('" " [[X]]', ("links_to", "X", None)),
         ("[ ] type [[X]]", ("links_to", "X", None)),
         ("[fact] likes [[X]]", ("links_to", "X", None)),
-        ("type ![[X]]", ("links_to", "X", None)),
+        ("type ![[X]]", ("embeds", "X", None)),
         ("type \\\\[[X]]", ("links_to", "X", None)),
     ],
 )
@@ -173,9 +173,6 @@ def test_an_item_gives_a_relation(item: str, relation: tuple[str, str, str | Non
         "> - t [[X]]",
         "**[[X]]**",
         "type [[X]]",
-        "![[X]]",
-        "![[X.md]]",
-        "![[X v1.2]]",
         "[[X\\|shown]]",
         "[[[X]]]",
         "- a\n\n  [[X]]",

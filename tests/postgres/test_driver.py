@@ -11,7 +11,7 @@ ADDRESS = "postgresql://nobody@127.0.0.1:1/notes?space=team"
 
 @pytest.mark.parametrize(
     ("has_driver", "said"),
-    [(False, "pip install 'memoranda[postgres]'"), (True, "cannot be reached")],
+    [(False, "pip install '.[postgres]' 'psycopg[binary]'"), (True, "cannot be reached")],
 )
 def test_a_database_that_cannot_be_asked_is_said_with_the_remedy(
     terminal, monkeypatch, has_driver, said

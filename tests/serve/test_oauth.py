@@ -318,6 +318,7 @@ async def test_what_the_server_is_is_told_to_every_page(client):
     assert web_app.headers["access-control-allow-origin"] == "https://claude.ai"
 
 
+@pytest.mark.promise("http-strangers")
 async def test_strangers_may_not_ask_without_end(web, client):
     found = [(await client.post("/register", content="{")).status_code for _ in range(121)]
     assert found == [400] * 120 + [429]
@@ -555,13 +556,38 @@ async def test_a_client_that_gives_its_access_back_has_none(web, client):
         assert (await renewed(client, id, got["refresh_token"])).json()["error"] == "invalid_grant"
 
 
-async def test_only_so_many_clients_and_requests_wait(web, client, monkeypatch):
+@pytest.mark.promise("http-strangers")
+async def test_a_stranger_s_registrations_and_requests_push_out_its_own(web, client, monkeypatch):
+    monkeypatch.setattr("memoranda.serve.oauth.CLIENTS", 5)
+    monkeypatch.setattr("memoranda.serve.oauth._WAITING", 5)
+    used = await registered(client)
+    secret = web.token()
+    tokens = (await exchanged(client, used, code=await code_for(client, used, secret))).json()
+    waiting = await registered(client)
+    asks = (await asked(client, waiting)).headers["location"]
+    fresh = await registered(client)
+    client.headers["x-forwarded-for"] = "192.0.2.66"
+    theirs = [await registered(client) for _ in range(20)]
+    for id in theirs[-2:] * 10:
+        await asked(client, id)
+    del client.headers["x-forwarded-for"]
+    assert (await renewed(client, used, tokens["refresh_token"])).status_code == 200
+    assert (await answered(client, asks, secret)).status_code == 302
+    assert "request=" in (await asked(client, fresh)).headers["location"]
+    assert len(web.access.rows()["clients"]) == 5
+
+
+@pytest.mark.promise("http-strangers")
+async def test_a_good_refresh_token_or_code_passes_whatever_strangers_do(web, client):
     id = await registered(client)
-    monkeypatch.setattr("memoranda.serve.oauth.CLIENTS", 1)
-    monkeypatch.setattr("memoranda.serve.oauth._WAITING", 1)
-    assert (await client.post("/register", json={"redirect_uris": [BACK]})).status_code == 400
-    assert "request=" in (await asked(client, id)).headers["location"]
-    assert query(await asked(client, id))["error"] == "temporarily_unavailable"
+    secret = web.token()
+    code = await code_for(client, id, secret)
+    for _ in range(125):
+        wrong = await renewed(client, id, "cpr_guess")
+    assert wrong.status_code == 429
+    tokens = (await exchanged(client, id, code=code)).json()
+    assert (await renewed(client, id, tokens["refresh_token"])).status_code == 200
+    assert (await exchanged(client, id, code="guess")).status_code == 429
 
 
 async def test_of_two_renewals_with_one_token_at_once_the_later_is_refused(web):

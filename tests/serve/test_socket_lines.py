@@ -157,7 +157,35 @@ def test_agent_binds_a_request_to_an_identity(ask, memory):
     read = {"id": 1, "method": "memory_read", "params": {"id": note.id}}
     assert ask({**read, "agent": "x"})["error"] == f"memory not found: {note.id}"
     assert "secret" in ask({**read, "agent": "y"})["result"]["content"]
-    assert "secret" in ask(read)["result"]["content"]
+
+
+@pytest.mark.promise("socket-unnamed")
+def test_who_names_no_agent_is_an_unnamed_one_and_never_the_owner(ask, memory):
+    private = memory.as_caller("y").write(
+        Draft("secret of y", project="categories", scope="agent:y")
+    )
+    for named in ({}, {"client": "desk"}, {"session": "s"}, {"agent": None}):
+        read = {"id": 1, "method": "memory_read", "params": {"id": private.id}}
+        assert ask({**read, **named})["error"] == f"memory not found: {private.id}"
+        write = {"id": 1, "method": "memory_write", "params": {"content": f"told {named}"}}
+        made = json.loads(ask({**write, **named})["result"]["content"])
+        assert memory.memory_id(made["id"]).provenance.who == "agent:unknown"
+
+
+@pytest.mark.promise("socket-unnamed")
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"method": "memory_list", "params": {"agent": "y"}},
+        {"method": "tools/call", "params": {"name": "memory_list", "agent": "y"}},
+        {"method": "tools/call", "params": {"name": "memory_list", "params": {}, "agent": "y"}},
+        {"method": "tools/call", "params": {"name": "memory_list", "arguments": {"agent": "y"}}},
+    ],
+)
+def test_an_agent_in_the_wrong_place_is_refused(ask, request_):
+    assert ask({"id": 1, **request_})["error"].startswith("agent is a key of the request")
+    rpc = ask({"jsonrpc": "2.0", "id": 1, **request_})
+    assert rpc["error"]["code"] == -32602
 
 
 def test_a_daemon_of_one_agent_serves_no_other(memory):

@@ -23,6 +23,7 @@ from memoranda.query import split_list
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import ThreadPoolExecutor
+    from pathlib import Path
     from socket import socket
     from threading import Event, Thread
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
 _LOG_BYTES = 1_000_000
 _LOGS_KEPT = 5
+_ENDS_WITHIN = 10.0
+"""Seconds a daemon may take to end."""
 _OPENING = 10.0
 """Seconds a browser may take to open."""
 
@@ -45,6 +48,8 @@ _OPENING = 10.0
 )
 @flag("--once", "One round of upkeep, without socket, then exit.")
 @flag("--no-socket", "Upkeep alone.")
+@option("--idle", metavar="TIME", help="End this long after the last client, e.g. 30m [never].")
+@flag("--stop", "End the daemon of this home.")
 @option("--http", metavar="HOST:PORT", help="Serve MCP over HTTP too, e.g. on 127.0.0.1:8377.")
 @flag(
     "--no-token", "Let every program of this machine call over HTTP; only on 127.0.0.1.", "is_open"
@@ -79,6 +84,8 @@ def serve(
     interval: Text,
     once: bool,
     no_socket: bool,
+    idle: Text,
+    stop: bool,
     http: Text,
     is_open: bool,
     public_url: Text,
@@ -92,20 +99,16 @@ def serve(
     stopped.
 
     With --http also over HTTP, to callers with a token: memory token add NAME (docs/http.md).
+    Clients start a daemon by themselves where none runs (docs/clients.md).
     """
-    from memoranda.clock import duration
-
     settings = call.settings
+    if stop:
+        _stop(call, settings)
+        return None
     every = settings.interval
     if interval is not None:
-        try:
-            every = duration(interval)
-        except InvalidInput:
-            every = timedelta(0)
-        if every < timedelta(seconds=1):
-            raise InvalidInput(
-                f"invalid interval: {interval}", "At least 1s, e.g. 30s, 5m or 1h30m."
-            )
+        every = _span("interval", interval)
+    ends_after = None if idle is None else _span("idle", idle)
     if print_unit is not None:
         from memoranda.serve.daemon import UNITS, unit_file
 
@@ -124,6 +127,7 @@ def serve(
         options: dict[str, str | bool | None] = {
             "--interval": interval,
             "--no-socket": no_socket,
+            "--idle": idle,
             "--http": http,
             "--public-url": public_url,
             "--allow-host": allow_host,
@@ -171,7 +175,39 @@ def serve(
         offered,
         once=once,
         no_socket=no_socket,
+        idle=ends_after,
     )
+
+
+def _span(option: str, text: str) -> timedelta:
+    """The time an option gives. Raises InvalidInput."""
+    from memoranda.clock import duration
+
+    try:
+        span = duration(text)
+    except InvalidInput:
+        span = timedelta(0)
+    if span < timedelta(seconds=1):
+        raise InvalidInput(f"invalid {option}: {text}", "At least 1s, e.g. 30s, 5m or 1h30m.")
+    return span
+
+
+def _stop(call: Invocation, settings: Settings) -> None:
+    """End the daemon of the home."""
+    from memoranda.engine import daemon_client
+    from memoranda.store.layout import Layout
+
+    try:
+        process = daemon_client.stop(Layout(settings.home).daemon_lock, _ENDS_WITHIN)
+    except (OSError, TimeoutError) as error:
+        raise Failure(f"the daemon has not ended: {error}", "storage") from None
+    if process is None:
+        call.answer("No daemon runs.", stopped=None)
+        return
+    again = (
+        "" if daemon_client.why_not_started(settings) else " The next client starts another one."
+    )
+    call.answer(f"The daemon (process {process}) has ended.{again}", stopped=process)
 
 
 @command("page", keys=("address",), example="memory page --no-open")
@@ -250,6 +286,7 @@ def _serve(
     *,
     once: bool = False,
     no_socket: bool = False,
+    idle: timedelta | None = None,
     show: Callable[[str], object] | None = None,
     any_port: bool = False,
 ) -> int:
@@ -261,7 +298,7 @@ def _serve(
     from memoranda.faces import registry
     from memoranda.jobs import dream
     from memoranda.jobs.lifecycle import FACE, Scheduler
-    from memoranda.serve.daemon import Daemon, Running, daemon_lock, http_noted
+    from memoranda.serve.daemon import Daemon, Running, http_noted
     from memoranda.serve.sessions import McpSessions
     from memoranda.serve.socket import Listener
     from memoranda.serve.turns import collect_garbage
@@ -275,7 +312,7 @@ def _serve(
         try:
             with storing(layout.daemon_lock.name):
                 make_private(layout.root)
-                held.enter_context(daemon_lock(layout.daemon_lock))
+                held.enter_context(_only_daemon(layout.daemon_lock, idle is not None))
         except Running:
             if show is None:
                 raise
@@ -327,7 +364,7 @@ def _serve(
                 callers, lambda names, like: registry(names, memory.settings, hooks, like)
             )
         daemon = Daemon(
-            scheduler, every, callers, served, listener, methods, web, sessions, has_upkeep
+            scheduler, every, callers, served, listener, methods, web, sessions, has_upkeep, idle
         )
         if once:
             if daemon.round():
@@ -336,6 +373,24 @@ def _serve(
         collect_garbage()
         daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))
     return 0
+
+
+def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
+    """Hold the lock of the home's daemon; one that a client started makes room for one that a
+    person starts. Raises Running, OSError."""
+    from memoranda.engine import daemon_client
+    from memoranda.serve.daemon import Running, daemon_lock
+
+    held = ExitStack()
+    try:
+        held.enter_context(daemon_lock(lock, is_autostarted))
+    except Running as running:
+        if is_autostarted or not running.is_autostarted:
+            raise
+        with suppress(TimeoutError):
+            daemon_client.stop(lock, _ENDS_WITHIN)
+        held.enter_context(daemon_lock(lock))
+    return held
 
 
 def _port(place: Place, any_port: bool) -> socket:
@@ -412,12 +467,11 @@ def _log_to(file: str | None, level: int = logging.INFO) -> None:
     """Log what the daemon does on stderr or in `file`. Raises ConfigError."""
     handler: logging.Handler = logging.StreamHandler()
     if file is not None:
-        from logging.handlers import RotatingFileHandler
+        from memoranda.serve.log_file import PrivateLog
 
         try:
-            place = os.path.expanduser(file)
-            handler = RotatingFileHandler(
-                place, maxBytes=_LOG_BYTES, backupCount=_LOGS_KEPT, encoding="utf-8"
+            handler = PrivateLog(
+                os.path.expanduser(file), maxBytes=_LOG_BYTES, backupCount=_LOGS_KEPT
             )
         except OSError as error:
             raise ConfigError(f"cannot log to {file}: {error.strerror}") from None

@@ -56,13 +56,24 @@ _SERVERS = "Stand in for another server: anthropic, basic-memory, server-memory,
 @option(
     "--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph]."
 )
-def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: Text) -> int:
+@flag("--no-daemon", "Serve this client in a process of its own; start no daemon, use none.")
+def mcp(
+    call: Invocation,
+    *,
+    tools: Text,
+    as_: Text,
+    project: Text,
+    graph_file: Text,
+    no_daemon: bool,
+) -> int:
     """Serve the tools over MCP on stdin and stdout, until the client closes stdin.
 
     With --agent NAME before the command, that agent is who calls. Without, it is who the client
-    says it is, which is a filter and no boundary: docs/trust.md. Where memory serve runs, that
-    serves this client too.
+    says it is, which is a filter and no boundary: docs/trust.md. A daemon of this home serves this
+    client too; where none runs, one is started (docs/clients.md).
     """
+    if sys.stdin is None or sys.stdout is None:
+        raise Failure("memory mcp speaks over stdin and stdout, and one of them is closed", "usage")
     if project is not None and as_ != "basic-memory":
         raise Usage("--project goes with --as basic-memory only")
     if sys.stdin is not None and sys.stdin.isatty():
@@ -90,9 +101,8 @@ def mcp(call: Invocation, *, tools: Text, as_: Text, project: Text, graph_file: 
     projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
     projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
     folder = chosen.json_folder or presets.json_folder()
-    if not (
-        projects or file or folder or chosen.vault or chosen.default_project or settings.bank_debug
-    ):
+    has_own = projects or file or folder or chosen.vault or chosen.default_project
+    if not (has_own or settings.bank_debug or no_daemon):
         from memoranda.serve.pump import pass_on
 
         wanted = {"tools": chosen.tools, "like": chosen.like, "name": chosen.name, "agent": agent}

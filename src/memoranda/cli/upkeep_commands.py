@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.doctor import Finding
 
+# Seconds for the daemon to say how it is
+_DAEMON_SECONDS = 2.0
 _EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
 _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
 _STATE_KEYS = (
@@ -62,7 +64,7 @@ def status(call: Invocation) -> None:
             "memories": f"{memories['total']} ({_counts(memories['phases'])}; {_counts(memories['categories'])})",
             "projects": _counts(row["projects"]),
             "agents": _counts(row["agents"]),
-            "daemon": f"running {daemon['pid']}" if daemon["running"] else "not running",
+            "daemon": _daemon_line(daemon),
             "last_dream": minute(dream, settings.zone) if dream else "never",
             "semantic": f"{passages}{_foreign(semantic)}{waiting}"
             if semantic["model"]
@@ -76,6 +78,50 @@ def status(call: Invocation) -> None:
         call.answer(
             "\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()), **row
         )
+
+
+def _daemon(memory: MemorySession) -> dict[str, Any]:
+    """The daemon of the home (contract 001, 13), and what it says of itself where one runs."""
+    from memoranda.engine import daemon_client
+    from memoranda.store.layout import Layout
+
+    layout = Layout(memory.home)
+    try:
+        owner = lock_owner(layout.daemon_lock)
+        lines = layout.daemon_lock.read_text().splitlines() if owner else []
+    except OSError:
+        owner = None
+    if owner is None:
+        return {"running": False, "pid": None}
+    known = {"running": True, "pid": int(owner.pid) if owner.pid else None}
+    if not layout.socket.exists():
+        return known
+    try:
+        state = daemon_client.ask(layout.socket, daemon_client.STATE, {}, _DAEMON_SECONDS)
+    except OSError:
+        state = None
+    more = {"autostarted": daemon_client.AUTOSTARTED in lines, "answers": state is not None}
+    return known | more | (state or {})
+
+
+def _daemon_line(daemon: dict[str, Any]) -> str:
+    """The daemon in one line for people."""
+    from memoranda.engine import daemon_client
+
+    if not daemon["running"]:
+        return "not running"
+    parts = [f"running {daemon['pid']}"]
+    if "answers" not in daemon:
+        return parts[0]
+    if daemon["autostarted"]:
+        parts.append(daemon_client.AUTOSTARTED)
+    if not daemon["answers"]:
+        parts.append("does not answer; end it with: memory serve --stop")
+        return ", ".join(parts)
+    parts.append(f"{daemon['clients']} connected")
+    if "round" in daemon["failed"]:
+        parts.append(f"upkeep put off: {daemon['failed']['round']}")
+    return ", ".join(parts)
 
 
 def _is_of_the_command_alone(row: Mapping[str, Any]) -> bool:
@@ -102,11 +148,6 @@ def _status(memory: MemorySession) -> dict[str, Any]:
     counts = memory.stats()
     dream = last_dream(memory.home)
     reminders, _ = memory.list(memory_query(category="reminders"), limit=0)
-    try:
-        # Of a daemon that runs (contract 001, 13)
-        owner = lock_owner(memory.home / ".daemon.lock")
-    except OSError:
-        owner = None
     phases = {
         name: sum(n for (phase, _), n in counts.categories.items() if phase == name)
         for name in PHASES
@@ -137,10 +178,7 @@ def _status(memory: MemorySession) -> dict[str, Any]:
         },
         "agents": memory.by_writer(),
         "index": "stale" if changed else "fresh",
-        "daemon": {
-            "running": owner is not None,
-            "pid": int(owner.pid) if owner and owner.pid else None,
-        },
+        "daemon": _daemon(memory),
         "last_dream": None if dream is None else stamp(dream),
         "pending_reminders": sum(Reminder.of(each.header).is_waiting for each in reminders),
         "unreadable_files": len(memory.unreadable),

@@ -98,10 +98,13 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | N
     """The answer to the client, or ""; None where the event could not be dealt with. `agent` is who
     acts if the caller said so.
     """
-    from memoranda.engine.daemon_client import ask
+    from memoranda.engine.daemon_client import ask, start
 
     if agent is None:
         try:
+            # One that is starting answers the next event
+            if not (settings.home / "memory.sock").exists():
+                start(settings)
             found = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
             if found:
                 return str(found["reply"])

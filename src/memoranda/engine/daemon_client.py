@@ -1,23 +1,40 @@
-"""Asking the daemon of a home, if one listens on its socket (contract 001, 13)."""
+"""Asking the daemon of a home, if one listens on its socket (contract 001, 13), starting it where
+none runs, and ending it.
+
+A daemon is started by the first client that could use one: `memory mcp`, or a hook. It ends half an
+hour after its last client (`memory serve --idle`). docs/clients.md has the rules for users.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from socket import socket
 
+    from memoranda.config import Settings
+
 _REQUEST_LIMIT = 1 << 20
+
+
+IDLE = "30m"
+"""How long after its last client a daemon ends that a client started."""
+AUTOSTARTED = "started by a client"
+"""What the lock file of such a daemon says after its process number."""
+STATE = "daemon/state"
+"""The daemon's method that says how it is."""
+_LOOK_AGAIN = 0.02
 
 
 def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> Any:
     """The result of `method` from the daemon that listens on the socket `path`. None when nobody
-    listens, it is this very process, the request is too long, or the daemon refuses it. Raises
-    OSError when no answer came within `seconds`."""
+    listens, it is stopped or this very process, the request is too long, or the daemon refuses it.
+    Raises OSError when no answer came within `seconds`."""
     if not os.path.exists(path):
         return None
     import socket
@@ -28,14 +45,34 @@ def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> A
             daemon.connect(str(path))
         except OSError:
             return None
-        if hasattr(socket, "SO_PEERCRED"):
-            peer = daemon.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            if int.from_bytes(peer[:4], sys.byteorder) == os.getpid():
-                return None
+        peer = peer_of(daemon)
+        if peer == os.getpid() or is_stopped(peer):
+            return None
         try:
             return call(daemon, method, params).get("result")
         except ValueError:
             return None
+
+
+def peer_of(daemon: socket) -> int | None:
+    """The process at the other end of a connection; None where the system does not tell."""
+    import socket
+
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    peer = daemon.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(peer[:4], sys.byteorder)
+
+
+def is_stopped(process: int | None) -> bool:
+    """Whether a process was stopped by a signal, so that it answers nobody; False where the system
+    does not tell."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            state = file.read().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state in (b"T", b"t")
 
 
 def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
@@ -71,3 +108,89 @@ def from_folder(path: Path, use: Callable[[str], None]) -> None:
     finally:
         os.fchdir(before)
         os.close(before)
+
+
+def why_not_started(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
+    """Why no client may start a daemon for this home; empty where one may."""
+    if not settings.autostart:
+        return "daemon.autostart is off"
+    if environ.get("CI", "").lower() not in ("", "0", "false"):
+        return "this is a CI job (the variable CI is set)"
+    if settings.url is not None:
+        return "the notes are in PostgreSQL"
+    folder = settings.home
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return "the home cannot be written"
+    return ""
+
+
+def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
+    """Start the daemon of the home where none runs and one may be started. Returns whether one is
+    starting; it is not waited for."""
+    from memoranda.store.files import lock_owner, make_private
+    from memoranda.store.layout import Layout
+
+    layout = Layout(settings.home)
+    try:
+        if why_not_started(settings, environ) or lock_owner(layout.daemon_lock) is not None:
+            return False
+    except OSError:
+        return False
+    options = ["--home", str(settings.home)]
+    if settings.file != layout.config:
+        options += ["--config", str(settings.file)]
+    options += ["serve", "--idle", IDLE, "--log", str(layout.daemon_log)]
+    # Whose agent started it does not matter: each client says who it is
+    inherited = {name: value for name, value in environ.items() if name != "MEMORY_AGENT"}
+    command = [sys.executable, "-P", "-m", "memoranda", *options]
+    with suppress(OSError):
+        make_private(layout.private)
+    nothing = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
+    try:
+        os.posix_spawn(sys.executable, command, inherited, file_actions=nothing, setsid=True)
+    except (OSError, NotImplementedError):
+        return False
+    return True
+
+
+def wait_for(path: Path, seconds: float) -> bool:
+    """Wait until a daemon listens on the socket `path`; whether one does."""
+    import socket
+    import time
+
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
+            try:
+                from_folder(path, daemon.connect)
+                return True
+            except OSError:
+                time.sleep(_LOOK_AGAIN)
+    return False
+
+
+def stop(lock: Path, seconds: float) -> int | None:
+    """End the daemon that holds the lock at `lock`, also one that is stopped. Returns its process
+    number once it has ended, None when none runs. Raises OSError, TimeoutError."""
+    import signal
+    import time
+
+    from memoranda.store.files import lock_owner
+
+    owner = lock_owner(lock)
+    if owner is None or not owner.pid:
+        return None
+    process = int(owner.pid)
+    for number in (signal.SIGTERM, signal.SIGCONT):
+        try:
+            os.kill(process, number)
+        except ProcessLookupError:
+            return process
+    end = time.monotonic() + seconds
+    while lock_owner(lock) is not None:
+        if time.monotonic() > end:
+            raise TimeoutError(f"process {process} has not ended within {seconds:.0f} seconds")
+        time.sleep(_LOOK_AGAIN)
+    return process

@@ -28,6 +28,7 @@ from memoranda.store.files import is_alive, lock_file, reason
 from memoranda.store.home import HOME_TEMP
 from memoranda.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
 from memoranda.store.path_guard import open_folder
+from memoranda.store.walking import walk
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _REBUILD = "rebuild it from the notes"
@@ -236,7 +237,7 @@ def _leftovers(engine: Engine) -> list[Finding]:
         )
     found = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
     for name, store in engine.stores.items():
-        for folder, folders, files in os.walk(store.root):
+        for folder, folders, files in walk(store.root):
             folders[:] = [
                 each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS
             ]

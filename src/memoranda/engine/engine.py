@@ -195,6 +195,7 @@ class Engine:
                 stores[name] = GraphStore(name, place, optional=name in self.extra)
             else:
                 stores[name] = FolderStore(name, place)
+        self.index.projects = frozenset(stores)
         if self.only:
             stores = {name: store for name, store in stores.items() if name.lower() in self.only}
         for store in stores.values():

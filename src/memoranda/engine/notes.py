@@ -41,6 +41,7 @@ from memoranda.errors import (
     NotFound,
     OutsideError,
     SectionError,
+    choices,
 )
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
@@ -249,7 +250,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         moment = self.clock()
         category = draft.category or INBOX
         if category not in CATEGORIES:
-            raise InvalidInput(f'invalid category "{category}"')
+            raise InvalidInput(f'invalid category "{category}"', choices(category, CATEGORIES))
         if not draft.text.strip():
             raise InvalidInput("content must not be empty")
         # 5 ms, for new memories only
@@ -309,6 +310,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         the permalinks this change has given."""
         from memoranda.note import markdown
 
+        if draft.category is not None:
+            raise InvalidInput(
+                f"A note of project {draft.project} has no category; memories have one.",
+                "Leave the project out, or the category.",
+            )
         project, path, title = self._place_of(draft)
         namesake = None if draft.file_name else title
         path, info, file = self._existing(project, path, namesake)
@@ -405,8 +411,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         for number in count(2):
             self.engine.freshness.look_at(project, at)
             info = notes.get(project, at) or notes.in_other_case(project, at)
-            if info is None or (self.sees(info.scope) and not _is_other_title(info, path, title)):
+            if info is None:
                 break
+            if self.sees(info.scope):
+                if not _is_other_title(info, path, title):
+                    break
+                if links.file_name(title or "") == f"{title}.md":
+                    raise InvalidInput(
+                        f'The file {info.path} is that of the note "{info.title}". '
+                        "Choose another title or directory."
+                    )
             at = f"{stem} {number}{dot}{suffix}"
         if info is None and store.place(at).kind != "missing":
             raise Exists(at, f"{project}/{at}")
@@ -492,7 +506,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if title.startswith("."):
             raise OutsideError(identifier, name)
         note = self.store(Draft(edit.text, project=name, folder=folder, title=title)).note
-        return Changed(note, edits.Edited(note.text, 1, 1, False), created=True)
+        return Changed(note, edits.Edited(note.text), created=True)
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:

@@ -174,6 +174,8 @@ def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
 
 def complaint(error: NotFound | Ambiguous) -> str:
     """What is said when no memory, or none alone, has the id asked for (contract 001, 1)."""
+    if isinstance(error, Ambiguous) and not error.is_id:
+        return f'"{error.identifier}" names {error.total} notes: {", ".join(error.candidates)}'
     if isinstance(error, Ambiguous):
         return f'ambiguous id "{error.identifier}": {error.total} memories match'
     return f"memory not found: {error.identifier}"

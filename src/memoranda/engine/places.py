@@ -5,13 +5,14 @@ nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs, Ref
+from memoranda.engine.relinking import Relinking, moved_note, put_texts, relinking
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.writing import read_unlocked, remove_note
 from memoranda.errors import Exists, FolderNotFound, InvalidInput, Locked, Unusable
@@ -21,19 +22,20 @@ from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.names import file_key
 from memoranda.store import path_guard
 from memoranda.store.base import File
+from memoranda.store.walking import walk
 
 
 @dataclass(slots=True)
 class Moved:
-    """`notes` is how many moved; `broken` names the notes whose links by path no longer lead
-    anywhere.
-    """
+    """`notes` is how many moved; `updated` names the notes whose links were changed so that they
+    lead on, `broken` those with links that no longer lead where they led."""
 
     project: str
     old_path: str
     new_path: str
     notes: int = 1
     broken: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -53,11 +55,17 @@ class PlaceVerbs(ReadVerbs):
 
     @verb
     def move(
-        self, ref: Ref, destination: str, *, project: str | None = None, follow: bool = False
+        self,
+        ref: Ref,
+        destination: str,
+        *,
+        project: str | None = None,
+        follow: bool = False,
+        update_links: bool = True,
     ) -> Moved:
         """Move a note inside its project; a final `/` keeps its name, no extension means `.md`.
-        Other notes are never rewritten. With `follow` a permalink in its frontmatter becomes that
-        of the new path."""
+        Links that would break are changed with it, unless `update_links` is false. With `follow` a
+        permalink in its frontmatter becomes that of the new path."""
         with self.change("move") as change:
             info = self.find_to_change(ref, project)
             target = path_guard.clean("" if destination == "/" else destination, info.project)
@@ -78,23 +86,28 @@ class PlaceVerbs(ReadVerbs):
             is_same_file = kind == "file" and file_key(target) == file_key(info.path)
             if kind != "missing" and not is_same_file:
                 raise Exists(target)
-            linking = self._linking([info])
             change.about = (info.project, info.path)
-            self._move_file(change, info.project, info.path, target, file, follow, scope=info.scope)
-        moved = self.index.notes.get(info.project, target)
-        return Moved(
-            info.project,
-            info.path,
-            target,
-            1,
-            self._broken(linking, {moved.row} if moved else set()),
-        )
+            links = self._relinking([(info, target)], follow, update_links)
+            own = links.texts.get(info.row)
+            data = own.data if own else None
+            self._move_file(
+                change, info.project, info.path, target, file, follow, data, scope=info.scope
+            )
+            put_texts(change, links)
+        return Moved(info.project, info.path, target, 1, links.broken, links.updated)
 
     @verb
     def move_folder(
-        self, project: str, folder: str, destination: str, *, follow: bool = False
+        self,
+        project: str,
+        folder: str,
+        destination: str,
+        *,
+        follow: bool = False,
+        update_links: bool = True,
     ) -> Moved:
-        """Move a folder with all it holds inside its project; `follow` as for `move`."""
+        """Move a folder with all it holds inside its project; `follow` and `update_links` as for
+        `move`."""
         self.engine.fresh(whole=True)
         with self.change("move") as change:
             store = self.engine.store(project)
@@ -115,29 +128,42 @@ class PlaceVerbs(ReadVerbs):
                 raise Exists(target)
             self._check_target(store.name, f"{target}/x.md")
             infos, foreign = self._notes_below(store.name, source)
-            paths = {info.path for info in infos}
-            linking = {
-                path: info for path, info in self._linking(infos).items() if path not in paths
-            }
+            moves = [(info, target + info.path[len(source) :]) for info in infos]
+            links = self._relinking(moves, follow, update_links)
+            own = {info.path: links.texts.get(info.row) for info in infos}
             change.about = (store.name, f"{source}/")
-            if self._kind(store.name, target) == "missing" and not follow and not foreign:
+            is_whole = not follow and not foreign and not any(own.values())
+            if self._kind(store.name, target) == "missing" and is_whole:
                 change.move(store.name, source, target)
             # File by file: what the caller does not see stays
             else:
-                for place, _, files in sorted(os.walk(os.path.join(store.root, source))):
+                for place, _, files in sorted(walk(os.path.join(store.root, source))):
                     here = os.path.relpath(place, store.root)
                     for path in (f"{here}/{name}" for name in sorted(files)):
                         if path not in foreign:
                             to = target + path[len(source) :]
                             if store.place(to).kind != "missing":
                                 raise Unusable(to)
-                            self._move_file(change, store.name, path, to, store.read(path), follow)
+                            new_text = own.get(path)
+                            data = new_text.data if new_text else None
+                            file = store.read(path)
+                            self._move_file(change, store.name, path, to, file, follow, data)
                 for each in _emptied(store.root, source, {step.path for step in change.steps}):
                     change.add("rmdir", store.name, each)
-        moved = {
-            info.row for info in self.index.notes.below(store.name, target) if self.sees(info.scope)
-        }
-        return Moved(store.name, source, target, len(infos), self._broken(linking, moved))
+            put_texts(change, links)
+        return Moved(store.name, source, target, len(infos), links.broken, links.updated)
+
+    def _relinking(
+        self, moves: Sequence[tuple[NoteInfo, str]], follow: bool, update_links: bool
+    ) -> Relinking:
+        """What moving these notes to these paths does to links."""
+        moved = []
+        for info, path in moves:
+            permalink = None
+            if follow and info.header.get("permalink"):
+                permalink = self.free_permalink(info.project, path)
+            moved.append(moved_note(info, path, permalink))
+        return relinking(self, moved, update=update_links)
 
     def _check_target(self, project: str, target: str) -> None:
         """A note may only go where it would be one, and a destination that begins with another
@@ -153,27 +179,6 @@ class PlaceVerbs(ReadVerbs):
                     f"A move stays inside its project {project}; {name} is another one. Write the note there with "
                     "write_note and delete it here, or choose another destination_path."
                 )
-
-    def _linking(self, infos: Iterable[NoteInfo]) -> dict[str, NoteInfo]:
-        """The notes that link to `infos`, by path."""
-        edges = (edge for info in infos for edge in self.index.links.incoming(info, self.agent))
-        return {edge.note.path: edge.note for edge in edges if edge.note}
-
-    def _broken(self, linking: dict[str, NoteInfo], moved: set[int]) -> list[str]:
-        """Of the notes that linked to what moved, those that no longer lead to it and that the
-        caller sees.
-        """
-        found = []
-        for path, before in linking.items():
-            source = self.index.notes.get(before.project, path)
-            if source is None or not self.sees(source.scope) or source.row in moved:
-                continue
-            leads = {
-                edge.note.row for edge in self.index.links.outgoing(source, self.agent) if edge.note
-            }
-            if not leads & moved:
-                found.append(source.path if source.project == before.project else source.permalink)
-        return sorted(set(found))
 
     @verb
     def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
@@ -241,21 +246,26 @@ class PlaceVerbs(ReadVerbs):
         to: str,
         file: File,
         follow: bool,
+        data: bytes | None = None,
         **more: Any,
     ) -> None:
-        """Move a file; one with a permalink that is to follow is written anew in the same change."""
+        """Move a file. One with a permalink that is to follow, or with other links (`data`), is
+        written again in the same change."""
         if follow and path.endswith((".md", ".markdown")):
             note = self.engine.parse(project, path, file)
         else:
             note = None
-        if note is None or not note.own_permalink:
+        has_permalink = note is not None and note.own_permalink
+        if data is None and not has_permalink:
             change.move(project, path, to, old=file, **more)
             return
-        from memoranda.note.edit import SetKeys
+        text = (file.data if data is None else data).decode("utf-8", "surrogateescape")
+        if has_permalink:
+            from memoranda.note.edit import SetKeys
 
-        text = file.data.decode("utf-8", "surrogateescape")
-        edited = SetKeys({"permalink": self.free_permalink(project, to)}).apply(text)
-        change.put(project, to, edited.text.encode("utf-8", "surrogateescape"), **more)
+            text = SetKeys({"permalink": self.free_permalink(project, to)}).apply(text).text
+        encoded = text.encode("utf-8", "surrogateescape")
+        change.put(project, to, encoded, mode=file.mode, **more)
         change.remove(project, path, file, **more)
 
     def free_permalink(self, project: str, path: str, taken: Container[str] = ()) -> str:
@@ -285,7 +295,7 @@ class PlaceVerbs(ReadVerbs):
 def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:
     """Folders that hold nothing once `removed` are gone, deepest first."""
     found: dict[str, None] = {}
-    for place, folders, files in os.walk(os.path.join(root, folder), topdown=False):
+    for place, folders, files in walk(os.path.join(root, folder), top_down=False):
         here = os.path.relpath(place, root)
         names = [f"{here}/{name}" for name in files]
         inside = [f"{here}/{name}" for name in folders]

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from memoranda.engine.engine import retry_conflicts
+from memoranda.engine.relinking import NewText, Relinking, moved_note, put_texts, relinking
 from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.engine.writing import new_scope, scope_of
 from memoranda.errors import (
@@ -259,14 +260,28 @@ class Files:
                 change.about = (self._project, f"{self._base}/" if self._base else "")
 
     def _remove(self, change: Transaction, place: PathInfo) -> None:
+        """Remove a file, a link, or a folder with what the caller sees of it: what is in a folder
+        first, and then the folder, if nothing is left."""
+        whole: dict[str, bool] = {}
+        waiting = [(place, False)]
+        while waiting:
+            each, is_emptied = waiting.pop()
+            if each.kind != "folder":
+                self._remove_one(change, each)
+                continue
+            inside = self._store.entries(each.path)
+            if not is_emptied:
+                waiting.append((each, True))
+                waiting += [(inner, False) for inner in reversed(inside) if self._shows(inner)]
+                continue
+            left = [inner for inner in inside if not whole.get(inner.path, False)]
+            whole[each.path] = all(map(self._is_all_shown, left))
+            if whole[each.path]:
+                change.add("rmdir", self._project, each.path)
+
+    def _remove_one(self, change: Transaction, place: PathInfo) -> None:
         if place.kind == "link":
             change.add("unlink", self._project, place.path, link=place.link)
-        elif place.kind == "folder":
-            inside = self._store.entries(place.path)
-            for each in filter(self._shows, inside):
-                self._remove(change, each)
-            if all(map(self._is_all_shown, inside)):
-                change.add("rmdir", self._project, place.path)
         elif place.kind == "other":
             raise InvalidInput("it is, or holds, something that is neither a file nor a folder.")
         else:
@@ -275,23 +290,61 @@ class Files:
 
     def _is_all_shown(self, place: PathInfo) -> bool:
         """Whether the caller sees all that lies there."""
-        if place.kind != "folder" or self._session.agent is None:
+        if self._session.agent is None:
             return self._shows(place)
-        return all(map(self._is_all_shown, self._store.entries(place.path)))
+        waiting = [place]
+        while waiting:
+            each = waiting.pop()
+            if each.kind == "folder":
+                waiting += self._store.entries(each.path)
+            elif not self._shows(each):
+                return False
+        return True
 
-    def _move_shown(self, change: Transaction, place: PathInfo, target: str) -> None:
-        """Move what the caller sees of a folder, piece by piece; the rest stays."""
+    def _relinking(self, source: PathInfo, target: str) -> Relinking:
+        """What moving a file or folder does to links."""
+        notes = self._session.index.notes
+        infos = []
+        if source.kind == "folder":
+            infos = notes.below(self._project, source.path)
+        elif source.kind == "file":
+            info = notes.get(self._project, source.path)
+            infos = [info] if info else []
+        moved = [
+            moved_note(info, target + info.path[len(source.path) :])
+            for info in infos
+            if self._session.sees(info.scope)
+        ]
+        return relinking(self._session, moved)
+
+    def _move_shown(
+        self, change: Transaction, place: PathInfo, target: str, texts: Mapping[str, NewText]
+    ) -> None:
+        """Move what the caller sees of a folder, piece by piece; the rest stays. `texts` are those
+        of the notes whose links change, by path."""
         for each in filter(self._shows, self._store.entries(place.path)):
             to = f"{target}/{each.path.rpartition('/')[2]}"
             there = self._store.place(to).kind
-            if each.kind == "folder" and (there == "folder" or not self._is_all_shown(each)):
-                self._move_shown(change, each, to)
+            in_pieces = any(path.startswith(f"{each.path}/") for path in texts)
+            in_pieces = in_pieces or there == "folder" or not self._is_all_shown(each)
+            if each.kind == "folder" and in_pieces:
+                self._move_shown(change, each, to, texts)
             elif there != "missing":
                 raise Unusable(to)
             else:
-                self._move(change, each, to)
+                self._move(change, each, to, texts)
+        if texts and self._is_all_shown(place):
+            change.add("rmdir", self._project, place.path)
 
-    def _move(self, change: Transaction, place: PathInfo, to: str) -> None:
+    def _move(
+        self, change: Transaction, place: PathInfo, to: str, texts: Mapping[str, NewText]
+    ) -> None:
+        text = texts.get(place.path)
+        if text is not None:
+            scope = scope_of(text.old.data)
+            change.put(self._project, to, text.data, mode=text.old.mode, scope=scope)
+            change.remove(self._project, place.path, text.old, scope=scope)
+            return
         if place.kind == "file":
             old = self._store.read(place.path)
         else:
@@ -302,10 +355,10 @@ class Files:
 
     @retry_conflicts
     def rename(self, path: str, to: str) -> None:
-        """Move a file, link or folder to a free place. Raises Exists, NotFound, InvalidInput (into
-        itself).
+        """Move a file, link or folder to a free place, and with it the links that would break.
+        Raises Exists, NotFound, InvalidInput (into itself).
         """
-        with self._session.change("move", fresh=False) as change:
+        with self._session.change("move") as change:
             source = self._place(path)
             target = self._place(to)
             is_hidden = target.kind != "missing" and not self._shows(target)
@@ -327,10 +380,14 @@ class Files:
                 raise NotADirectory(target.link)
             if target.path.startswith(f"{source.path}/"):
                 raise InvalidInput("a folder cannot go inside itself.")
-            if source.kind == "folder" and (is_hidden or not self._is_all_shown(source)):
-                self._move_shown(change, source, target.path)
+            links = self._relinking(source, target.path)
+            own = {text.info.path: text for text in links.texts.values() if text.is_moved}
+            is_partly = is_hidden or not self._is_all_shown(source)
+            if source.kind == "folder" and (own or is_partly):
+                self._move_shown(change, source, target.path, own)
             else:
-                self._move(change, source, target.path)
+                self._move(change, source, target.path, own)
+            put_texts(change, links)
             change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
 
 

@@ -21,6 +21,8 @@ from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJE
 from memoranda.store.base import Store
 from memoranda.store.files import make_private, reason, sync_folder, write_file
 from memoranda.store.layout import changing_shared
+from memoranda.store.path_guard import check_size
+from memoranda.text.gate import SECRET, default_rules
 
 _SYSTEM = frozenset(
     (
@@ -106,6 +108,10 @@ class ProjectVerbs(ReadVerbs):
                 (each for each in self.engine.stores if each.lower() == name.lower()), None
             )
             root = self._root(known or name, folder)
+            try:
+                check_size(str(root))
+            except InvalidInput as too_long:
+                raise ProjectRefused(f"{folder[:80]}…", str(too_long).rstrip(".")) from None
             if known is not None:
                 if known in BUILT_IN_PROJECTS or _real(self.engine.stores[known].root) != _real(
                     root
@@ -120,6 +126,8 @@ class ProjectVerbs(ReadVerbs):
                 # As it is now: a link could be set anew
                 root = _real(root)
                 if not self._may_add(root, folder):
+                    if default_rules().find(f"{name} {root}", SECRET):
+                        raise ProjectRefused(folder, "the path seems to hold a secret")
                     ask(self, name, root, default)
                     return Project(name, root, False), "asked"
             if _is_graph_file(root):

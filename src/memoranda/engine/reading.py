@@ -14,7 +14,7 @@ from memoranda import clock
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.transaction import HomeSession
-from memoranda.errors import Ambiguous, InvalidInput, NotFound, OutsideError
+from memoranda.errors import Ambiguous, InvalidInput, MemorandaError, NotFound, OutsideError
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
@@ -229,6 +229,16 @@ class ReadVerbs(HomeSession):
             raise NotFound(place[1], place[0])
         self.engine.count_pending_reads([info])
         return info
+
+    def is_name(self, text: str, project: str | None = None) -> bool:
+        """Whether a note has exactly this name."""
+        try:
+            self.find(text, project, looseness=Looseness.EXACT)
+        except Ambiguous:
+            return True
+        except MemorandaError:
+            return False
+        return True
 
     def find_to_change(self, ref: Ref, project: str | None = None) -> NoteInfo:
         """The note `ref` names, for a change: a name without its signs or marks is another name.

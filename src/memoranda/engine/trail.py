@@ -22,6 +22,7 @@ from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.store.inplace.graph_lines import said_by
 from memoranda.store.journal import ERASE, LINES, ORIGINS, Change, Touched
 from memoranda.store.layout import PRIVATE, TEMP_PREFIX
+from memoranda.store.walking import walk
 
 OUR_REMOVAL = ("delete", "", "")
 """Verb, project and path of the change that takes away what is being erased: no other change is
@@ -393,7 +394,7 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, b
     home = str(layout.root)
     objects = str(layout.objects)
     roots = {store.root: name for name, store in engine.stores.items()}
-    for folder, _, names in os.walk(home):
+    for folder, _, names in walk(home):
         is_kept = folder.startswith(objects)
         project = any(f"{folder}/".startswith(f"{root}/") for root in roots)
         for each in sorted(names):
@@ -413,7 +414,7 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, b
             continue
         if not os.path.isdir(root):
             yield name, root, False
-        for folder, _, names in os.walk(root):
+        for folder, _, names in walk(root):
             for each in sorted(names):
                 path = os.path.join(folder, each)
                 if each.startswith(TEMP_PREFIX) or engine.stores[name].is_note(

@@ -145,7 +145,7 @@ class Upkeep:
 
     def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
         """`run` with the memories `refs` name, each once; again with what they are by then, when
-        another program changed or moved one meanwhile. Raises as `Memory.memory_id`, and what `run`
+        another program changed or moved one meanwhile. Raises as `MemorySession.memory_id`, and what `run`
         raises, a fifth Conflict included.
         """
         refs = list(refs)

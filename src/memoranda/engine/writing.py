@@ -23,6 +23,7 @@ RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """What a note may say of its source only when the owner, or an import, writes it."""
 _GUARDED = re.compile(r"\b(?:id|locked|merged|source|confirmed)\b|\\")
 """What a header has in which a key stands that no agent may set."""
+_AGENT_CHARACTERS = 100
 CONFIRMED = "confirmed"
 """The header key by which the owner says that what an agent noted is so."""
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -316,4 +317,4 @@ def scope_of(data: bytes) -> str:
 
 def is_agent(name: str) -> bool:
     """Whether `name` can be an agent's (contract 001, 1)."""
-    return _AGENT.fullmatch(name.lower()) is not None
+    return len(name) <= _AGENT_CHARACTERS and _AGENT.fullmatch(name.lower()) is not None

@@ -47,22 +47,21 @@ _CUT = 60
 class Contract:
     """How the tools of one contract treat arguments.
 
-    `order`: which arguments are checked in turn, so which of several errors is reported: `given`
-    (as the caller
-    wrote them), `schema` (as the schema lists them, missing ones too), `reverse` (those the schema
-    has, sorted
-    backwards), `required` (the missing ones), `unknown`. Unknown arguments are refused where
-    `wording` has a text
-    for that, else dropped; values are compared with an enum, and texts refused for lone surrogates,
-    likewise.
-    `coerce`: which texts stand for other types: `json` (all types, lists also separated by commas)
-    or `digits`
-    (integers). `null`: `absent`, or `optional` where it is absent for optional arguments only.
-    `blank`: `absent`
-    where an empty text is. `repair`: lone surrogates become U+FFFD. `minimum` of integers whose
-    schema has none.
-    `kinds`: what the types are called. `wording`: message templates. `meant`: names people write
-    for ours.
+    - `order`: which arguments are checked in turn, and so which of several errors is reported:
+      `given` (as the caller wrote them), `schema` (as the schema lists them, missing ones too),
+      `reverse` (those the schema has, sorted backwards), `required` (the missing ones), `unknown`.
+    - `wording`: message templates. Unknown arguments are refused where it has a text for that,
+      else dropped; enums and lone surrogates likewise.
+    - `coerce`: which texts may be sent for other types: `json` (all types, lists also separated by
+      commas), `containers` (lists and objects as JSON) or `digits` (integers).
+    - `null`: `absent`, or `optional` where it is absent for optional arguments only.
+    - `blank`: an empty text for an optional argument is an absent one (amendment 5). `absent`: for
+      a required one, too; `kept`: never, because an empty text has a meaning.
+    - `empty`: required texts that may be left out for the empty text (amendment 5).
+    - `repair`: lone surrogates become U+FFFD.
+    - `minimum`: of integers whose schema has none.
+    - `kinds`: how the types are called in errors.
+    - `meant`: names people write for ours.
     """
 
     order: list[str]
@@ -72,6 +71,7 @@ class Contract:
     coerce: str = ""
     null: str = "absent"
     blank: str = ""
+    empty: list[str] = field(default_factory=list)
     repair: bool = False
     minimum: int | None = None
     meant: dict[str, list[str]] = field(default_factory=dict)
@@ -151,16 +151,15 @@ class _Checker:
         rules = self.rules
         properties = schema["properties"]
         required = schema.get("required", ())
+        present = {
+            name: value
+            for name, value in given.items()
+            if name in properties and not self._is_absent(value, name in required)
+        }
         checked: Arguments = {}
-        # What is given and does not stand for nothing
-        present: Arguments = {}
-        for name, value in given.items():
-            if value is None:
-                is_absent = rules.null == "absent" or name not in required
-            else:
-                is_absent = value == "" and rules.blank == "absent"
-            if name in properties and not is_absent:
-                present[name] = value
+        for name in rules.empty:
+            if name in required and name not in present:
+                present[name] = checked[name] = ""
         for turn in rules.order:
             if turn == "schema":
                 names: Iterable[str] = properties
@@ -201,6 +200,14 @@ class _Checker:
         return {
             name: each["default"] for name, each in properties.items() if "default" in each
         } | checked
+
+    def _is_absent(self, value: Any, is_required: bool) -> bool:
+        """Whether a value says that its argument was not given."""
+        if value is None:
+            return self.rules.null == "absent" or not is_required
+        if value != "" or self.rules.blank == "kept":
+            return False
+        return self.rules.blank == "absent" or not is_required
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
         rules, kind = self.rules, schema.get("type", "list" if "list" in self.rules.kinds else None)
@@ -254,6 +261,8 @@ def _converted(value: Any, kind: str, coerce: str) -> Any:
     if not isinstance(value, str) or kind == "string" or not coerce:
         return value
     text = value.strip()
+    if coerce == "containers":
+        return _container(value, kind)
     if kind == "list" or (kind == "array" and coerce == "json" and not text.startswith("[")):
         return [part.strip() for part in text.split(",") if part.strip()]
     if coerce == "digits":
@@ -266,6 +275,19 @@ def _converted(value: Any, kind: str, coerce: str) -> Any:
         return json.loads(text)
     except ValueError:
         return value
+
+
+def _container(text: str, kind: str) -> Any:
+    """The list or object that is sent as JSON text; the text itself when it is something else."""
+    if kind not in ("array", "object"):
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, _TYPES[kind]):
+        return value
+    return text
 
 
 def has_surrogate(value: Any) -> bool:

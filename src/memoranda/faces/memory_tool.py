@@ -29,8 +29,8 @@ from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Prompt, Tool, Toolset
 from memoranda.note.edit import InsertLine, StrReplace
 from memoranda.store.files import NAME_REASONS
-from memoranda.store.path_guard import NAME_BYTES, climbs
-from memoranda.text.unicode import flat
+from memoranda.store.path_guard import NAME_BYTES, check_size, climbs
+from memoranda.text.unicode import flat, is_valid_unicode
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 PROJECT = "memories"
 MAX_LINES = 999_999
 SNIPPET = 2
+# Characters of a text, and numbers of lines, that an error repeats
+_REPEATED = 2_000
+_PLACES = 100
 _ROOT = "/memories"
 _FOLDER_SIZE = "4K"
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
@@ -126,8 +129,10 @@ class MemoryCommands:
                 raise InvalidInput(f"Parameter `command` must be one of {', '.join(COMMANDS)}.")
             if command == "rename" and arguments.get("old_path") is None:
                 arguments = arguments | {"old_path": arguments.get("path")}
-            args = check(arguments, _definition()["commands"][command], "memory", command)
             files = Files(memory, PROJECT, self.folder)
+            if command == "create" and arguments.get("file_text") is None:
+                arguments = _as_empty_file(files, arguments)
+            args = check(arguments, _definition()["commands"][command], "memory", command)
             if command == "view":
                 with files.reading():
                     return Reply(self._view(files, args["path"], arguments.get("view_range")))
@@ -216,6 +221,20 @@ class MemoryCommands:
         return f"File created successfully at: {path}"
 
 
+def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
+    """The arguments of `create` with an empty text, when its file does not exist yet.
+
+    Clients leave out empty texts (amendment 5), but a forgotten text must not empty a file.
+    """
+    path = arguments.get("path")
+    if not isinstance(path, str) or not is_valid_unicode(path):
+        return arguments
+    with suppress(MemorandaError), files.reading():
+        if files.at(_inside(path)).kind == "missing":
+            return arguments | {"file_text": ""}
+    return arguments
+
+
 def _str_replace(files: Files, args: Arguments) -> str:
     path = args["path"]
     old = args["old_str"]
@@ -228,15 +247,31 @@ def _str_replace(files: Files, args: Arguments) -> str:
         with _worded(path):
             edited = files.edit(inside, StrReplace(old, args.get("new_str", "")))
     except CountMismatch as error:
-        text = f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+        shown = _cut(old)
+        text = f"No replacement was performed, old_str `{shown}` did not appear verbatim in {path}."
         if error.found:
-            where = f"Multiple occurrences of old_str `{old}` in lines: {', '.join(map(str, error.lines))}"
+            where = f"Multiple occurrences of old_str `{shown}` in lines: {_places(error.lines)}"
             text = f"No replacement was performed. {where}. Please ensure it is unique"
         raise InvalidInput(text) from None
     lines = edited.text.split("\n")
     first = max(edited.line - SNIPPET, 1)
     header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
     return header + _numbered(lines[first - 1 : edited.line + SNIPPET], first)
+
+
+def _cut(text: str) -> str:
+    """A text that a caller sent, as an error repeats it."""
+    if len(text) <= _REPEATED:
+        return text
+    return f"{text[:_REPEATED]}… ({len(text):,} characters)"
+
+
+def _places(lines: Sequence[int]) -> str:
+    """Numbers of lines; of very many the first ones."""
+    shown = ", ".join(map(str, lines[:_PLACES]))
+    if len(lines) <= _PLACES:
+        return shown
+    return f"{shown}, and {len(lines) - _PLACES:,} more"
 
 
 def _insert(files: Files, args: Arguments) -> str:
@@ -304,7 +339,9 @@ def _inside(path: str) -> str:
         if len(part.encode()) > NAME_BYTES:
             shown = f"{part[:60]}{'…' * (len(part) > 60)}"
             raise InvalidInput(f"Invalid path: the name {shown} has more than {NAME_BYTES} bytes.")
-    return "/".join(parts)
+    inside = "/".join(parts)
+    check_size(inside)
+    return inside
 
 
 def _existing_file(files: Files, path: str) -> str:

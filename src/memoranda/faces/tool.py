@@ -25,6 +25,7 @@ from memoranda.clock import Clock, now, stamp
 from memoranda.errors import ConfigError, InvalidInput, MemorandaError
 from memoranda.faces.arguments import Also, Arguments, check
 from memoranda.faces.reply import Reply, error_reply, plain_error_reply, refused
+from memoranda.faces.sizes import check_sizes
 from memoranda.faces.texts import text_file
 
 if TYPE_CHECKING:
@@ -354,15 +355,18 @@ class Registry:
         return reply
 
     def _run(self, memory: MemorySession, tool: Tool, arguments: Any) -> Reply:
-        if tool.contract is not None:
-            if tool.rewrite and isinstance(arguments, dict):
-                arguments = tool.rewrite(dict(arguments))
-            try:
+        try:
+            check_sizes(arguments)
+            if tool.contract is not None:
+                if tool.rewrite and isinstance(arguments, dict):
+                    arguments = tool.rewrite(dict(arguments))
                 arguments = check(
                     arguments, tool.accepts or tool.schema, tool.contract, tool.name, tool.also
                 )
-            except InvalidInput as error:
-                return self._advised(tool.refuse(error))
+                # Again, as a text may have become a list
+                check_sizes(arguments)
+        except InvalidInput as error:
+            return self._advised(tool.refuse(error))
         caller = memory.using(tool.name)
         try:
             # Each time with arguments of its own: `run` may take out what it used

@@ -20,7 +20,7 @@ from memoranda.store.files import reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 15
+SCHEMA_VERSION = 16
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 
@@ -98,6 +98,8 @@ class Database:
         self.path = path
         self.openings = 0
         self.identity: tuple[int, ...] = ()
+        self.projects: frozenset[str] = frozenset()
+        """The names of all projects, those without notes among them: `[[A::B]]` may name one."""
         self._lock = nullcontext() if lock is None else lock
         self._connection: sqlite3.Connection | None = None
         self._is_pinned = self._is_begun = False

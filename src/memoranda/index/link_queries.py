@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+import sqlite3
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -13,7 +14,15 @@ from typing import NamedTuple
 from memoranda.clock import microseconds
 from memoranda.index.database import Queries
 from memoranda.index.filters import may_see
-from memoranda.index.resolve import RESOLVED, LinkTarget, Resolver, first_line_of, key, keys_of
+from memoranda.index.resolve import (
+    RESOLVED,
+    Candidate,
+    LinkTarget,
+    Resolver,
+    first_line_of,
+    key,
+    keys_of,
+)
 from memoranda.index.rows import Edge, NoteInfo, Reached, in_order, infos, text_of
 from memoranda.note.links import lead
 from memoranda.note.model import MEMORY_PROJECTS
@@ -24,6 +33,7 @@ MOST_VISITED = 2_000
 """A walk stops after so many notes, however large the graph."""
 MOST_SHOWN = 200
 """So many of the links that lead to a note are told with it, more than any reply has room for."""
+_MOST_MARKS = 400
 _SOURCES = 200
 """The notes that link to a hub are read so many at a time."""
 
@@ -41,10 +51,12 @@ class _Link(NamedTuple):
     path: str
     scope: str
     changed: int
+    rest: str
 
 
 _LINKS = (
-    "select l.note, l.type, l.target, l.project, l.context, l.line, p.name, n.path, n.scope, n.changed from link l"
+    "select l.note, l.type, l.target, l.project, l.context, l.line, p.name, n.path, n.scope, n.changed,"
+    " l.rest from link l"
     " join note n on n.row = l.note join project p on p.id = n.project"
     " where l.{column} in ({marks}) order by l.note, l.position"
 )
@@ -52,6 +64,9 @@ _LINKS = (
 
 class LinkQueries(Queries):
     """Reads the links of one index. `viewer` is the agent that asks, None the owner."""
+
+    def _resolver(self, viewer: str | None) -> Resolver:
+        return Resolver(self._db, viewer, self._database.projects)
 
     def resolve(
         self,
@@ -64,7 +79,7 @@ class LinkQueries(Queries):
     ) -> NoteInfo | None:
         """The note that `[[target]]`, written in a note of `project` in `folder`, leads to for
         `viewer`, if it is one. `target_project` is the project of `[[project::target]]`."""
-        answer = Resolver(self._db, viewer).link(
+        answer = self._resolver(viewer).link(
             sqlite_text(target), project, folder, target_project, None
         )
         return next(iter(in_order(self._db, [] if answer.row is None else [answer.row])), None)
@@ -80,13 +95,14 @@ class LinkQueries(Queries):
         else:
             ids = ()
         links = self._links("note", [note.row])
-        answers = _answers(Resolver(self._db, viewer), links)
+        resolver = self._resolver(viewer)
+        answers = _answers(resolver, links)
         known = infos(self._db, {answer.row for answer in answers if answer.row is not None})
         return [
             Edge(
                 link.type,
                 "out",
-                link.target,
+                _shown_target(resolver, link, answer),
                 answer.state,
                 known.get(answer.row or 0),
                 link.context,
@@ -103,7 +119,7 @@ class LinkQueries(Queries):
         it leads to).
         """
         links = self._links("note", rows)
-        answers = _answers(Resolver(self._db, viewer), links)
+        answers = _answers(self._resolver(viewer), links)
         return [
             (link.note, link.target, answer.row)
             for link, answer in zip(links, answers, strict=True)
@@ -123,7 +139,7 @@ class LinkQueries(Queries):
         else:
             known = set(rows)
         links = self._links("note", sorted(known.intersection(rows)))
-        answers = _answers(Resolver(self._db, viewer), links)
+        answers = _answers(self._resolver(viewer), links)
         return {
             (link.note, answer.row, link.type)
             for link, answer in zip(links, answers, strict=True)
@@ -148,7 +164,7 @@ class LinkQueries(Queries):
         """
         with self._database.snapshot():
             until = None if limit is None else offset + limit
-            links, _ = self._newest_to(note, Resolver(self._db, viewer), until)
+            links, _ = self._newest_to(note, self._resolver(viewer), until)
             return self._incoming(links[offset:until])
 
     def _incoming(self, links: Sequence[_Link]) -> list[Edge]:
@@ -178,7 +194,7 @@ class LinkQueries(Queries):
         """`outgoing` and `incoming` of a note, of a hub the newest `MOST_SHOWN` or a few more; how
         many links more name the note; and its `neighbours`. What leads to it is looked for once."""
         with self._database.snapshot():
-            resolver = Resolver(self._db, viewer)
+            resolver = self._resolver(viewer)
             links, more = self._newest_to(
                 note, resolver, max(limit, MOST_SHOWN) if depth == 1 and not since else None
             )
@@ -192,7 +208,7 @@ class LinkQueries(Queries):
         """Notes within `depth` relations of `notes`, in both directions: each once, nearest first,
         then newest. At most `limit` notes; `notes` are not among them."""
         with self._database.snapshot():
-            return self._walk(notes, depth, Resolver(self._db, viewer), limit)
+            return self._walk(notes, depth, self._resolver(viewer), limit)
 
     def _walk(
         self,
@@ -288,15 +304,177 @@ class LinkQueries(Queries):
             text = text_of(self._db, note.row)[1]
         else:
             text = ""
-        first = first_line_of(note.project, text)
-        keys = keys_of(note.project, note.path, note.permalink, (note.title, *note.aliases), first)
-        prefixes = {note.project, lead(note.project)}
-        names = (note.permalink, stem(note.path))
-        in_front = [f"{prefix}/{name}" for prefix in prefixes for name in names]
-        parts = note.path.split("/")
-        ends = ["/".join(parts[at:]) for at in range(1, len(parts))]
-        ends += [stem(end) for end in ends]
-        return keys | {key(name) for name in (note.id, note.permalink, *in_front, *ends)}
+        return link_keys(note, first_line_of(note.project, text))
+
+    def relocation(self, moved: Sequence[MovedNote], viewer: str | None) -> Relocation:
+        """Where links lead before and after these notes move."""
+        return Relocation(self._db, moved, viewer, self._database.projects)
+
+
+def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
+    """The keys that links to a note may have: those it is kept under, its id, its permalink, ends
+    of its path, and permalink and path with the project in front."""
+    titles = (note.title, *note.aliases)
+    keys = keys_of(note.project, note.path, note.permalink, titles, first_line)
+    prefixes = {note.project, lead(note.project)}
+    names = (note.permalink, stem(note.path))
+    in_front = [f"{prefix}/{name}" for prefix in prefixes for name in names]
+    parts = note.path.split("/")
+    ends = ["/".join(parts[at:]) for at in range(1, len(parts))]
+    ends += [stem(end) for end in ends]
+    return keys | {key(name) for name in (note.id, note.permalink, *in_front, *ends)}
+
+
+class MovedNote(NamedTuple):
+    """A note that is to move: as it is, and as the index would know it afterwards."""
+
+    before: NoteInfo
+    after: NoteInfo
+
+
+class Relocation:
+    """Where links lead before and after notes move."""
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        moved: Sequence[MovedNote],
+        viewer: str | None,
+        projects: Collection[str],
+    ):
+        self._db = db
+        self._viewer = viewer
+        self._moved = moved
+        self._paths = {move.before.row: move.after.path for move in moved}
+        self._before = Resolver(db, viewer, projects)
+        self._after = MovedResolver(db, viewer, projects, moved)
+
+    def sources(self) -> list[NoteInfo]:
+        """The notes with links that lead to another note afterwards, or to none."""
+        rows = list(self._paths)
+        keys = {key for move in self._moved for note in move for key in link_keys(note)}
+        links = dict.fromkeys([*self._select("note", rows), *self._select("fold", keys)])
+        broken = {
+            link.note
+            for link in links
+            if may_see(link.scope, self._viewer)
+            and self.broken_target(
+                link.note,
+                link.project,
+                link.path,
+                link.scope,
+                (link.target, link.target_project, link.rest),
+                may_be_markdown=link.target.endswith((".md", ".markdown")),
+            )
+        }
+        return in_order(self._db, sorted(broken))
+
+    def _select(self, column: str, values: Collection[int | str]) -> list[_Link]:
+        found: list[_Link] = []
+        every = list(values)
+        for at in range(0, len(every), _MOST_MARKS):
+            part = every[at : at + _MOST_MARKS]
+            sql = _LINKS.format(column=column, marks=", ".join("?" * len(part)))
+            found += map(_Link._make, self._db.execute(sql, part))
+        return found
+
+    def broken_target(
+        self,
+        row: int,
+        project: str,
+        path: str,
+        scope: str,
+        link: tuple[str, str | None, str],
+        *,
+        may_be_markdown: bool = False,
+    ) -> int | None:
+        """The row of the note that a link in the note `row` leads to now and not afterwards; a
+        Markdown link, not as other programs read it: from the folder of its note."""
+        target, target_project, rest = link
+        folder = posixpath.dirname(path)
+        now = self._before.link(target, project, folder, target_project, scope, rest)
+        if now.row is None:
+            return None
+        folder_after = posixpath.dirname(self._paths.get(row, path))
+        then = self._after.link(target, project, folder_after, target_project, scope, rest)
+        if then.row != now.row:
+            return now.row
+        if may_be_markdown and not target.startswith(("./", "../")):
+            before, after = self.note(now.row)
+            was_relative = posixpath.join(folder, target) == before.path
+            if was_relative and posixpath.join(folder_after, target) != after.path:
+                return now.row
+        return None
+
+    def leads(self, source: NoteInfo, target: str, target_project: str | None, row: int) -> bool:
+        """Whether a link in `source` leads to the note `row` afterwards."""
+        folder = posixpath.dirname(self._paths.get(source.row, source.path))
+        then = self._after.link(target, source.project, folder, target_project, source.scope)
+        return then.row == row
+
+    def is_whole(self, source: NoteInfo, link: tuple[str, str | None, str]) -> bool:
+        """Whether what looks like a heading is the end of the name a link means."""
+        target, target_project, rest = link
+        folder = posixpath.dirname(source.path)
+        return self._before.link(
+            target, source.project, folder, target_project, source.scope, rest
+        ).is_whole
+
+    def note(self, row: int) -> tuple[NoteInfo, NoteInfo]:
+        """A note as it is, and as it is afterwards."""
+        for move in self._moved:
+            if move.before.row == row:
+                return move
+        (info,) = in_order(self._db, [row])
+        return info, info
+
+    def folder_after(self, source: NoteInfo) -> str:
+        """The folder a note is in afterwards."""
+        return posixpath.dirname(self._paths.get(source.row, source.path))
+
+
+class MovedResolver(Resolver):
+    """Resolves targets as if notes had moved."""
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        viewer: str | None,
+        projects: Collection[str],
+        moved: Sequence[MovedNote],
+    ):
+        super().__init__(db, viewer, projects)
+        self._moved_rows = {move.before.row for move in moved}
+        self._arriving: dict[str, list[Candidate]] = {}
+        for _, note in moved:
+            candidate = Candidate(
+                note.row,
+                note.project,
+                note.path,
+                note.id,
+                note.permalink,
+                note.title,
+                json.dumps(list(note.aliases)) if note.aliases else None,
+                note.scope,
+                0,
+            )
+            for name in (*link_keys(note), "\0" + note.id):
+                self._arriving.setdefault(name, []).append(candidate)
+
+    def _fetch(self, names: list[str]) -> None:
+        super()._fetch(names)
+        for name in names:
+            staying = [note for note in self._candidates[name] if note.row not in self._moved_rows]
+            self._candidates[name] = staying + self._arriving.get(name, [])
+
+
+def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
+    """What the link names: with what looks like a project where it names none, and with what looks
+    like a heading where that is the end of a name."""
+    target = link.target + link.rest if answer.is_whole else link.target
+    if link.target_project is None or resolver.is_project(link.target_project):
+        return target
+    return f"{link.target_project}::{target}"
 
 
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
@@ -304,7 +482,12 @@ def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
     resolver.prefetch({link.target for link in links if not link.target.startswith(("./", "../"))})
     return [
         resolver.link(
-            link.target, link.project, posixpath.dirname(link.path), link.target_project, link.scope
+            link.target,
+            link.project,
+            posixpath.dirname(link.path),
+            link.target_project,
+            link.scope,
+            link.rest,
         )
         for link in links
     ]

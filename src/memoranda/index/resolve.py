@@ -27,10 +27,11 @@ from memoranda.index.filters import may_see, quoted
 from memoranda.index.rows import NoteInfo, in_order, infos
 from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
-from memoranda.note.names import FORMS, Form, Looseness, as_written, stem
+from memoranda.note.names import FORMS, Form, Looseness, as_written, stem, without_case
 from memoranda.text.tokens import fts_text, words
 from memoranda.text.unicode import sqlite_text
 
+_CASE = [form.looseness for form in FORMS].index(Looseness.CASE)
 RESOLVED = "resolved"
 UNWRITTEN = "unwritten"
 AMBIGUOUS = "ambiguous"
@@ -90,6 +91,8 @@ def keys_of(
         names.update((first_line, first_line.lstrip("#").strip()))
     # `[[std::vector]]` was read as a link to `vector` of a project `std`
     names.update([name.partition("::")[2] for name in names if "::" in name])
+    # And `[[C# tips]]` as one to the heading `tips` of `C`
+    names.update([name.partition("#")[0] for name in names if "#" in name])
     if project in MEMORY_PROJECTS:
         names.update([name[:TITLE_CUT] for name in names])
     return {key(name) for name in names}
@@ -152,6 +155,8 @@ class LinkTarget(NamedTuple):
 
     state: str
     row: int | None = None
+    is_whole: bool = False
+    """What looks like a heading is the end of the note's name: `C# tips`."""
 
 
 class _Question(NamedTuple):
@@ -176,11 +181,11 @@ class _Answer(NamedTuple):
 class Resolver:
     """Resolves targets for one caller; what it looked up it remembers, so use it for one call."""
 
-    def __init__(self, db: sqlite3.Connection, viewer: str | None):
+    def __init__(self, db: sqlite3.Connection, viewer: str | None, projects: Iterable[str] = ()):
         self.db = db
         self.viewer = viewer
         self._candidates: dict[str, list[Candidate]] = {}
-        names = [name for (name,) in db.execute("select name from project")]
+        names = [*projects, *(name for (name,) in db.execute("select name from project"))]
         self._projects = {prefix.casefold() for name in names for prefix in (name, lead(name))}
         self._answers: dict[_Question, _Answer] = {}
 
@@ -194,11 +199,22 @@ class Resolver:
             self._fetch(names[at : at + _MOST_VALUES])
 
     def link(
-        self, target: str, project: str, folder: str, target_project: str | None, scope: str | None
+        self,
+        target: str,
+        project: str,
+        folder: str,
+        target_project: str | None,
+        scope: str | None,
+        rest: str = "",
     ) -> LinkTarget:
         """What a link in `folder` of `project` means: a note of its own folder, else one whose path
-        ends so, else one of the project."""
-        if target_project is not None and not self._is_project(target_project):
+        ends so, else one of the project. `rest`, `#` and what follows, is a heading unless a note
+        has that name."""
+        if rest:
+            whole = self.link(target + rest, project, folder, target_project, scope)
+            if whole.state != UNWRITTEN and self._is_written(whole, target + rest):
+                return whole._replace(is_whole=True)
+        if target_project is not None and not self.is_project(target_project):
             # `[[std::vector]]` names no project
             target = f"{target_project}::{target}"
             target_project = None
@@ -214,8 +230,18 @@ class Resolver:
             return self._beside(target, folder, answer)
         return answer.target
 
-    def _is_project(self, name: str) -> bool:
+    def is_project(self, name: str) -> bool:
+        """Whether this is the name of a project."""
         return name.casefold() in self._projects
+
+    def _is_written(self, found: LinkTarget, name: str) -> bool:
+        """Whether a note that was found has this name, case aside: `C#Tips` is a heading of `C`."""
+        wanted = without_case(name)
+        for note in self.candidates(name):
+            names = [*note.titles, note.path, stem(note.path), posixpath.basename(stem(note.path))]
+            if found.row in (None, note.row) and wanted in map(without_case, names):
+                return True
+        return False
 
     def _relative_link(self, target: str, home: str, folder: str) -> LinkTarget:
         path = root_path(target, folder)
@@ -249,10 +275,15 @@ class Resolver:
                 if found:
                     return _Answer(_target(found), number - 1, beside)
             found = _linked(target, inside, form)
+            strictness = number
+            if not found:
+                # It is derived from a name: `[[readme]]` means the `README.md` beside the link first
+                found = _by_permalink(target, inside, form)
+                strictness = max(number, _CASE)
             if len(found) > 1 and home == question.project == CATEGORY_PROJECT:
                 found = [min(found, key=lambda note: _preference(note, question.scope))]
             if found:
-                return _Answer(_target(found), number, beside)
+                return _Answer(_target(found), strictness, beside)
         return _Answer(LinkTarget(UNWRITTEN), -1, {})
 
     def _beside(self, target: str, folder: str, answer: _Answer) -> LinkTarget:
@@ -333,8 +364,7 @@ def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str
 
 
 def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    """The notes a link means in one form, wherever it is: by id, path, end of a path, title and
-    permalink."""
+    """The notes a link means in one form, wherever it is: by id, path, end of a path and title."""
     if not notes:
         return []
     if form.title is as_written:
@@ -346,7 +376,6 @@ def _linked(target: str, notes: list[Candidate], form: Form) -> list[Candidate]:
         _by_path(path, notes, form)
         or _by_path_end(path, notes, form)
         or _by_title(target, notes, form)
-        or _by_permalink(target, notes, form)
     )
 
 
@@ -582,7 +611,7 @@ def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInf
     for wanted in dict.fromkeys((text, text.lower())):
         notes = in_order(db, _ids(db, wanted, _SHORTEST_OF_MEMORY, viewer, CATEGORY_PROJECT))
         if len(notes) > 1:
-            raise Ambiguous(text, [note.permalink for note in notes])
+            raise Ambiguous(text, [note.permalink for note in notes], is_id=True)
         if notes:
             return notes[0]
     raise NotFound(text, CATEGORY_PROJECT)

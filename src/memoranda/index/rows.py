@@ -7,15 +7,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from memoranda.note.model import Provenance
+from memoranda.note.model import Provenance, one_line_repr
 
 if TYPE_CHECKING:
     from memoranda.note.model import Observation
@@ -55,7 +55,7 @@ _SQL = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class NoteInfo:
     """A note as the index holds it, without its text. Times are ISO 8601 UTC with `Z`."""
 
@@ -92,6 +92,9 @@ class NoteInfo:
     """The rules of the write gate that saw injected instructions in the text."""
     _provenance: str | None = None
     _header: dict[str, Any] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return one_line_repr("NoteInfo", f"{self.project}/{self.path}", self.title)
 
     def may_say(self, keys: Iterable[str]) -> bool:
         """False when no such key can stand in the header: told without reading it."""
@@ -137,7 +140,7 @@ def header_of(front: str, header: str | None) -> dict[str, Any]:
         return {}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Hit:
     """One note found: `passage` is the snippet (at most 200 characters cut from the file's text),
     `line` where it starts (from 1), `score` higher = better, `why` short reasons. `shares`, where
@@ -149,6 +152,10 @@ class Hit:
     why: list[str] = field(default_factory=list)
     line: int = 0
     shares: dict[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        place = f"{self.note.project}/{self.note.path}"
+        return one_line_repr(f"Hit {self.score:.3g}", place, self.passage)
 
 
 @dataclass(slots=True)
@@ -169,7 +176,7 @@ class SmartResult:
     total: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Hits:
     """One page of a search: `total` notes match in all, or more where it `is_lower_bound`: beyond
     10,000, and beyond the page, they are not counted. `relaxed` when AND found nothing."""
@@ -186,13 +193,23 @@ class Hits:
             return {"total_is_lower_bound": True}
         return {}
 
-    def __iter__(self):
+    def __repr__(self) -> str:
+        more = " or more" if self.is_lower_bound else ""
+        return f"<Hits {len(self.hits)} of {self.total}{more}>"
+
+    def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
     def __len__(self) -> int:
         return len(self.hits)
 
-    def __getitem__(self, index):
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Hit]: ...
+
+    def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
         return self.hits[index]
 
     def cut(self, characters: int) -> None:

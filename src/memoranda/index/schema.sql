@@ -151,6 +151,7 @@ create table link (
   line     integer not null,
   fold     text,
   item     integer not null,
+  rest     text not null,
   primary key (note, position)
 ) without rowid;
 create index link_fold on link (fold);

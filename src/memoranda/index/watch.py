@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memoranda.store.layout import SKIPPED_FOLDERS
+from memoranda.store.walking import walk
 from memoranda.text.unicode import is_valid_unicode
 
 
@@ -134,7 +135,7 @@ class Watch:
         # A changed mode may hide what the folder holds, but its watches stay
         elif not mask & f.ATTRIB:
             self.add(project, root, path)
-            for inside, names, _ in os.walk(os.path.join(root, path)):
+            for inside, names, _ in walk(os.path.join(root, path)):
                 names[:] = [
                     each
                     for each in names

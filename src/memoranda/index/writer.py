@@ -421,6 +421,7 @@ def _links(note: Note) -> list[tuple[Any, ...]]:
             one.line,
             key(one.target) if one.is_item and in_graph else link_key(one.target, path),
             one.is_item,
+            one.rest,
         )
         for at, one in enumerate(relations)
     ]

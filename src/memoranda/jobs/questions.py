@@ -42,7 +42,8 @@ from memoranda.jobs.lifecycle import (
     plan_upgrade_of,
 )
 from memoranda.jobs.reminders import listed
-from memoranda.jobs.text_reminders import VAGUE_DAY, outdated, plan_from_text
+from memoranda.jobs.text_reminders import outdated, plan_from_text
+from memoranda.jobs.text_times import VAGUE_DAY
 from memoranda.note.edit import FindReplace
 from memoranda.note.model import CATEGORY_PROJECT, INBOX, KV_PROJECT
 from memoranda.query import Query

@@ -2,7 +2,7 @@
 
 Firing goes through the pending lists, the memories, the desktop, in this order. A process that dies
 between two of these steps loses no reminder and fires none twice: the lists are derived from the
-memories, so the next round makes them anew, and what has fired says so itself. Only its
+memories, so the next round makes them again, and what has fired says so itself. Only its
 notification may be missing.
 """
 
@@ -76,16 +76,19 @@ def store(
 def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
     """The reminders the caller sees that are still to fire, the next one first, then those that
     cannot, as they have no time anybody can read; with `fired` all there are."""
-    found = [
-        (info, Reminder.of(info.header))
-        for info in Pending(memory).reminders()
-        if memory.sees(info.scope)
-    ]
-    shown = [each for each in found if fired or each[1].is_waiting or each[1].is_undated]
-    dated = sorted(
-        (each for each in shown if each[1].due), key=lambda each: (each[1].due, each[0].id)
-    )
-    return [*dated, *(each for each in shown if not each[1].due)]
+    dated: list[tuple[datetime, str, NoteInfo, Reminder]] = []
+    undated: list[tuple[NoteInfo, Reminder]] = []
+    for info in Pending(memory).reminders():
+        reminder = Reminder.of(info.header)
+        is_listed = fired or reminder.is_waiting or reminder.is_undated
+        if not is_listed or not memory.sees(info.scope):
+            continue
+        if reminder.due:
+            dated.append((reminder.due, info.id, info, reminder))
+        else:
+            undated.append((info, reminder))
+    dated.sort(key=lambda row: row[:2])
+    return [*((info, reminder) for _, _, info, reminder in dated), *undated]
 
 
 def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
@@ -162,47 +165,57 @@ def notify(memory: MemorySession, *, dry_run: bool = False) -> Notified:
     is no error."""
     now = memory.clock()
     pending = Pending(memory)
-    zone = memory.settings.reading_zone
-    # Before the lock: it may last
+    # Before the lock, as it may take long
     changed = outdated(memory, [info for info, _, _ in _due(memory, pending, now, {})])
-    due = _due(memory, pending, now, changed) if dry_run else []
-    # Put what is due into the pending lists, then mark it as fired
-    if not dry_run:
-        upkeep = Upkeep(memory)
-        with memory.exclusive():
-            found = _due(memory, pending, now, changed)
-            pending.refresh(now, {info.row: keys for info, _, keys in found})
-            for info, moment, keys in found:
-                # Who edits it at this moment has it fire the next time.
-                with suppress(*CHANGED_MEANWHILE):
-                    due.append((upkeep.change(info, keys, FIRE, touch=False), moment, keys))
-            if len(due) < len(found):
-                pending.refresh(now)
-    notified = tuple(info for info, _, _ in due)
-    # Not under the lock: a desktop that hangs must not keep others from writing.
     failure = None
-    if due and not dry_run:
-        texts = zip(notified, contents(memory, notified), strict=True)
-        failure = show(
-            memory.settings, [Reminder.of(info.header).caveat + text for info, text in texts]
-        )
-    actions = tuple(
-        Action(
-            "notify",
-            FIRE,
-            info.id,
-            f"due {moment.astimezone(zone):%Y-%m-%d %H:%M}",
-            f"{CATEGORY_PROJECT}/{info.path}",
-        )
-        for info, moment, _ in due
-    )
+    firing = None
     if dry_run:
+        due = _due(memory, pending, now, changed)
         firing = {info.row: keys for info, _, keys in due}
     else:
-        firing = None
-    seen = [info for info in pending.reminders() if memory.sees(info.scope)]
-    waiting = pending.listed(now, seen, firing)
-    return Notified(notified, len(waiting), actions, failure)
+        due = _fire(memory, pending, now, changed)
+        # Not under the lock: a desktop that hangs must not keep others from writing
+        failure = _show_fired(memory, due)
+    visible = [info for info in pending.reminders() if memory.sees(info.scope)]
+    waiting = pending.listed(now, visible, firing)
+    actions = tuple(_fire_action(memory, info, moment) for info, moment, _ in due)
+    return Notified(tuple(info for info, _, _ in due), len(waiting), actions, failure)
+
+
+def _fire(
+    memory: MemorySession, pending: Pending, now: datetime, changed: Mapping[str, str | None]
+) -> list[_Due]:
+    """Put what is due into the pending lists, then mark it as fired: what was marked."""
+    upkeep = Upkeep(memory)
+    fired: list[_Due] = []
+    with memory.exclusive():
+        due = _due(memory, pending, now, changed)
+        pending.refresh(now, {info.row: keys for info, _, keys in due})
+        for info, moment, keys in due:
+            # Who edits it at this moment has it fire the next time
+            with suppress(*CHANGED_MEANWHILE):
+                fired.append((upkeep.change(info, keys, FIRE, touch=False), moment, keys))
+        if len(fired) < len(due):
+            pending.refresh(now)
+    return fired
+
+
+def _show_fired(memory: MemorySession, fired: Sequence[_Due]) -> str | None:
+    """Show what fired on the desktop; why not, None when that went well."""
+    if not fired:
+        return None
+    infos = [info for info, _, _ in fired]
+    texts = [
+        Reminder.of(info.header).caveat + text
+        for info, text in zip(infos, contents(memory, infos), strict=True)
+    ]
+    return show(memory.settings, texts)
+
+
+def _fire_action(memory: MemorySession, info: NoteInfo, moment: datetime) -> Action:
+    local = moment.astimezone(memory.settings.reading_zone)
+    path = f"{CATEGORY_PROJECT}/{info.path}"
+    return Action("notify", FIRE, info.id, f"due {local:%Y-%m-%d %H:%M}", path)
 
 
 def _due(
@@ -231,67 +244,80 @@ def _due(
 
 def show(settings: Settings, contents: Sequence[str]) -> str | None:
     """Show a desktop notification of reminders with these texts, as configured (`notification.*`).
-    What a reminder says goes to another program as one argument, never into a script or through a
-    shell. Returns None when that went well or nothing is to be shown, else what is said on stderr.
-    Source: contract 001, 8, "Methods"."""
-    if settings.notify and contents:
-        method = settings.notify_method
-    else:
-        method = "file"
-    if method == "auto" and sys.platform == "darwin":
-        method = "osascript"
-    elif method == "auto":
-        from shutil import which
 
-        folder = os.environ.get("XDG_RUNTIME_DIR")
-        has_bus = os.environ.get("DBUS_SESSION_BUS_ADDRESS") or (
-            folder and os.path.exists(f"{folder}/bus")
-        )
-        if has_bus and which("notify-send"):
-            method = "notify-send"
-        else:
-            method = "file"
+    A reminder's text goes to another program as one argument, never into a script or through a
+    shell. Returns None when that went well or nothing is to show, else the reason for stderr.
+    Source: contract 001, 8, "Methods".
+    """
+    method = _method(settings) if settings.notify and contents else "file"
     if method == "file":
         return None
-    message = f"You have {len(contents)} reminder(s)"
-    if len(contents) == 1:
-        # No argument can hold one
-        message = contents[0].replace("\0", " ")
-        if len(message) <= _LONGEST_NOTIFICATION:
-            message = message
-        else:
-            message = message[:_LONGEST_NOTIFICATION] + "..."
-    command = [method, "--", TITLE, message]
-    if method == "osascript":
-        script = (
-            "on run argv",
-            "display notification (item 1 of argv) with title (item 2 of argv)",
-            "end run",
-        )
-        command = [
-            method,
-            *(part for line in script for part in ("-e", line)),
-            "--",
-            message,
-            TITLE,
-        ]
+    reason = _failure_of(_command(method, _message(contents)))
+    return f"notify: {method} failed: {reason}" if reason else None
+
+
+def _method(settings: Settings) -> str:
+    """The program that shows notifications, or "file" for none."""
+    method = settings.notify_method
+    if method != "auto":
+        return method
+    if sys.platform == "darwin":
+        return "osascript"
+    from shutil import which
+
+    folder = os.environ.get("XDG_RUNTIME_DIR")
+    has_bus = os.environ.get("DBUS_SESSION_BUS_ADDRESS") or (
+        folder and os.path.exists(f"{folder}/bus")
+    )
+    if has_bus and which("notify-send"):
+        return "notify-send"
+    return "file"
+
+
+def _message(contents: Sequence[str]) -> str:
+    """The text of a notification: a lone reminder's own, else how many there are."""
+    if len(contents) > 1:
+        return f"You have {len(contents)} reminder(s)"
+    # No argument of a process can hold a NUL
+    message = contents[0].replace("\0", " ")
+    if len(message) > _LONGEST_NOTIFICATION:
+        return message[:_LONGEST_NOTIFICATION] + "..."
+    return message
+
+
+def _command(method: str, message: str) -> list[str]:
+    """The command line that shows a message."""
+    if method != "osascript":
+        return [method, "--", TITLE, message]
+    script = (
+        "on run argv",
+        "display notification (item 1 of argv) with title (item 2 of argv)",
+        "end run",
+    )
+    lines = [part for line in script for part in ("-e", line)]
+    return [method, *lines, "--", message, TITLE]
+
+
+def _failure_of(command: Sequence[str]) -> str:
+    """Run a command; why it failed, "" when it did not."""
     import subprocess
 
-    pipes: dict[str, Any] = {
-        "stdin": subprocess.DEVNULL,
-        "stdout": subprocess.DEVNULL,
-        "stderr": subprocess.PIPE,
-    }
     try:
-        ran = subprocess.run(command, timeout=SECONDS, start_new_session=True, **pipes)
-        if ran.returncode == 0:
-            return None
-        why = ran.stderr.decode("utf-8", "replace").partition("\n")[0].strip()
-        why = why or f"it ended with status {ran.returncode}"
+        result = subprocess.run(
+            command,
+            timeout=SECONDS,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
     except subprocess.TimeoutExpired:
-        why = f"no answer within {SECONDS:g} s"
+        return f"no answer within {SECONDS:g} s"
     except FileNotFoundError:
-        why = "it is not installed"
+        return "it is not installed"
     except OSError as error:
-        why = (error.strerror or "it cannot be run").lower()
-    return f"notify: {method} failed: {why}"
+        return (error.strerror or "it cannot be run").lower()
+    if result.returncode == 0:
+        return ""
+    first_line = result.stderr.decode("utf-8", "replace").partition("\n")[0].strip()
+    return first_line or f"it ended with status {result.returncode}"

@@ -1,19 +1,16 @@
 """Reminders made from texts: which times a memory names, and what for, so that a deep dream makes a
-reminder of it (contract 001, 6 and 18.7); and which of those made so their texts ask for no more.
+reminder of it (contract 001, 6 and 18.7); and which of those made so their texts do not ask for
+any longer.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.engine.overview import contents
@@ -22,6 +19,7 @@ from memoranda.engine.writing import id_list
 from memoranda.errors import Ambiguous, AmbiguousTime, InvalidInput, NotFound, PastTime, TimeRefused
 from memoranda.jobs.dedup import plain
 from memoranda.jobs.job import DREAM, REMIND, REMINDED, Action, MemoryState, states_of
+from memoranda.jobs.text_times import BLANK_LINE, VAGUE_DAY, TextTime, times_of
 from memoranda.note.markdown import Record
 from memoranda.note.model import ORGANIZED, REMINDERS
 from memoranda.note.reminder import SNOOZED, Reminder, keys_of
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 SOURCE = "dream-engine"
 TAG = "auto-reminder"
 """What a reminder made from a text has as its source, and as one of its tags."""
-_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
 class Skipped(NamedTuple):
@@ -57,105 +54,129 @@ def plan_from_text(
     doubt: str = "",
 ) -> list[Action]:
     """A reminder for each date ahead, or deadline, that a memory which is no reminder names for
-    sure (see `_doubt`), read with its own `created_at` as the clock. With `doubt` VAGUE_DAY those
-    left out since the text names no explicit date, which the owner may want.
+    sure (see `TextTime.doubt`), read with its own `created_at` as the clock. With `doubt` VAGUE_DAY
+    those left out since the text names no explicit date, which the owner may want.
 
     Each is made once: its id says from which memory and words, and stays in that memory's header
     under `reminded` though the reminder be deleted. What another memory of its scope, or a
     reminder, says of the same time in no other words makes none; a birthday makes one for every
-    year. Times that are ambiguous or over at `now` go to `skipped`; a text may say "soon", or what
-    is done on Mondays, as often as it likes.
+    year. Times that are ambiguous, that leave a time word unused, or that are over at `now` go to
+    `skipped`; a text may say "soon", or what is done on Mondays, as often as it likes.
     """
-    from memoranda.note.timephrase import following
-
-    made = {each.id for each in memories}.union(
-        *(id_list(each.header.get(REMINDED)) for each in memories)
-    )
-    # What is to happen, by scope and time
-    said = defaultdict[object, list[frozenset[str]]](list)
+    plan = _Plan(memories, settings, now, skipped, doubt)
+    actions = []
     for memory in memories:
-        if memory.category == REMINDERS and (due := Reminder.of(memory.header).regular):
-            said[memory.scope, due].append(
-                _subject(memory.content, str(memory.header.get("due_text") or ""))
-            )
-    actions: list[Action] = []
-    for memory in memories:
-        for paragraph, phrase, outcome, found in (
-            _times(memory, settings) if memory.category != REMINDERS else ()
-        ):
-            ids = [reminder_id(source, phrase) for source in (memory.id, *memory.merged)]
-            is_made = not made.isdisjoint(ids)
-            if found not in ("", doubt):
-                continue
-            # Of a rule the next time
-            if not isinstance(outcome, TimeRefused) and outcome.due <= now:
-                try:
-                    due = following(
-                        outcome.repeat or "", now, settings.reading_zone, since=outcome.due
-                    )
-                    outcome = replace(outcome, due=due)
-                except InvalidInput:
-                    outcome = PastTime(outcome.phrase)
-            if isinstance(outcome, TimeRefused):
-                if not is_made and isinstance(outcome, (AmbiguousTime, PastTime)):
-                    skipped.append(Skipped(memory.id, phrase, outcome.code))
-                continue
-            subject = _subject(paragraph, outcome.phrase)
-            others = said[memory.scope, outcome.due]
-            is_known = any(_is_same(subject, other) for other in others)
-            others.append(subject)
-            if is_made or is_known or found != doubt:
-                continue
-            made.add(ids[0])
-            moment = now.astimezone(UTC)
-            tags = tuple(dict.fromkeys((*memory.tags, TAG)))
-            keys = keys_of(outcome) | {"reminder_of": memory.id}
-            record = Record(
-                ids[0],
-                paragraph,
-                REMINDERS,
-                moment,
-                moment,
-                memory.scope,
-                ORGANIZED,
-                tags,
-                SOURCE,
-                further=keys,
-            )
-            words = outcome.phrase
-            why = f'"{words}": {outcome.reading}'
-            actions.append(
-                Action(
-                    DREAM,
-                    REMIND,
-                    ids[0],
-                    why,
-                    memory.path,
-                    target=memory.id,
-                    phrase=words,
-                    record=record,
-                )
-            )
+        if memory.category == REMINDERS:
+            continue
+        for time in times_of(memory, settings):
+            action = plan.action(memory, time)
+            if action is not None:
+                actions.append(action)
     return actions
 
 
+class _Plan:
+    """What is known while reminders are planned: the ids that were made, and what is to happen when."""
+
+    def __init__(
+        self,
+        memories: Sequence[MemoryState],
+        settings: Settings,
+        now: datetime,
+        skipped: list[Skipped],
+        doubt: str,
+    ):
+        self._settings = settings
+        self._now = now
+        self._skipped = skipped
+        self._doubt = doubt
+        self._made_ids = {memory.id for memory in memories}
+        # What is to happen, by scope and time
+        self._subjects = defaultdict[object, list[frozenset[str]]](list)
+        for memory in memories:
+            self._made_ids.update(id_list(memory.header.get(REMINDED)))
+            due = Reminder.of(memory.header).regular
+            if memory.category == REMINDERS and due:
+                subject = _subject(memory.content, str(memory.header.get("due_text") or ""))
+                self._subjects[memory.scope, due].append(subject)
+
+    def action(self, memory: MemoryState, time: TextTime) -> Action | None:
+        """The reminder that a time of a memory asks for, None when it asks for none."""
+        if time.doubt not in ("", self._doubt):
+            return None
+        ids = [reminder_id(source, time.phrase) for source in (memory.id, *memory.merged)]
+        is_made = not self._made_ids.isdisjoint(ids)
+        outcome = self._ahead(time.outcome)
+        if isinstance(outcome, TimeRefused):
+            if not is_made and isinstance(outcome, (AmbiguousTime, PastTime)):
+                self._skipped.append(Skipped(memory.id, time.phrase, outcome.code))
+            return None
+        subject = _subject(time.paragraph, outcome.phrase)
+        same_time = self._subjects[memory.scope, outcome.due]
+        is_known = any(_is_same(subject, known) for known in same_time)
+        same_time.append(subject)
+        if is_made or is_known or time.doubt != self._doubt:
+            return None
+        self._made_ids.add(ids[0])
+        return self._reminder(ids[0], memory, time.paragraph, outcome)
+
+    def _ahead(self, outcome: Reading | TimeRefused) -> Reading | TimeRefused:
+        """A reading at its time ahead, of a rule the next one; PastTime when it is over."""
+        from memoranda.note.timephrase import following
+
+        if isinstance(outcome, TimeRefused) or outcome.due > self._now:
+            return outcome
+        try:
+            zone = self._settings.reading_zone
+            due = following(outcome.repeat or "", self._now, zone, since=outcome.due)
+        except InvalidInput:
+            return PastTime(outcome.phrase)
+        return replace(outcome, due=due)
+
+    def _reminder(self, id: str, memory: MemoryState, paragraph: str, reading: Reading) -> Action:
+        moment = self._now.astimezone(UTC)
+        record = Record(
+            id,
+            paragraph,
+            REMINDERS,
+            moment,
+            moment,
+            memory.scope,
+            ORGANIZED,
+            tuple(dict.fromkeys((*memory.tags, TAG))),
+            SOURCE,
+            further=keys_of(reading) | {"reminder_of": memory.id},
+        )
+        return Action(
+            DREAM,
+            REMIND,
+            id,
+            f'"{reading.phrase}": {reading.reading}',
+            memory.path,
+            target=memory.id,
+            phrase=reading.phrase,
+            record=record,
+        )
+
+
 def _subject(text: str, phrase: str = "") -> frozenset[str]:
-    """What a text is about besides the time it names with this phrase: its words, numbers and CJK
+    """What a text is about apart from the time it names with this phrase: its words, numbers and CJK
     characters.
     """
-    said = text.replace(phrase, " ") if phrase else text
-    words = frozenset(tokens(plain(said))) - (stop_words() - _WHO) - _NO_SUBJECT
+    for piece in phrase.split(" … ") if phrase else ():
+        text = text.replace(piece, " ")
+    words = frozenset(tokens(plain(text))) - (stop_words() - _WHO) - _NO_SUBJECT
     return (
         frozenset(chain.from_iterable(word if is_cjk(word) else (word,) for word in words))
         - _NO_SUBJECT
     )
 
 
-def _is_same(subject: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether all that one of two texts is about the other is about, too."""
-    if subject and other:
-        return subject <= other or other <= subject
-    return subject == other
+def _is_same(subject: frozenset[str], second: frozenset[str]) -> bool:
+    """Whether all that one of two texts is about the second is about, too, or the reverse."""
+    if subject and second:
+        return subject <= second or second <= subject
+    return subject == second
 
 
 _WHO = frozenset(
@@ -165,39 +186,55 @@ _NO_SUBJECT = frozenset(("due", "deadline", "user", "用户", "截止", *"和与
 
 
 def outdated(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[str, str | None]:
-    """By id, of these reminders those a dream made from a text that asks for them no more, nor does
-    another memory: what theirs says now, None when it is gone. Whether they are still wanted only
-    the owner knows: they fire, and say so."""
-    found: dict[str, str | None] = {}
-    others: list[_MemoryText] | None = None
+    """By id, of these reminders those a dream made from a text that does not ask for them any
+    longer, nor does another memory: what theirs says now, None when it is gone. Whether they are
+    still wanted only the owner knows: they fire, and say so."""
+    texts: dict[str, str | None] = {}
+    further_texts: list[_MemoryText] | None = None
     for info in infos:
-        source = info.header.get("reminder_of")
-        is_made = info.source == SOURCE and TAG in info.tags and isinstance(source, str)
-        # What the owner put off is the owner's
-        if not is_made or SNOOZED in info.header:
+        states = _source_states(memory, info)
+        if states is None:
             continue
-        try:
-            now = states_of(memory, [memory.memory_id(str(source))])
-        except Ambiguous:
+        reminder = _made_reminder(memory, info)
+        settings = memory.settings
+        if any(_MemoryText(state, settings).asks_for(reminder) for state in states):
             continue
-        except NotFound:
-            if memory.agent is not None:
-                # It may be what another agent keeps to itself
-                continue
-            now = []
-        text = contents(memory, [info])[0]
-        subject = _subject(text, str(info.header.get("due_text") or ""))
-        asked = _MadeReminder(info.id, source, text.strip(), subject, Reminder.of(info.header))
-        if any(_MemoryText(each, memory.settings).asks_for(asked) for each in now):
-            continue
-        if others is None:
-            every = states_of(
-                memory, [each for each in Upkeep(memory).every() if each.category != REMINDERS]
-            )
-            others = [_MemoryText(each, memory.settings) for each in every]
-        if not any(each.asks_for(asked) for each in others if each.memory.scope == info.scope):
-            found[info.id] = now[0].content if now else None
-    return found
+        if further_texts is None:
+            further_texts = _other_texts(memory)
+        same_scope = [text for text in further_texts if text.memory.scope == info.scope]
+        if not any(text.asks_for(reminder) for text in same_scope):
+            texts[info.id] = states[0].content if states else None
+    return texts
+
+
+def _source_states(memory: MemorySession, info: NoteInfo) -> list[MemoryState] | None:
+    """The memory that a reminder was made from, none when it is gone; None for a reminder that was
+    not made by a dream, that the owner put off, or whose memory cannot be told."""
+    source = info.header.get("reminder_of")
+    is_made = info.source == SOURCE and TAG in info.tags and isinstance(source, str)
+    if not is_made or SNOOZED in info.header:
+        return None
+    try:
+        return states_of(memory, [memory.memory_id(str(source))])
+    except Ambiguous:
+        return None
+    except NotFound:
+        # For an agent it may be what another one keeps to itself
+        if memory.agent is None:
+            return []
+        return None
+
+
+def _made_reminder(memory: MemorySession, info: NoteInfo) -> _MadeReminder:
+    (text,) = contents(memory, [info])
+    subject = _subject(text, str(info.header.get("due_text") or ""))
+    reminder = Reminder.of(info.header)
+    return _MadeReminder(info.id, info.header.get("reminder_of"), text.strip(), subject, reminder)
+
+
+def _other_texts(memory: MemorySession) -> list[_MemoryText]:
+    infos = [info for info in Upkeep(memory).every() if info.category != REMINDERS]
+    return [_MemoryText(state, memory.settings) for state in states_of(memory, infos)]
 
 
 _LONGEST_TIME = 16
@@ -224,35 +261,48 @@ class _MemoryText:
     @cached_property
     def _paragraphs(self) -> list[tuple[str, frozenset[str]]]:
         """Each with its words."""
-        return [(each.strip(), _subject(each)) for each in _BLANK_LINE.split(self.memory.content)]
+        paragraphs = BLANK_LINE.split(self.memory.content)
+        return [(paragraph.strip(), _subject(paragraph)) for paragraph in paragraphs]
 
     @cached_property
-    def _times(self) -> list[tuple[str, str, Reading | TimeRefused, str]]:
+    def _times(self) -> list[TextTime]:
         # Takes a millisecond
-        return list(_times(self.memory, self._settings))
+        return list(times_of(self.memory, self._settings))
 
-    def asks_for(self, asked: _MadeReminder) -> bool:
+    def asks_for(self, reminder: _MadeReminder) -> bool:
         """Whether the memory names the time of a reminder: for it, or for the same thing."""
-        ids = (self.memory.id, *self.memory.merged)
-        is_source = asked.source in ids
-        if is_source and any(asked.text == each for each, _ in self._paragraphs):
-            return True
-        if not is_source and not any(
-            _may_be_same(asked.subject, words) for _, words in self._paragraphs
-        ):
+        if reminder.source in (self.memory.id, *self.memory.merged):
+            return self._still_asks_for(reminder)
+        if not any(_may_be_same(reminder.subject, words) for _, words in self._paragraphs):
             return False
-        for paragraph, phrase, outcome, doubt in self._times:
-            if doubt in ("", VAGUE_DAY):
-                if is_source and any(asked.id == reminder_id(each, phrase) for each in ids):
-                    return True
-                if isinstance(outcome, TimeRefused):
-                    continue
-                due = asked.reminder.regular
-                repeat = asked.reminder.repeat
-                is_then = outcome.due == due or (outcome.repeat and outcome.repeat == repeat)
-                if is_then and (is_source or _is_same(asked.subject, _subject(paragraph, phrase))):
-                    return True
+        for time in self._times_that_ask():
+            subject = _subject(time.paragraph, time.phrase)
+            if self._is_then(time, reminder) and _is_same(reminder.subject, subject):
+                return True
         return False
+
+    def _still_asks_for(self, reminder: _MadeReminder) -> bool:
+        """Whether the memory that a reminder was made from names its time."""
+        if any(reminder.text == paragraph for paragraph, _ in self._paragraphs):
+            return True
+        sources = (self.memory.id, *self.memory.merged)
+        for time in self._times_that_ask():
+            ids = [reminder_id(source, time.phrase) for source in sources]
+            if reminder.id in ids or self._is_then(time, reminder):
+                return True
+        return False
+
+    def _times_that_ask(self) -> Iterator[TextTime]:
+        return (time for time in self._times if time.doubt in ("", VAGUE_DAY))
+
+    def _is_then(self, time: TextTime, reminder: _MadeReminder) -> bool:
+        """Whether a time is that of a reminder, or has its rule."""
+        if isinstance(time.outcome, TimeRefused):
+            return False
+        is_same_rule = bool(time.outcome.repeat) and (
+            time.outcome.repeat == reminder.reminder.repeat
+        )
+        return is_same_rule or time.outcome.due == reminder.reminder.regular
 
 
 def _may_be_same(subject: frozenset[str], words: frozenset[str]) -> bool:
@@ -273,182 +323,3 @@ def reminder_id(source: str, phrase: str) -> str:
     except ValueError:
         namespace = uuid5(NAMESPACE_URL, f"memory://categories/{source}")
     return str(uuid5(namespace, phrase))
-
-
-def _times(
-    memory: MemoryState, settings: Settings
-) -> Iterator[tuple[str, str, Reading | TimeRefused, str]]:
-    """(paragraph, words, reading or refusal, why it is no sure reminder) of each time a memory
-    names; of several ways to say one time in a paragraph the first, of a range its start. Hours
-    named later in the sentence of a day are of that day, and the first one counts where it is
-    early: "Flight on 10 March, BA 117, at 7 am"."""
-    from memoranda.note import timephrase
-
-    text = memory.content
-    zone = settings.reading_zone
-    hour = settings.day_hour
-    gaps, ends = (
-        [each.span() for each in mark.finditer(text)] for mark in (_BLANK_LINE, _SENTENCE_END)
-    )
-    found = timephrase.read_all(text, memory.created, zone, hour)
-    seen = set[object]()
-    taken = set[int]()
-    for at, ((start, end), outcome) in enumerate(found):
-        if at in taken or (at > 0 and _TO.fullmatch(text, found[at - 1][0][1], start)):
-            continue
-        (first, last), (begin, stop) = (
-            _around(gaps, start, end, text),
-            _around(ends, start, end, text),
-        )
-        paragraph = text[first:last].strip()
-        before = text[max(0, start - _AROUND_DAY) : start]
-        is_birthday = bool(
-            _BIRTHDAY.search(before) or _OF_BIRTHDAY.match(text[end : end + _AROUND_DAY])
-        )
-        is_deadline = bool(_DUE_BEFORE.search(text[begin:start]) or _DUE_AFTER.match(text, end))
-        if is_birthday:
-            outcome = _yearly(outcome, memory.created, zone, hour) or outcome
-        elif isinstance(outcome, timephrase.Reading) and outcome.is_explicit and outcome.all_day:
-            hours = dict[int, datetime]()
-            for later, ((place, _), other) in enumerate(found[at + 1 : at + 4], at + 1):
-                if place >= stop or getattr(other, "is_dated", False):
-                    break
-                if _TO.fullmatch(text, found[later - 1][0][1], place):
-                    # When it ends, maybe after midnight
-                    continue
-                with suppress(TimeRefused):
-                    both = timephrase.read(
-                        f"{outcome.phrase} {other.phrase}", memory.created, zone, hour
-                    )
-                    if not (both.all_day or both.repeat) and both.due.date() == outcome.due.date():
-                        hours[later] = both.due
-            taken.update(hours)
-            early = min(hours.values(), default=outcome.due)
-            if not is_deadline and early - settings.notify_before < outcome.due:
-                outcome = replace(outcome, due=early, all_day=not hours)
-        time: object = (
-            start if isinstance(outcome, TimeRefused) else (paragraph, outcome.due, outcome.repeat)
-        )
-        if time in seen:
-            continue
-        seen.add(time)
-        doubt = ""
-        if not isinstance(outcome, TimeRefused):
-            today = memory.created.astimezone(zone).date()
-            is_of_its_day = (
-                outcome.all_day and outcome.due.date() == today and not (is_birthday or is_deadline)
-            )
-            if is_of_its_day:
-                doubt = "its own day"
-            else:
-                doubt = _doubt(text[begin:stop], outcome, is_birthday, is_deadline)
-        yield paragraph, outcome.phrase, outcome, doubt
-
-
-def _around(marks: Sequence[tuple[int, int]], start: int, end: int, text: str) -> tuple[int, int]:
-    """Where the piece of a text begins and ends that holds text[start:end], between two of these
-    marks.
-    """
-    before = bisect_right(marks, start, key=itemgetter(1))
-    after = bisect_left(marks, end, key=itemgetter(0))
-    return marks[before - 1][1] if before else 0, marks[after][0] if after < len(marks) else len(
-        text
-    )
-
-
-_BIRTHDAY = re.compile(
-    r"(?:\b(?:birthday|anniversary)\b(?:\s|[:,(–—-]|\b(?:is|are|on|falls on|the)\b)*"
-    r"|(?:生日|纪念日)(?:\s|[：:，,（(]|是|在|为)*)\Z",
-    re.I,
-)
-_OF_BIRTHDAY = re.compile(
-    r"\s*(?:is|are)\s+(?:[\w'’]+\s+){0,4}(?:birthday|anniversary)\s*(?:[.!?,;)\n]|\Z)"
-    r"|\s*[是为][^，。！？；\n]{0,12}?(?:生日|纪念日)\s*(?:[，。！？；\n]|\Z)",
-    re.I,
-)
-_AROUND_DAY = 80
-_LONG_AGO = datetime(1000, 1, 1, tzinfo=UTC)
-
-
-def _yearly(
-    outcome: Reading | TimeRefused, created: datetime, zone: tzinfo, day_hour: int
-) -> Reading | None:
-    """The reading of a birthday, its next one or its first, as one for every year; None for words
-    that name no day of the calendar: those would mean another one if they had been said long
-    ago."""
-    from memoranda.note import timephrase
-
-    try:
-        reading = timephrase.read(outcome.phrase, _LONG_AGO, zone, day_hour)
-    except TimeRefused:
-        return None
-    due = reading.due if isinstance(outcome, PastTime) else getattr(outcome, "due", None)
-    if (
-        due is None
-        or reading.repeat
-        or not reading.all_day
-        or f"{due:%m%d}" != f"{reading.due:%m%d}"
-    ):
-        return None
-    day = -1 if (due.month, due.day) == (2, 29) else due.day
-    rule = str(
-        timephrase.Recurrence(
-            "YEARLY", months=(due.month,), monthdays=(day,), hours=(due.hour,), minutes=(0,)
-        )
-    )
-    # Without a year the next 29 February, which may be years ahead
-    if day < 0 and due > created:
-        due = timephrase.following(rule, created, zone)
-    return replace(reading, due=due, repeat=rule)
-
-
-VAGUE_DAY = "no explicit date"
-_TO = re.compile(r"\s*(?:to|until|till|through|-|–|—|~|至|到)\s*", re.I)
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？；;\n]")
-_NO_NEGATION = re.compile(
-    r"(?:do not|don't|don’t|never) forget|(?:no|not) later than|别忘|不要忘|勿忘|不晚于|不迟于|不超过",
-    re.I,
-)
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|cancel\w*|called off|off the table|without|might|maybe|perhaps|cannot)\b|n['’]t\b"
-    r"|不|没|别|取消|无需|勿|未必|也许|或许|可能|作废",
-    re.I,
-)
-_TO_CANCEL = re.compile(
-    r"(?:\A[\s*•>-]*(?:\[.?\]\s*)?|\b(?:please|remember to|need to|must|have to|should)\s+)cancel\b"
-    r"|(?:\A[\s*•>-]*|[要得去请])取消(?![了的])",
-    re.I,
-)
-"""What is to be done by a deadline, where cancelling anything else says that it does not take
-place.
-"""
-_HABIT = re.compile(
-    r"\b(?:every|each|usually|always|often|weekly|monthly|yearly)\b|每|通常|总是|经常|平时", re.I
-)
-_DUE_BEFORE = re.compile(
-    r"(?:\b(?:by|due(?: on| by)?|deadline(?: is| on)?:?|until|no later than|before)"
-    r"|截止(?:日期|时间)?[是为到：:]?|最晚|最迟)\s*(?:the\s|on\s)?\s*\Z",
-    re.I,
-)
-_DUE_AFTER = re.compile(r"\s*(?:之前|以前|前(?![天面后])|截止|到期|is the deadline)", re.I)
-_MONTHDAY = re.compile(r"\d(?:st|nd|rd|th)\b|[号日]")
-
-
-def _doubt(sentence: str, reading: Reading, is_birthday: bool, is_deadline: bool) -> str:
-    """Why a time in this sentence asks for no reminder, or may not; "" for an explicit date ahead
-    or a named deadline, that nothing in its sentence negates (contract 001, 18.7)."""
-    is_yearly = is_birthday and "FREQ=YEARLY" in (reading.repeat or "")
-    if not is_yearly and (reading.repeat or _HABIT.search(sentence)):
-        return "a repeat"
-    if is_deadline:
-        said = _TO_CANCEL.sub(" ", sentence)
-    else:
-        said = sentence
-    if _NEGATION.search(_NO_NEGATION.sub(" ", said)):
-        return "a negation"
-    is_sure = (
-        is_yearly or reading.is_explicit or (is_deadline and not _MONTHDAY.search(reading.phrase))
-    )
-    if is_sure:
-        return ""
-    return VAGUE_DAY

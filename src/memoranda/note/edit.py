@@ -12,25 +12,25 @@ from typing import Any, ClassVar
 
 from memoranda.errors import CountMismatch, InvalidInput, LineOutOfRange, SectionError
 from memoranda.note.frontmatter import is_crlf, parse, set_keys, split
-from memoranda.note.grammar import scan
-from memoranda.note.model import Heading
+from memoranda.note.headings import (
+    ShownHeading,
+    matching,
+    named,
+    shown_headings,
+    shown_title,
+)
 
-# How alike two headings are when one is taken for a misspelling of the other
-_NEAR = 0.75
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
 _SEARCH_EFFORT = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The whole new text, its first changed line (from 1), how often the edit applied, and whether
-    a section was added because it was missing."""
+    """The whole new text, its first changed line (from 1), and how often the edit applied."""
 
     text: str
     line: int = 1
     count: int = 1
-    section_added: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,10 @@ class _SectionEdit:
 
 @dataclass(frozen=True, slots=True)
 class StrReplace:
-    """Replace the one occurrence of `old`, literally and over the whole file (contract 000a, 6)."""
+    """Replace the one occurrence of `old` in the whole file (contract 000a, 6).
+
+    The text is literal but for its line breaks, which match those of the file (amendment 4.4).
+    """
 
     old: str
     new: str = ""
@@ -61,18 +64,21 @@ class StrReplace:
             raise InvalidInput(
                 "No replacement was performed, old_str is empty. Give the exact text to replace."
             )
-        found = text.count(self.old)
-        if found != 1:
-            raise CountMismatch(found, 1, _lines_of(text, self.old, overlapping=True))
-        at = text.find(self.old)
-        return Edited(
-            text[:at] + self.new + text[at + len(self.old) :], text.count("\n", 0, at) + 1
-        )
+        places = occurrences(text, self.old)
+        if len(places) != 1:
+            lines = _lines_of(text, self.old, overlapping=True) or _lines_at(text, places)
+            raise CountMismatch(len(places), 1, lines)
+        start, end = places[0]
+        new = with_breaks_of(text, start, self.new)
+        return Edited(text[:start] + new + text[end:], text.count("\n", 0, start) + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class InsertLine:
-    """Put `text` after line `line`; 0 is before the first (contract 000a, 6). Line breaks are LF."""
+    """Put `text` after line `line`; 0 is before the first (contract 000a, 6).
+
+    The line breaks are those of the file.
+    """
 
     line: int
     text: str
@@ -84,7 +90,12 @@ class InsertLine:
             lines.pop()
         if not 0 <= self.line <= len(lines):
             raise LineOutOfRange(self.line, len(lines))
-        lines.insert(self.line, self.text.rstrip("\n"))
+        newline = line_break_at(text, sum(len(line) + 1 for line in lines[: self.line]))
+        # `split` left the carriage return of each CRLF at the end of its line
+        if lines and not text.endswith("\n"):
+            lines[-1] += newline[:-1]
+        fresh = _with_breaks(self.text.rstrip("\r\n"), newline)
+        lines.insert(self.line, fresh + newline[:-1])
         return Edited("\n".join(lines) + "\n", self.line + 1)
 
 
@@ -104,8 +115,11 @@ class Prepend(_TextEdit):
 
 @dataclass(frozen=True, slots=True)
 class FindReplace:
-    """Replace every occurrence of `find`, literally; there must be exactly `expected`. In a file of
-    CRLF lines LF in `find` matches CRLF and `replace` gets CRLF."""
+    """Replace every occurrence of `find`; there must be exactly `expected`.
+
+    The text is literal but for its line breaks, which match those of the file; `replace` gets
+    them.
+    """
 
     find: str
     replace: str
@@ -118,47 +132,40 @@ class FindReplace:
             raise InvalidInput(
                 "Parameter `find_text` must not be empty. Give the exact text to replace."
             )
-        find = breaks(text, self.find)[1]
-        replace = breaks(text, self.replace)[1]
-        found = text.count(find)
-        if found != self.expected or not found:
-            raise CountMismatch(found, self.expected, _lines_of(text, find))
-        changed = text.replace(find, replace)
+        places = occurrences(text, self.find)
+        if len(places) != self.expected or not places:
+            raise CountMismatch(len(places), self.expected, _lines_at(text, places))
+        changed = _replaced(text, places, self.replace)
         if _has_header(text) and not _has_header(changed):
             raise InvalidInput(
                 "This replacement would make the note's frontmatter unreadable, so nothing was changed. "
                 "Leave the lines between the two --- valid YAML."
             )
-        return Edited(changed, text.count("\n", 0, text.find(find)) + 1, found)
+        return Edited(changed, text.count("\n", 0, places[0][0]) + 1, len(places))
 
 
 class ReplaceSection(_SectionEdit):
-    """Replace the text under the heading, subsections included but for blank lines at its edges; a
-    missing section is added, unless a heading is nearly it (SectionError)."""
+    """Replace the text under the heading, with its subsections but for blank lines at its edges.
+
+    The heading is named as written or as it is shown (amendment 4.5).
+    """
 
     def apply(self, text: str) -> Edited:
+        """Raises SectionError when no heading or several match."""
         newline, fresh = breaks(text, self.text)
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
-            # 3 ms, for missing headings only
-            from difflib import get_close_matches
-
-            known = [each.text for each in sections.headings]
-            name = _named(self.section)[1].casefold()
-            if get_close_matches(name, [each.casefold() for each in known], 1, _NEAR):
-                raise SectionError(self.section, headings=known)
-            return _section_at_end(text, self.section, fresh, newline)
+            raise SectionError(self.section, headings=sections.titles)
         start, end = sections.inside(heading)
-        body = _without_heading(fresh, heading.level, heading.text)
+        body = _without_heading(fresh, heading)
         blank = _BLANK_LINES.match(text, start, end)
         if blank:
             start = blank.end()
             body = body.lstrip("\r\n")
-        if text[start - 1] == "\n":
-            before = text[:start]
-        else:
-            before = text[:start] + newline
+        before = text[:start]
+        if text[start - 1] != "\n":
+            before += newline
         if body and (end < len(text) or text[end - 1] == "\n"):
             body += newline
         return Edited(before + body + text[end:], before.count("\n") + 1)
@@ -173,29 +180,30 @@ class AppendToSection(_SectionEdit):
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
-            raise SectionError(self.section, headings=[each.text for each in sections.headings])
+            raise SectionError(self.section, headings=sections.titles)
         return _inserted(text, sections.inside(heading)[1], self.text)
 
 
 class InsertBeforeSection(_SectionEdit):
     """Put `text` directly before the line of the heading; without it SectionError."""
 
-    _lines: ClassVar = 0
+    _is_after: ClassVar = False
 
     def apply(self, text: str) -> Edited:
         sections = _Sections(text)
         heading = sections.find(self.section)
         if heading is None:
-            raise SectionError(
-                self.section, [f"{'#' * each.level} {each.text}" for each in sections.headings]
-            )
-        return _inserted(text, sections.offset(heading.line + self._lines), self.text)
+            raise SectionError(self.section, headings=sections.marked_titles)
+        line = heading.line
+        if self._is_after:
+            line = heading.last_line + 1
+        return _inserted(text, sections.offset(line), self.text)
 
 
 class InsertAfterSection(InsertBeforeSection):
-    """Put `text` directly after the line of the heading `section`."""
+    """Put `text` directly after the last line of the heading `section`."""
 
-    _lines = 1
+    _is_after = True
 
 
 class AddItem(_SectionEdit):
@@ -253,10 +261,22 @@ Edit = (
 
 
 class _Sections:
+    """The headings of a text, and where the text under each begins and ends."""
+
     def __init__(self, text: str):
         self.text = text
-        self.headings = scan(text, split(text).body_at)[2]
+        self.headings = shown_headings(text)
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    @property
+    def titles(self) -> list[str]:
+        """The headings as a caller can name them."""
+        return [heading.title for heading in self.headings]
+
+    @property
+    def marked_titles(self) -> list[str]:
+        """The headings with the signs of their level."""
+        return [f"{'#' * heading.level} {heading.title}" for heading in self.headings]
 
     def offset(self, line: int) -> int:
         """Where line `line` begins; the end of the text for a line after the last."""
@@ -264,48 +284,47 @@ class _Sections:
             return self._starts[line - 1]
         return len(self.text)
 
-    def find(self, section: str) -> Heading | None:
-        """The one heading that `section`, with or without `#`, names. Raises SectionError for
-        several.
-        """
-        level, name = _named(section)
-        found = [each for each in self.headings if each.text == name and level in (0, each.level)]
-        if len(found) > 1:
-            raise SectionError(section, lines=[each.line for each in found])
-        if found:
-            return found[0]
+    def find(self, section: str) -> ShownHeading | None:
+        """The one heading that `section` names. Raises SectionError for several."""
+        headings = matching(self.headings, section)
+        if len(headings) > 1:
+            raise SectionError(section, lines=[heading.line for heading in headings])
+        if headings:
+            return headings[0]
         return None
 
-    def inside(self, heading: Heading) -> tuple[int, int]:
+    def inside(self, heading: ShownHeading) -> tuple[int, int]:
         """Start and end of the text under a heading, blank lines at its end left out."""
-        below = (
-            each.line
-            for each in self.headings
-            if each.line > heading.line and each.level <= heading.level
-        )
-        start = self.offset(heading.line + 1)
-        end = self.offset(next(below, len(self._starts) + 1))
-        kept = self.text[start:end].rstrip(" \t\r\n")
-        line_end = self.text.find("\n", start + len(kept), end)
-        return start, start if not kept else end if line_end < 0 else line_end + 1
+        start = self.offset(heading.last_line + 1)
+        next_line = len(self._starts) + 1
+        for below in self.headings:
+            if below.line > heading.line and below.level <= heading.level:
+                next_line = below.line
+                break
+        end = self.offset(next_line)
+        text = self.text[start:end].rstrip(" \t\r\n")
+        if not text:
+            return start, start
+        line_end = self.text.find("\n", start + len(text), end)
+        if line_end < 0:
+            return start, end
+        return start, line_end + 1
 
 
-def _named(section: str) -> tuple[int, str]:
-    match = _HEADING.fullmatch(section.strip())
-    if match:
-        return (len(match[1]), match[2])
-    return (0, section.strip())
-
-
-def _without_heading(fresh: str, level: int, name: str) -> str:
-    """`fresh` without a first line that repeats the heading, and without line breaks at its end."""
-    first, _, rest = fresh.partition("\n")
-    return (rest if _named(first) == (level, name) else fresh).rstrip("\r\n")
+def _without_heading(fresh: str, heading: ShownHeading) -> str:
+    """`fresh` without a heading at its start that repeats `heading`, and without breaks at its end."""
+    first = next(iter(shown_headings(fresh)), None)
+    if first is None or first.level != heading.level or first.title != heading.title:
+        return fresh.rstrip("\r\n")
+    lines = fresh.split("\n")
+    if any(line.strip() for line in lines[: first.line - 1]):
+        return fresh.rstrip("\r\n")
+    return "\n".join(lines[first.last_line :]).rstrip("\r\n")
 
 
 def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited:
-    level, name = _named(section)
-    body = _without_heading(fresh, level or 2, name)
+    level, name = named(section)
+    body = _without_heading(fresh, ShownHeading(level or 2, name, shown_title(name), 1, 1))
     before = text
     if len(text) > split(text).body_at or (text and not text.endswith("\n")):
         before += ("" if text.endswith("\n") else newline) + newline
@@ -313,7 +332,7 @@ def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited
         "\r\n"
     )
     ends = newline if not text or text.endswith("\n") else ""
-    return Edited(before + added + ends, before.count("\n") + 1, section_added=True)
+    return Edited(before + added + ends, before.count("\n") + 1)
 
 
 def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
@@ -329,11 +348,65 @@ def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
     return Edited(before + fresh + tail + text[at:], before.count("\n") + 1)
 
 
+def occurrences(text: str, part: str) -> list[tuple[int, int]]:
+    """Start and end of each occurrence of `part`; where there is none as it is, with any breaks.
+
+    Occurrences do not overlap.
+    """
+    pattern = re.escape(part)
+    if part not in text and "\n" in part:
+        lines = re.split("\r?\n", part)
+        pattern = "\r?\n".join(map(re.escape, lines))
+    return [match.span() for match in re.finditer(pattern, text)]
+
+
+def line_break_at(text: str, at: int) -> str:
+    """The break of the line at offset `at`, or of the line before it: LF or CRLF."""
+    line_end = text.find("\n", at)
+    if line_end < 0:
+        line_end = text.rfind("\n", 0, at)
+    if line_end > 0 and text[line_end - 1] == "\r":
+        return "\r\n"
+    return "\n"
+
+
+def with_breaks_of(text: str, at: int, fresh: str) -> str:
+    """`fresh` with the line breaks that `text` has at offset `at`; as it is in a text of one line."""
+    if "\n" not in text:
+        return fresh
+    return _with_breaks(fresh, line_break_at(text, at))
+
+
 def breaks(text: str, fresh: str) -> tuple[str, str]:
-    """The line break to insert into `text`, and `fresh` with its own line breaks made alike."""
+    """The line break to insert into `text`, and `fresh` with its line breaks made alike."""
     if not is_crlf(text):
         return "\n", fresh
-    return "\r\n", fresh.replace("\r\n", "\n").replace("\n", "\r\n")
+    return "\r\n", _with_breaks(fresh, "\r\n")
+
+
+def _with_breaks(fresh: str, newline: str) -> str:
+    return fresh.replace("\r\n", "\n").replace("\n", newline)
+
+
+def _replaced(text: str, places: Sequence[tuple[int, int]], replacement: str) -> str:
+    parts = []
+    last = 0
+    for start, end in places:
+        parts += [text[last:start], with_breaks_of(text, start, replacement)]
+        last = end
+    return "".join([*parts, text[last:]])
+
+
+def _lines_at(text: str, places: Sequence[tuple[int, int]]) -> list[int]:
+    """The line of each place, from 1."""
+    lines = []
+    line = 1
+    last = 0
+    for start, _ in places:
+        line += text.count("\n", last, start)
+        last = start
+        lines.append(line)
+    return lines
 
 
 def _has_header(text: str) -> bool:

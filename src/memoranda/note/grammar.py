@@ -13,10 +13,20 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
-from memoranda.note.links import coded_text, observation, parse_link, read_relation, tagged
+from memoranda.note.links import (
+    WrittenLink,
+    coded_text,
+    holds_link,
+    is_escaped,
+    observation,
+    read_relation,
+    tagged,
+    written_links,
+)
 from memoranda.note.model import Heading, Note, Observation, Relation
 
 LINKS_TO = "links_to"
+EMBEDS = "embeds"
 
 _SPECIAL = frozenset(["", *" \t\r-*+#>`~<%0123456789_="])
 _NO_TEXT = frozenset(["", *" \t\r-*+#>`~_0123456789"])
@@ -28,8 +38,6 @@ _FENCE = re.compile(r"(`{3,}+)[^`]*$|(~{3,}+)")
 _HEADING = re.compile(r"(#{1,6})(?:[ \t]+|$)(.*)")
 _CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+$")
 _QUOTED = re.compile(r"([ \t]*)>(?: ?>)*+ ?")
-_LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
-_EMBEDDED = re.compile(r"\.(?!(?:md|markdown)$)(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}$", re.IGNORECASE)
 _SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
 STRUCTURED = 4_000_000
@@ -40,6 +48,9 @@ many of each kind.
 # The depth of a paragraph that ends in a blockquote: open, but of no list item
 _ELSEWHERE = 1 << 30
 
+LinkPlace = tuple[int, WrittenLink]
+"""The line of a link, from 1 in the whole file, and the link as that line has it."""
+RelationKey = tuple[str, str, str | None, str]
 Found = tuple[list[Observation], list[Relation], list[Heading]]
 ListItem = tuple[str, int, str]
 """(section in lower case or "", line from 1 in the whole file, text) of one list item of a graph
@@ -71,6 +82,23 @@ def scan(
     return lines.observations, list(lines.relations.values()), lines.headings
 
 
+def link_places(text: str, start: int = 0) -> list[LinkPlace]:
+    """Every link to a note in `text[start:]` that `scan` reads, with its line."""
+    body = text[start:].replace("\r\n", "\n")
+    lines = _Lines(body)
+    lines.places = []
+    lines.is_bounded = False
+    lines.read(body.split("\n"), text.count("\n", 0, start))
+    return lines.places
+
+
+def relation_key(kind: str, target: str, project: str | None, rest: str) -> RelationKey:
+    """What is equal for links that are one relation. `[[C# tips]]` and `[[C# jobs]]` may be names
+    of two notes, `[[C#Tips]]` and `[[C#Jobs]]` are headings of one."""
+    is_name = rest[1:2].isspace() or rest[:1].isspace()
+    return kind, target, project, rest if is_name else ""
+
+
 def is_cut(note: Note) -> bool:
     """Whether `scan` read only a part of this note, which is none of project `graph`."""
     most = max(len(note.observations), len(note.relations), len(note.headings))
@@ -99,14 +127,13 @@ class _Lines:
         self.graph = graph
         self.quoted = quoted is not None
         self.is_bounded: bool = quoted.is_bounded if quoted else not graph
-        self.has_links = "[[" in body
+        self.has_links = "[[" in body or ("](" in body and ".m" in body.lower())
         # One character is found much faster than two
         self.has_ticks = "`" in body
         self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)
         self.observations: list[Observation] = []
-        self.relations: dict[tuple[str, str, str | None], Relation] = (
-            quoted.relations if quoted else {}
-        )
+        self.places: list[LinkPlace] | None = quoted.places if quoted else None
+        self.relations: dict[RelationKey, Relation] = quoted.relations if quoted else {}
         self.headings: list[Heading] = []
         self.last_closers: dict[str, int] = {}
         # Columns at which the open list items' contents begin
@@ -151,7 +178,7 @@ class _Lines:
                     self.observations.append(found)
                 elif self._reads_item(text, text, number):
                     continue
-                if has_links and "[[" in text:
+                if has_links and holds_link(text):
                     self._links(text, text, number)
             elif not line:
                 if has_ticks or self.bare:
@@ -168,7 +195,7 @@ class _Lines:
                     offsets.clear()
                 if has_ticks:
                     self._gather(line)
-                elif has_links and "[[" in line:
+                elif has_links and holds_link(line):
                     self._links(line, line, number)
         self._flush()
 
@@ -198,7 +225,7 @@ class _Lines:
             # The rest of the line is text, not the start of a block
             if begins:
                 self._close(depth)
-                self._inline(text, _masked(text), self.number)
+                self._inline(text, code_masked(text), self.number)
                 return
         sign = text[0]
         if sign in "-*+_0123456789" and self._reads_rule_or_item(text, indent, relative, depth):
@@ -235,7 +262,7 @@ class _Lines:
             self.block_item = False
         if self.has_ticks:
             self._gather(text)
-        elif self.has_links and "[[" in text:
+        elif self.has_links and holds_link(text):
             self._links(text, text, self.number)
 
     def _reads_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
@@ -308,8 +335,8 @@ class _Lines:
                 if name in self.wanted:
                     self.wanted -= {name}
                     self.sections += ((name, level),)
-        if self.has_links and "[[" in text:
-            self._links(text, _masked(text), self.number)
+        if self.has_links and holds_link(text):
+            self._links(text, code_masked(text), self.number)
 
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
         fence = _FENCE.match(text) if text[0] in "`~" else None
@@ -409,7 +436,7 @@ class _Lines:
         if end >= 0:
             self.hold = None
             rest, _ = self._without_comments(line[end + len(closer) :])
-            self._inline(rest, _masked(rest), self.number)
+            self._inline(rest, code_masked(rest), self.number)
         return True
 
     def _gather(self, text: str) -> None:
@@ -426,9 +453,9 @@ class _Lines:
         is_item = self.block_item
         self.block_item = False
         text = "\n".join(raw)
-        if not is_item and "[[" not in text:
+        if not is_item and not holds_link(text):
             return
-        masked = _masked(text).split("\n")
+        masked = code_masked(text).split("\n")
         for at, (plain, line) in enumerate(zip(raw, masked, strict=True)):
             self._inline(plain, line, number + at, is_item=is_item and not at)
 
@@ -440,7 +467,7 @@ class _Lines:
             and self._reads_item(text.rstrip(" \t\r"), masked.rstrip(" \t\r"), number)
         ):
             return
-        if self.has_links and "[[" in masked:
+        if self.has_links and holds_link(masked):
             self._links(text, masked, number)
 
     def _reads_item(self, text: str, masked: str, number: int) -> bool:
@@ -460,13 +487,19 @@ class _Lines:
         ):
             relation = read_relation(text, number)
             if relation is not None:
-                key = (relation.type, relation.target, relation.project)
+                if self.places is not None:
+                    self.places += [(number, link) for link in written_links(text, masked)]
+                key = relation_key(relation.type, relation.target, relation.project, relation.rest)
                 known = self.relations.get(key)
                 if (relation.target or "`" in text) and (known is None or not known.is_item):
                     self.relations.pop(key, None)
                     self.relations[key] = relation
-                if relation.context and "[[" in relation.context:
+                if relation.context and holds_link(relation.context):
+                    places = self.places
+                    # Those of the whole item are known
+                    self.places = None
                     self._links(relation.context, relation.context, number)
+                    self.places = places
                 return True
         if self.graph and section != "observations":
             return False
@@ -478,22 +511,18 @@ class _Lines:
         return False
 
     def _links(self, text: str, masked: str, number: int) -> None:
-        """Each `[[target]]` of a line is a relation of type `links_to`."""
-        for match in _LINK.finditer(masked):
-            start = match.start()
-            if start and masked[start - 1] == "\\" and _is_escaped(masked, start):
-                continue
-            inner = text[start + 2 : match.end() - 2]
-            if inner[-1] == "\\":
-                continue
-            project, target = parse_link(inner)
-            if not target or (start and masked[start - 1] == "!" and _EMBEDDED.search(target)):
-                continue
-            key = (LINKS_TO, target, project)
+        """Each link of a line to a note is a relation, of type `embeds` or `links_to`."""
+        for link in written_links(text, masked):
+            if self.places is not None:
+                self.places.append((number, link))
+            kind = EMBEDS if link.is_embed else LINKS_TO
+            key = relation_key(kind, link.target, link.project, link.rest)
             if key not in self.relations:
                 if len(self.relations) >= MOST and self.is_bounded:
                     return
-                self.relations[key] = Relation(LINKS_TO, target, None, project, number)
+                self.relations[key] = Relation(
+                    kind, link.target, None, link.project, number, rest=link.rest
+                )
 
 
 def _column(blanks: str, column: int) -> int:
@@ -505,15 +534,7 @@ def _column(blanks: str, column: int) -> int:
     return column
 
 
-def _is_escaped(text: str, at: int) -> bool:
-    """Whether an odd number of backslashes stands before `at`."""
-    start = at
-    while start and text[start - 1] == "\\":
-        start -= 1
-    return (at - start) % 2 == 1
-
-
-def _masked(text: str) -> str:
+def code_masked(text: str) -> str:
     """`text` with NUL for each character of a code span; line breaks stay."""
     if "`" not in text:
         return text
@@ -540,7 +561,7 @@ def _code_spans(text: str) -> dict[int, int]:
     for start, end in runs:
         if start < free:
             continue
-        if start and text[start - 1] == "\\" and _is_escaped(text, start):
+        if start and text[start - 1] == "\\" and is_escaped(text, start):
             # The first backtick is escaped
             start += 1
         length = end - start

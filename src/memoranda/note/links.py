@@ -8,9 +8,12 @@ Texts and names that Markdown cannot hold stand coded, as a JSON string in a cod
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from memoranda.errors import InvalidInput, OutsideError
 from memoranda.note.model import ARCHIVE_PROJECT, Observation, Relation
@@ -38,6 +41,16 @@ _BLANKS = re.compile(r"[\s_\-]+")
 _ASCII_SIGNS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
 PROJECT_NAME = re.compile(r"[\w .\-]{1,64}")
 _LINK_SIGNS = re.compile("[|#:]")
+_WIKILINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
+_ATTACHMENT = re.compile(
+    r"\.(?!(?:md|markdown)$)(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}$", re.IGNORECASE
+)
+_DESTINATION = re.compile(
+    r"\]\([ \t]*(<[^<>\n]*>|[^\s<>()]+(?:\([^\s()]*\)[^\s()]*)*)"
+    r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*\)"
+)
+_SCHEME_AHEAD = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_LONGEST_LABEL = 2000
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _FILE_REPLACED = re.compile(rf'[/\\:*?"<>|{CONTROL}{SURROGATES}]')
@@ -164,6 +177,108 @@ def parse_link(inner: str) -> tuple[str | None, str]:
     return project, target.strip()
 
 
+def link_rest(inner: str) -> str:
+    """What follows the target inside `[[…]]`, from its `#` to the `|`; empty without one."""
+    if "#" not in inner:
+        return ""
+    name = inner.partition("|")[0].removesuffix("\\") if "|" in inner else inner
+    target, _, heading = name.partition("#")
+    if heading.strip() or not target.strip():
+        return name[len(target.rstrip()) :].rstrip()
+    return ""
+
+
+class WrittenLink(NamedTuple):
+    """A link as a line has it. `raw` is what stands between the brackets, or the destination of a
+    Markdown link; `start` is where that begins in the line."""
+
+    raw: str
+    start: int
+    project: str | None
+    target: str
+    rest: str
+    is_markdown: bool
+    is_embed: bool
+
+
+def holds_link(text: str) -> bool:
+    """Whether a line may hold a link to a note."""
+    return "[[" in text or "](" in text
+
+
+def written_links(text: str, masked: str) -> list[WrittenLink]:
+    """The links to notes in a line, in their order; `masked` hides code spans."""
+    found: list[WrittenLink] = []
+    if "[[" in masked:
+        found += _wikilinks(text, masked)
+    if "](" in masked:
+        found += _markdown_links(text, masked)
+        found.sort(key=lambda link: link.start)
+    return found
+
+
+def _wikilinks(text: str, masked: str) -> Iterator[WrittenLink]:
+    for match in _WIKILINK.finditer(masked):
+        start = match.start()
+        if is_escaped(masked, start):
+            continue
+        raw = text[start + 2 : match.end() - 2]
+        if raw[-1] == "\\":
+            continue
+        project, target = parse_link(raw)
+        is_embed = start > 0 and masked[start - 1] == "!"
+        if not target or (is_embed and _ATTACHMENT.search(target)):
+            continue
+        yield WrittenLink(raw, start + 2, project, target, link_rest(raw), False, is_embed)
+
+
+def _markdown_links(text: str, masked: str) -> Iterator[WrittenLink]:
+    for match in _DESTINATION.finditer(masked):
+        opening = _opening_bracket(masked, match.start())
+        if opening is None or is_escaped(masked, match.start()):
+            continue
+        raw = text[match.start(1) : match.end(1)]
+        target, rest = destination_parts(raw)
+        if target:
+            is_embed = opening > 0 and masked[opening - 1] == "!"
+            yield WrittenLink(raw, match.start(1), None, target, rest, True, is_embed)
+
+
+def destination_parts(raw: str) -> tuple[str, str]:
+    """The path and the `#heading` of a Markdown link's destination; no path when it is no note's."""
+    plain = raw[1:-1] if raw.startswith("<") else raw
+    path, sign, heading = plain.partition("#")
+    path = _unquoted(path)
+    if not _SUFFIX.search(path) or _SCHEME_AHEAD.match(path) or "\0" in path:
+        return "", ""
+    if "/../" in path or path.startswith(("./", "../")):
+        path = posixpath.normpath(path)
+        if not path.startswith("../"):
+            path = f"./{path}"
+    return path, sign + heading
+
+
+def _opening_bracket(text: str, closing: int) -> int | None:
+    """Where the `[` of the `]` at `closing` is."""
+    depth = 0
+    for at in range(closing, max(-1, closing - _LONGEST_LABEL), -1):
+        if text[at] == "]" and not is_escaped(text, at):
+            depth += 1
+        elif text[at] == "[" and not is_escaped(text, at):
+            depth -= 1
+            if not depth:
+                return at
+    return None
+
+
+def is_escaped(text: str, at: int) -> bool:
+    """Whether an odd number of backslashes stands before `at`."""
+    start = at
+    while start and text[start - 1] == "\\":
+        start -= 1
+    return (at - start) % 2 == 1
+
+
 def check_length(text: str, what: str) -> None:
     """Raise InvalidInput for an address or pattern no note can have; `what` names it at a
     sentence's beginning.
@@ -270,7 +385,8 @@ def read_relation(text: str, number: int) -> Relation | None:
     )
     if target is None or (inner and inner[-1] == "\\"):
         return None
-    return Relation(kind, target, (context or "").strip() or None, project, number, True)
+    rest = link_rest(inner) if inner else ""
+    return Relation(kind, target, (context or "").strip() or None, project, number, True, rest)
 
 
 def coded_text(text: str) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 from memoranda.errors import InvalidInput
 from memoranda.note import model
 from memoranda.note.frontmatter import dump, entries, is_crlf, parse, split
-from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, scan
+from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
 from memoranda.note.links import first_line, permalink_for, without_suffix
 from memoranda.note.model import Note, Relation, united
 
@@ -54,6 +54,8 @@ def parse_note(
             body_at = 0
     entity = entity or project == model.GRAPH_PROJECT
     observations, relations, headings = scan(text, start, graph=entity)
+    if yaml_text and not entity and "[[" in yaml_text:
+        relations = _with_header_links(relations, yaml_text)
     get = header.get
     permalink = _text(get("permalink"))
     identity = _text(get("id"))
@@ -104,6 +106,23 @@ def parse_note(
         _read_memory(note, header, yaml_text is None)
     note.title = _title(note, header, entity)
     return note
+
+
+def _with_header_links(relations: list[Relation], yaml_text: str) -> list[Relation]:
+    from memoranda.note.header_links import header_links, relation_type
+
+    known = {
+        relation_key(each.type, each.target, each.project, each.rest): each for each in relations
+    }
+    found: list[Relation] = []
+    for key, line, link in header_links(yaml_text):
+        kind = relation_type(key, LINKS_TO)
+        same = relation_key(kind, link.target, link.project, link.rest)
+        if same not in known:
+            relation = Relation(kind, link.target, None, link.project, line, rest=link.rest)
+            known[same] = relation
+            found.append(relation)
+    return [*found, *relations]
 
 
 def own_permalink(text: str) -> str | None:

@@ -120,7 +120,8 @@ class Observation:
 class Relation:
     """`- type [[target]] (context)`, or any other `[[target]]` as type `links_to`. `project` is set
     by `[[project::target]]`; `line` counts from 1 in the whole file. `is_item` tells the first form
-    (in project `graph`: an item of `Relations`) from a link in running text."""
+    (in project `graph`: an item of `Relations`) from a link in running text. `rest` is what follows
+    the target: `#Heading`, or the end of a name such as `C# tips`."""
 
     type: str
     target: str
@@ -128,6 +129,7 @@ class Relation:
     project: str | None = None
     line: int = 0
     is_item: bool = False
+    rest: str = ""
 
 
 @dataclass(slots=True)
@@ -187,7 +189,7 @@ def united(tags: Iterable[str]) -> list[str]:
     return list(found.values())
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Note:
     """One Markdown note: what the text says, and where it lies.
 
@@ -235,6 +237,9 @@ class Note:
     """The rules of the write gate that saw injected instructions in the text (docs/gate.md)."""
     provenance: Provenance = Provenance()
 
+    def __repr__(self) -> str:
+        return one_line_repr("Note", f"{self.project}/{self.path}", self.title)
+
     @property
     def body(self) -> str:
         """Everything after the frontmatter."""
@@ -254,12 +259,44 @@ class Note:
         return self.etag[:8]
 
 
+_REPR_LENGTH = 36
+
+
+def one_line_repr(name: str, place: str, text: str) -> str:
+    """How a value that stands for a note is shown: on one line, whatever its text is."""
+    return f"<{name} {_cut(place)!r}: {_cut(text)!r}>"
+
+
+def _cut(text: str) -> str:
+    if len(text) > _REPR_LENGTH:
+        text = f"{text[: _REPR_LENGTH - 1]}…"
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
 @dataclass(slots=True)
 class Draft:
-    """What a caller wants written: see `Memory.write` for each field."""
+    """A note to be written, by `Memory.write` and others.
+
+    text: the text, without a header.
+    project: the project it goes to; left out, `categories` for a draft with a category, else `notes`.
+    folder: the folder inside the project, for notes that are no memories.
+    title: the title; left out, the first line of the text.
+    type: the type, such as `note` or `decision`, for notes that are no memories.
+    tags: the tags, with or without `#`.
+    category: the category of a memory, one of `CATEGORIES`; left out, `inbox`.
+    scope: who sees it: `global`, or `agent:NAME`.
+    source: where the text comes from, as one word.
+    date: the day or time it is about, in ISO 8601.
+    expires: when a memory ends; left out, a memory of the inbox ends by itself.
+    metadata: further keys of the header.
+    valid_from: since when it holds: a day, `yesterday`, `2 weeks ago`.
+    valid_until: until when it holds.
+    supersedes: the notes in whose place it holds now.
+    file_name: the name of the file, where the title is not to make it.
+    """
 
     text: str
-    project: str = "notes"
+    project: str = ""
     folder: str = ""
     title: str | None = None
     type: str | None = None
@@ -274,3 +311,7 @@ class Draft:
     valid_until: str | None = None
     supersedes: Sequence[str | tuple[str, str]] = ()
     file_name: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.project:
+            self.project = "notes" if self.category is None else CATEGORY_PROJECT

@@ -14,7 +14,8 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -49,6 +50,8 @@ COOKIE_LASTS = timedelta(days=7)
 """How long the code of `memory page` is good, and the cookie of a browser that showed it."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SHOWN = 8
+# Callers whose rate is known
+_REMEMBERED = 10_000
 
 
 class AccessRefused(StorageError):
@@ -392,6 +395,21 @@ def _exists(message: str) -> Exists:
     return error
 
 
+def make_room(rows: dict[str, dict[str, Any]], most: int, may_go: Collection[str]) -> bool:
+    """Take rows out of `rows`, of those that may go, until there is room for one more.
+
+    The oldest goes, of the address (`by`) with the most rows: a stranger who asks without end
+    loses its own. Rows are in the order they were made. Returns whether there is room.
+    """
+    while len(rows) >= most:
+        candidates = [key for key in rows if key in may_go]
+        if not candidates:
+            return False
+        crowd, _ = Counter(rows[key].get("by", "") for key in candidates).most_common(1)[0]
+        del rows[next(key for key in candidates if rows[key].get("by", "") == crowd)]
+    return True
+
+
 class ShortSecrets:
     """Secrets that are over after a while, each by its hash with what is known of it, under
     `section` of the file of tokens: so every process of the home knows them."""
@@ -418,14 +436,13 @@ class ShortSecrets:
         return more | {"until": stamp(self._access.clock() + lasts)}
 
     def give(self, kind: str, lasts: timedelta, most: int = 0, **more: Any) -> str:
-        """A new secret, with `more` that is known of it; an empty one where there are `most`
-        already.
-        """
+        """A new secret, with `more` that is known of it. Where there are `most` already, room is
+        made (`make_room`)."""
         secret, kept = new_secret("")
         with self.changing() as own:
             known = own.setdefault(kind, {})
-            if most and len(known) >= most:
-                return ""
+            if most:
+                make_room(known, most, known)
             known[kept] = self.row(lasts, **more)
         return secret
 
@@ -506,6 +523,10 @@ class Budgets:
                 wait,
                 f"More than {rate:,} calls a minute with this token. Try again in {wait} s.",
             )
+        # The latest last, so that the first may be forgotten
+        self._left.pop(who, None)
         self._left[who] = left - 1, now
+        if len(self._left) > _REMEMBERED:
+            del self._left[next(iter(self._left))]
         self._used[who] = self._used.get(who, 0) + 1
         return None

@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memoranda import clock
 from memoranda.clock import waits_until
-from memoranda.errors import MemorandaError
+from memoranda.engine.daemon_client import AUTOSTARTED, STATE
+from memoranda.errors import Busy, MemorandaError
 from memoranda.serve.sessions import McpSessions
 from memoranda.serve.socket import Listener, Methods, Protocol, SocketServer
 from memoranda.serve.turns import KEPT_UP_AFTER
@@ -69,20 +70,29 @@ class Running(MemorandaError):
 
     code = "running"
 
-    def __init__(self, path: Path, pid: str):
+    def __init__(self, path: Path, pid: str, is_autostarted: bool = False):
         super().__init__(f"daemon already running (lock file: {path}, held by process {pid})")
+        self.is_autostarted = is_autostarted
+
+
+def was_autostarted(path: Path) -> bool:
+    """Whether the daemon that holds the lock at `path` was started by a client."""
+    with suppress(OSError, ValueError):
+        return AUTOSTARTED in path.read_text().splitlines()
+    return False
 
 
 @contextmanager
-def daemon_lock(path: Path) -> Iterator[None]:
-    """Hold the lock of a home's one daemon; the system releases it should the process die. Raises
-    Running, OSError.
+def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
+    """Hold the lock of a home's one daemon; the system releases it should the process die. Its file
+    says whether a client started the daemon. Raises Running, OSError.
     """
     try:
-        held = _held(path)
+        held = _held(path, *([AUTOSTARTED] if is_autostarted else []))
     except BlockingIOError:
         owner = lock_owner(path)
-        raise Running(path, owner.pid if owner and owner.pid else "unknown") from None
+        process = owner.pid if owner and owner.pid else "unknown"
+        raise Running(path, process, was_autostarted(path)) from None
     with held:
         yield
 
@@ -121,8 +131,8 @@ def http_address(path: Path) -> str | None:
 class Daemon:
     """Upkeep of `memory`'s home every `interval`, unless another process does it (`has_upkeep`),
     and with a `listener` its tools on the socket, with `web` on HTTP. `memory` is the owner's;
-    `served` is what the socket's callers get when they name no agent. Both transports share the
-    registry, the threads and the size of a request."""
+    `served` is what the socket's callers get. Both transports share the registry, the threads and
+    the size of a request. The daemon ends `idle` after its last client (None: never)."""
 
     def __init__(
         self,
@@ -135,10 +145,12 @@ class Daemon:
         web: Web | None = None,
         sessions: McpSessions | None = None,
         has_upkeep: bool = True,
+        idle: timedelta | None = None,
     ):
         self._scheduler = scheduler
         self._has_upkeep = has_upkeep
         self._interval = interval.total_seconds()
+        self._idle = None if idle is None else idle.total_seconds()
         self._stopping = threading.Event()
         scheduler.stop = self._stopping.is_set
         self._server = self._http = None
@@ -146,7 +158,9 @@ class Daemon:
         self._held = ExitStack()
         threads = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call")
         if listener is not None and served is not None and registry is not None:
-            answer = waits_until(self._stopping)(Protocol(served, registry, methods).answer)
+            own = {STATE: lambda _memory, _params: self.state()}
+            protocol = Protocol(served, registry, {**(methods or {}), **own})
+            answer = waits_until(self._stopping)(protocol.answer)
             self._server = SocketServer(listener, answer, registry.hooks.session, threads, sessions)
         self._sessions = sessions
         self._rounds = Rounds()
@@ -159,43 +173,60 @@ class Daemon:
             self._http.app.state.sessions = sessions
 
     def round(self) -> bool:
-        """One round. A step that fails is logged and does not stop the others. Returns whether all
-        went well.
+        """One round. A step that fails is logged and does not stop the others. A round that cannot
+        begin, because a call takes long, waits for the next. Returns whether all went well.
         """
-        good = True
         now = clock.now
         self._rounds.began = now()
         self._rounds.next = None
-        for name, step in self._steps():
-            if self._stopping.is_set():
-                break
-            try:
-                with waits_until(self._stopping):
-                    count = step()
-                if count:
-                    _log.info("[%s] processed %d items", name, count)
-                self._rounds.steps[name] = StepDone(now(), count)
-            # The outermost loop of the daemon: reported, and the next step runs
-            except Exception as error:
-                _log.error(
-                    "[%s] %s",
-                    name,
-                    error,
-                    exc_info=None if isinstance(error, MemorandaError) else error,
-                )
-                self._rounds.steps[name] = StepDone(now(), error=str(error))
-                good = False
+        good = self._steps_of("", self._scheduler)
+        if self._http is not None:
+            good &= self._step("spaces", self._open_spaces)
+            for space, scheduler in list(self._spaces.items()):
+                if scheduler is not None:
+                    good &= self._steps_of(f"{space}: ", scheduler)
         self._rounds.next = now() + timedelta(seconds=self._interval)
         return good
 
-    def _steps(self) -> Iterator[Step]:
-        """The steps of a round, of the home and then of each space that no other daemon serves."""
-        yield from self._scheduler.steps()
-        if self._http is not None:
-            yield "spaces", self._open_spaces
-            for space, scheduler in self._spaces.items():
-                if scheduler is not None:
-                    yield from ((f"{space}: {name}", step) for name, step in scheduler.steps())
+    def _steps_of(self, prefix: str, scheduler: Scheduler) -> bool:
+        """Run the steps of one home; whether all went well."""
+        steps: list[Step] = []
+
+        def begin() -> int:
+            steps.extend(scheduler.steps())
+            return 0
+
+        good = self._step(f"{prefix}round", begin)
+        for name, step in steps:
+            good &= self._step(f"{prefix}{name}", step)
+        return good
+
+    def _step(self, name: str, step: Callable[[], int]) -> bool:
+        """Run one step and note what came of it; whether it went well."""
+        if self._stopping.is_set():
+            return True
+        try:
+            with waits_until(self._stopping):
+                count = step()
+        # The outermost loop of the daemon: reported, and the next step runs
+        except Exception as error:
+            _log_failure(name, error)
+            self._rounds.steps[name] = StepDone(clock.now(), error=str(error))
+            return False
+        if count:
+            _log.info("[%s] processed %d items", name, count)
+        self._rounds.steps[name] = StepDone(clock.now(), count)
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """How the daemon is, as JSON: its clients, and its rounds with the steps that failed."""
+        failed = {name: done.error for name, done in self._rounds.steps.items() if done.error}
+        return {
+            "clients": self._server.clients if self._server is not None else 0,
+            "round": _stamp(self._rounds.began),
+            "next_round": _stamp(self._rounds.next),
+            "failed": failed,
+        }
 
     def _open_spaces(self) -> int:
         """Take up the spaces there are now. Raises what opening one of them raised, once the others
@@ -249,13 +280,15 @@ class Daemon:
         ready()
         try:
             while self._has_upkeep and not stop.is_set():
-                await asyncio.to_thread(self.round)
+                await asyncio.to_thread(self._logged_round)
                 end = loop.time() + self._interval
                 while not stop.is_set() and (left := end - loop.time()) > 0:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(stop.wait(), min(left, KEPT_UP_AFTER))
                     # What callers of the socket changed shows before that
                     await asyncio.to_thread(self._keep_up)
+                    if self._is_idle(loop.time()):
+                        on_signal()
             await stop.wait()
         finally:
             if self._sessions is not None:
@@ -266,17 +299,42 @@ class Daemon:
             if self._has_upkeep:
                 self._keep_up()
 
+    def _is_idle(self, now: float) -> bool:
+        """Whether the daemon has had no client for as long as it waits for one."""
+        if self._idle is None or self._server is None:
+            return False
+        quiet_since = self._server.quiet_since
+        return quiet_since is not None and now - quiet_since >= self._idle
+
+    def _logged_round(self) -> None:
+        """A round; whatever goes wrong, the daemon goes on."""
+        try:
+            self.round()
+        except Exception as error:
+            _log_failure("round", error)
+
     def _keep_up(self) -> None:
         try:
             with waits_until(self._stopping):
                 self._scheduler.keep_up()
         # As in a round: reported, and the daemon goes on
         except Exception as error:
-            _log.warning(
-                "[memory.md] %s",
-                error,
-                exc_info=None if isinstance(error, MemorandaError) else error,
-            )
+            _log_failure("memory.md", error)
+
+
+def _log_failure(name: str, error: Exception) -> None:
+    """Log what went wrong in a step; with its traceback where it is a fault of ours."""
+    if isinstance(error, Busy):
+        _log.info("[%s] put off: %s", name, error)
+        return
+    fault = None if isinstance(error, MemorandaError) else error
+    _log.error("[%s] %s", name, error, exc_info=fault)
+
+
+def _stamp(moment: datetime | None) -> str | None:
+    if moment is None:
+        return None
+    return clock.stamp(moment)
 
 
 UNITS = {"systemd": "systemd.service", "launchd": "launchd.plist"}

@@ -48,6 +48,7 @@ from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.faces.tool import Prompt, Registry, Resource, Template
 from memoranda.note.model import TAKEN_AGENTS
 from memoranda.serve.turns import CallQueue
+from memoranda.text.gate import default_rules
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -63,6 +64,8 @@ _UNNAMED = "unknown"
 _ANY = "*"
 _PROBE = "server/discover"
 _CLIENT_NAME = 100
+_AGENT_NAME = 64
+"""Characters that count of what a client calls itself, and of an agent's name made from it."""
 _NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
 VALUES = 100
 """Most values one completion may have, by the protocol."""
@@ -109,7 +112,7 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
     global and no more. Whatever the client says, this is a filter and no boundary (docs/trust.md):
     only an agent the owner gave is.
     """
-    name = client.strip().lower()
+    name = default_rules().redacted(client[:_CLIENT_NAME].strip()).lower()
     plain = _NOT_IN_AGENTS.sub("-", name).lstrip("-._")
     own = {key.lower(): agent for key, agent in (more or {}).items()}
     asked = (
@@ -120,7 +123,7 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
         (_known_clients(), plain),
     )
     found = next((table[key].lower() for table, key in asked if key in table), plain)
-    agent = _NOT_IN_AGENTS.sub("-", found).lstrip("-._") or _UNNAMED
+    agent = _NOT_IN_AGENTS.sub("-", found).lstrip("-._")[:_AGENT_NAME] or _UNNAMED
     if agent in TAKEN_AGENTS:
         return f"{agent}-client"
     return agent
@@ -131,7 +134,8 @@ def client_text(client: Any, transport: str) -> str:
     the transport.
     """
     if client:
-        return " ".join(f"{client.name} {client.version}".split())[:_CLIENT_NAME]
+        said = f"{client.name[:_CLIENT_NAME]} {client.version[:_CLIENT_NAME]}"
+        return default_rules().redacted(" ".join(said.split())[:_CLIENT_NAME])
     return transport
 
 

@@ -12,12 +12,14 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
 from datetime import timedelta
 from html import escape
 from importlib.resources import files
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from mcp.server.auth.provider import (
     AccessToken,
@@ -34,6 +36,7 @@ from mcp.server.auth.routes import build_metadata, create_auth_routes
 from mcp.server.auth.settings import ClientRegistrationOptions, RevocationOptions
 from mcp.shared.auth import InvalidRedirectUriError, OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl, AnyUrl, ValidationError
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -48,9 +51,11 @@ from memoranda.serve.auth import (
     ShortSecrets,
     digest,
     least_scope,
+    make_room,
     new_secret,
 )
 from memoranda.serve.client_documents import Documents, NoDocument
+from memoranda.serve.connections import LOOPBACK
 
 ACCESS_LASTS = timedelta(hours=1)
 REFRESH_LASTS = timedelta(days=90)
@@ -62,6 +67,9 @@ CLIENTS = 500
 _TRIES = 5
 _WAITING = 1000
 _A_MINUTE = 120
+# Characters of an address, and fields of a form
+_ADDRESS = 64
+_FIELDS = 50
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 _NEVER = ("javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss")
 _WORDS = {
@@ -158,13 +166,15 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         with self._access.changing() as rows:
             clients = rows.setdefault("clients", {})
             in_use = {each["client"] for each in rows.get("grants", ())}
+            in_use |= _awaited(rows)
             for key in [*clients]:
                 if key not in in_use and parse_stamp(clients[key]["made"]) + UNUSED_LASTS < now:
                     del clients[key]
-            is_free = len(clients) < CLIENTS
+            is_free = make_room(clients, CLIENTS, clients.keys() - in_use)
             if is_free:
                 row = client_info.model_dump(mode="json", exclude_none=True)
-                clients[client_info.client_id] = {"client": row, "made": stamp(now)}
+                more = {"made": stamp(now), "by": _address.get()}
+                clients[client_info.client_id] = {"client": row, **more}
         # Out here: the SDK's errors are frozen, and cannot leave a context manager
         if not is_free:
             raise RegistrationError(
@@ -188,14 +198,11 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             "scope": scope,
             "resource": resource,
             "tries": 0,
+            "by": _address.get(),
         }
         key = await asyncio.to_thread(
             lambda: self._codes.give("asked", REQUEST_LASTS, _WAITING, **row)
         )
-        if not key:
-            raise AuthorizeError(
-                "temporarily_unavailable", "too many requests wait; try again in ten minutes"
-            )
         return f"{self.public}/consent?request={key}"
 
     async def load_authorization_code(
@@ -318,6 +325,13 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             token=token, client_id=row["client"], scopes=[row["scope"]], resource=row["resource"]
         )
 
+    def knows(self, form: Mapping[str, str]) -> bool:
+        """Whether a request shows a code or a refresh token that was given out and is good."""
+        if self._codes.known("given", form.get("code", "")) is not None:
+            return True
+        row = self._grant(digest(form.get("refresh_token", "")), "refresh")
+        return row is not None
+
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
         row = self._grant(digest(token.token), "access", "refresh")
         if row:
@@ -419,25 +433,56 @@ class _Consent:
         return HTMLResponse(page, status, headers)
 
 
-class _Rated:
-    """An address of the SDK. At most so many requests a minute: nobody has a name here yet. Errors
-    it sends back to the client say who sends them, too (RFC 9207)."""
+_address: ContextVar[str] = ContextVar("address", default="")
+"""Where the request in hand comes from."""
 
-    def __init__(self, app: ASGIApp, budgets: Budgets, public: str):
+
+def _awaited(rows: Mapping[str, Any]) -> set[str]:
+    """The clients for whom somebody looks at the page of consent."""
+    waiting = rows.get("oauth", {}).get("asked", {}).values()
+    return {each["client"]["client_id"] for each in waiting}
+
+
+def address_of(scope: Scope) -> str:
+    """Where a request comes from: behind a proxy of this machine what that says, which adds it
+    last."""
+    peer = (scope.get("client") or ("",))[0]
+    forwarded = Headers(scope=scope).getlist("x-forwarded-for")
+    if peer in LOOPBACK and forwarded:
+        return forwarded[-1].rpartition(",")[2].strip()[:_ADDRESS]
+    return str(peer)
+
+
+class _Rated:
+    """An address of the SDK. At most so many requests a minute from one address; a good code or
+    refresh token always passes. Errors it sends back to the client say who sends them, too (RFC
+    9207)."""
+
+    def __init__(self, app: ASGIApp, budgets: Budgets, grants: Grants):
         self._app = app
         self._budgets = budgets
-        self._public = public
+        self._grants = grants
+        self._public = grants.public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = self._budgets.take(scope["path"], _A_MINUTE, 0)
+        address = address_of(scope)
+        _address.set(address)
+        is_known = False
+        if scope["path"] in ("/token", "/revoke") and scope["method"] == "POST":
+            body, receive = await _read(receive)
+            # Of too many fields: the SDK refuses it
+            with suppress(ValueError):
+                fields = parse_qsl(body.decode("utf-8", "replace"), max_num_fields=_FIELDS)
+                is_known = self._grants.knows(dict(fields))
+        who = f"{scope['path']} {address}"
+        found = None if is_known else self._budgets.take(who, _A_MINUTE, 0)
         if found:
-            body = {
+            body_of_refusal = {
                 "error": "temporarily_unavailable",
                 "error_description": "Too many requests. Try again later.",
             }
-            return await JSONResponse(body, 429, {"Retry-After": str(found[0])})(
-                scope, receive, send
-            )
+            refusal = JSONResponse(body_of_refusal, 429, {"Retry-After": str(found[0])})
+            return await refusal(scope, receive, send)
 
         async def signed(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -455,6 +500,26 @@ class _Rated:
             await send(message)
 
         await self._app(scope, receive, signed)
+
+
+async def _read(receive: Receive) -> tuple[bytes, Receive]:
+    """The body of a request, and what gives it again to who reads it next."""
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            break
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return body, again
 
 
 def oauth_routes(
@@ -509,7 +574,7 @@ def oauth_routes(
         if each.path in ("/authorize", "/token", "/register", "/revoke"):
             routes.append(
                 Route(
-                    each.path, _Rated(each.app, budgets, public), methods=list(each.methods or ())
+                    each.path, _Rated(each.app, budgets, grants), methods=list(each.methods or ())
                 )
             )
     return routes

@@ -15,10 +15,12 @@ import _signal  # type: ignore[import-not-found]  # it has no stub
 import posix
 import select
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from socket import socket
     from typing import Any
 
     from memoranda.config import Settings
@@ -33,6 +35,8 @@ END = b'{"jsonrpc":"2.0","method":"notifications/memoranda/end"}\n'
 """The line that tells the daemon that the client has sent all."""
 STOP = b'{"jsonrpc":"2.0","method":"notifications/memoranda/stop"}\n'
 """The line that tells the daemon to end the session as a signal ends a server."""
+ALIVE = b'{"jsonrpc":"2.0","method":"notifications/memoranda/alive"}\n'
+"""The line a daemon says each second while a client waits for it; clients are not told of it."""
 LIMIT = 32 << 20
 """Bytes a line may have; with a longer one a session goes on without a daemon."""
 BLOCK = 1 << 16
@@ -43,10 +47,10 @@ _WAITING = 1 << 20
 _AT_ONCE = 4096
 # Seconds for the client to take its answers after a signal
 _LAST_WORDS = 1.0
-_DAEMON_SECONDS = (
-    # To wait for what the daemon says; the first session of all takes it a second
-    10.0
-)
+_GRANTED_WITHIN = 4.5
+"""Seconds after which a client whom no daemon has said a word to serves itself."""
+_SILENCE = 4.5
+"""Seconds of silence after which a daemon counts as gone: one that works says ALIVE."""
 _START = "import sys; sys.path.append(sys.argv[1]); import pump; pump.main(sys.argv[2:])"
 _ANSWER = b'{"jsonrpc":"2.0","id":'
 _GONE = "The daemon that served this session went away before it answered. "
@@ -66,18 +70,11 @@ def pass_on(settings: Settings, wanted: Mapping[str, Any]) -> None:
     pass on between it and the client from here on, and do not return. Else nothing of the client
     has been read."""
     import os
-    import socket
 
-    from memoranda.engine.daemon_client import call, from_folder
-    from memoranda.store.layout import Layout
-
-    path = Layout(settings.home).socket
-    is_alone = os.environ.get(CONTINUED, "").endswith(" 1")
     if (
-        is_alone
+        os.environ.get(CONTINUED, "").endswith(" 1")
         or "PYTHONHOME" in os.environ
         or sys.implementation.name != "cpython"
-        or not os.path.exists(path)
     ):
         return
     try:
@@ -87,18 +84,65 @@ def pass_on(settings: Settings, wanted: Mapping[str, Any]) -> None:
     except OSError:
         return
     params = {**wanted, "program": program(), "settings": settings.digest()}
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
-        daemon.settimeout(_DAEMON_SECONDS)
-        try:
-            from_folder(path, daemon.connect)
-            if "result" not in call(daemon, METHOD, params):
-                return
-        except (OSError, ValueError):
-            return
-        daemon.set_inheritable(True)
-        flags = ["-I", "-S", *(["-B"] if sys.flags.dont_write_bytecode else [])]
-        own = [_FOLDER, str(daemon.fileno())]
-        os.execv(sys.executable, [sys.executable, *flags, "-c", _START, *own, *sys.orig_argv[1:]])
+    daemon = _granted(settings, params)
+    if daemon is None:
+        return
+    os.set_inheritable(daemon, True)
+    flags = ["-I", "-S", *(["-B"] if sys.flags.dont_write_bytecode else [])]
+    own = [_FOLDER, str(daemon)]
+    os.execv(sys.executable, [sys.executable, *flags, "-c", _START, *own, *sys.orig_argv[1:]])
+
+
+def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
+    """The descriptor of a connection on which a daemon grants a session; a daemon is started where
+    none runs. None: the client serves itself."""
+    import os
+    import socket
+
+    from memoranda.engine import daemon_client
+    from memoranda.store.layout import Layout
+
+    path = Layout(settings.home).socket
+    end = time.monotonic() + _GRANTED_WITHIN
+    for is_new in (False, True):
+        if is_new and not (
+            daemon_client.start(settings) and daemon_client.wait_for(path, end - time.monotonic())
+        ):
+            return None
+        if not os.path.exists(path):
+            continue
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as daemon:
+            daemon.settimeout(max(0.1, end - time.monotonic()))
+            try:
+                daemon_client.from_folder(path, daemon.connect)
+            # Nobody listens there any more
+            except OSError:
+                continue
+            try:
+                stopped = daemon_client.is_stopped(daemon_client.peer_of(daemon))
+                if stopped or not _grants(daemon, params):
+                    return None
+            except (OSError, ValueError):
+                return None
+            return daemon.detach()
+    return None
+
+
+def _grants(daemon: socket, params: Mapping[str, Any]) -> bool:
+    """Whether a daemon grants the session. Raises OSError when it says nothing for a while, and
+    ValueError for what is no answer."""
+    import json
+
+    request = {"jsonrpc": "2.0", "id": 1, "method": METHOD, "params": params}
+    daemon.sendall(json.dumps(request).encode() + b"\n")
+    lines = Lines()
+    while block := daemon.recv(BLOCK):
+        # It lives, so it may take its time
+        daemon.settimeout(_GRANTED_WITHIN)
+        for line in lines.feed(block):
+            if line != ALIVE:
+                return "result" in json.loads(line)
+    return False
 
 
 class _Json:
@@ -150,6 +194,17 @@ def answered_by(line: bytes) -> Any:
     return None
 
 
+def _error_line(id: Any, text: str) -> bytes:
+    """The line that answers a request with an error."""
+    if isinstance(id, str):
+        shown = _json.encode_basestring_ascii(id)
+    else:
+        shown = str(id)
+    message = _json.encode_basestring_ascii(text)
+    error = f'"error":{{"code":-32603,"message":{message}}}'
+    return f'{{"jsonrpc":"2.0","id":{shown},{error}}}\n'.encode()
+
+
 class Lines:
     """What comes in blocks, as lines with their breaks; `rest` is the beginning of one."""
 
@@ -188,6 +243,9 @@ class Pump:
         self._is_heard = self._has_sent = self._is_awaited = False
         self._at_end = self._is_too_long = self._is_cut = False
         self._stopped: int | None = None
+        # Since when the daemon owes an answer and has said nothing
+        self._waits_since: float | None = None
+        self._is_silent = False
         posix.set_blocking(daemon, False)
         self._signals, woken = posix.pipe()
         posix.set_blocking(woken, False)
@@ -217,11 +275,13 @@ class Pump:
             if self._unsent and self._daemon is not None and not self._is_cut:
                 outputs.append(self._daemon)
             last = self._stopped is not None and self._daemon is None
-            readable, writable, _ = select.select(
-                inputs, outputs, [], _LAST_WORDS if last else None
-            )
+            patience = _LAST_WORDS if last else self._patience()
+            readable, writable, _ = select.select(inputs, outputs, [], patience)
             if last and not writable:
                 break
+            if self._daemon not in readable and self._patience() == 0:
+                self._is_silent = True
+                self._lose_daemon()
             if self._signals in readable:
                 number = posix.read(self._signals, 1)[0]
                 if self._stopped is None:
@@ -261,6 +321,16 @@ class Pump:
         if self._stopped == _signal.SIGINT:
             return 130
         return 0
+
+    def _patience(self) -> float | None:
+        """Seconds to wait for the daemon, which says something each second while it has to answer;
+        None where nothing is waited for."""
+        if self._daemon is None or not (self._begun or self._unsent):
+            self._waits_since = None
+            return None
+        if self._waits_since is None:
+            self._waits_since = time.monotonic()
+        return max(0.0, self._waits_since + _SILENCE - time.monotonic())
 
     def _queue(self, line: bytes) -> None:
         self._unsent.append(line)
@@ -325,28 +395,12 @@ class Pump:
             return
         except OSError:
             block = b""
-        # It has ended the session, or itself: answer what it began with an error
+        self._waits_since = None
         if not block:
-            posix.close(self._daemon)
-            self._daemon = None
-            self._unsent = [line for line in self._unsent if line not in (END, STOP)]
-            opening = {id_in(line) for line in self._opening.values()} - {None}
-            # Besides both lines of the handshake
-            is_watching = len(self._opening) > 2
-            self._is_awaited = is_watching or bool(opening & self._begun.keys())
-            sent_again = opening | {id_in(line) for line in self._unsent}
-            for id, method in self._begun.items():
-                if id not in sent_again:
-                    if isinstance(id, str):
-                        shown = _json.encode_basestring_ascii(id)
-                    else:
-                        shown = str(id)
-                    text = _json.encode_basestring_ascii(
-                        _UNKNOWN if method == "tools/call" else _AGAIN
-                    )
-                    error = f'{{"jsonrpc":"2.0","id":{shown},"error":{{"code":-32603,"message":{text}}}}}\n'
-                    self._output += error.encode()
+            self._lose_daemon()
         for line in self._answered.feed(block):
+            if line == ALIVE:
+                continue
             self._is_heard = True
             id = answered_by(line)
             if id is not None:
@@ -355,6 +409,22 @@ class Pump:
                 self._not_for_client.discard(id)
             else:
                 self._output += line
+
+    def _lose_daemon(self) -> None:
+        """Answer with an error what a daemon began that is gone, has ended the session, or is
+        silent."""
+        assert self._daemon is not None
+        posix.close(self._daemon)
+        self._daemon = None
+        self._unsent = [line for line in self._unsent if line not in (END, STOP)]
+        opening = {id_in(line) for line in self._opening.values()} - {None}
+        # Besides both lines of the handshake
+        is_watching = len(self._opening) > 2
+        self._is_awaited = is_watching or bool(opening & self._begun.keys())
+        sent_again = opening | {id_in(line) for line in self._unsent}
+        for id, method in self._begun.items():
+            if id not in sent_again:
+                self._output += _error_line(id, _UNKNOWN if method == "tools/call" else _AGAIN)
 
     def _become_command(self) -> None:
         """Run the command in this process, to go on with the session."""
@@ -380,7 +450,8 @@ class Pump:
         with open(fd, "wb", closefd=False) as file:
             file.writelines(lines)
         posix.set_inheritable(fd, True)
-        is_alone = self._is_too_long or (self._has_sent and not self._is_heard)
+        is_unheard = self._has_sent and not self._is_heard
+        is_alone = self._is_too_long or self._is_silent or is_unheard
         posix.putenv(CONTINUED, f"{fd} {len(repeated)} {int(is_alone)}")
         posix.execv(sys.executable, [sys.executable, *self._command])
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda import __version__
 from memoranda.engine.writing import is_agent
 from memoranda.errors import MemorandaError
-from memoranda.serve.pump import BLOCK, END, LIMIT, METHOD, STOP, Lines, program
+from memoranda.serve.pump import ALIVE, BLOCK, END, LIMIT, METHOD, STOP, Lines, program
 from memoranda.serve.turns import CallQueue
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _AT_ONCE = 128
 """Sessions; the clients beyond are served by processes of their own."""
 _UNANSWERED = 1000
 """Requests of one session that are in hand before more is read."""
+_ALIVE_EVERY = 1.0
 _log = logging.getLogger("memoranda.daemon")
 _GRANTED = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
@@ -55,6 +56,8 @@ class McpSession:
     agent: str | None = None
     client: str = ""
     stop: Callable[[], None] = lambda: None
+    unanswered: Callable[[], int] = lambda: 1
+    """How many requests wait for an answer; that for the session is the first."""
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -95,11 +98,13 @@ class McpSessions:
         now = self._memory.clock()
         session = McpSession(CallQueue(lambda: self._memory, is_shared=True), now, now)
         self._open.add(session)
+        alive = asyncio.create_task(_say_alive(writer, session))
         try:
             registry, connection, identity = await asyncio.to_thread(
                 self._granted, request, session, writer
             )
             writer.write(_GRANTED)
+            session.unanswered = lambda: connection.unanswered
             from memoranda.serve.mcp import converse
 
             def stop() -> None:
@@ -121,6 +126,7 @@ class McpSessions:
             error = {"code": -32000, "message": str(refused)}
             writer.write(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")
         finally:
+            alive.cancel()
             self._open.remove(session)
 
     def _granted(
@@ -158,6 +164,14 @@ class McpSessions:
             request["name"], __version__, agent, self._memory.settings.agents, met
         )
         return registry, ClientConnection(write, session.answered.set), identity
+
+
+async def _say_alive(writer: StreamWriter, session: McpSession) -> None:
+    """Tell the process of a client that waits that this one lives: one that is stopped cannot."""
+    while not writer.is_closing():
+        if session.unanswered():
+            writer.write(ALIVE)
+        await asyncio.sleep(_ALIVE_EVERY)
 
 
 async def _hear(

@@ -22,6 +22,7 @@ from memoranda.errors import StorageError
 from memoranda.faces.agent.session import call_tool, ends_batch, parse_json, result_data, tool_list
 from memoranda.serve.sessions import McpSessions
 from memoranda.serve.turns import InternalError
+from memoranda.text.gate import default_rules
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -42,6 +43,8 @@ _BAD_PARAMS = -32602
 _TOOL_ERROR = -32000
 _SAID = 100
 """Characters that count of what a client calls itself and its session."""
+UNNAMED = "unknown"
+"""The agent that a caller is who names none."""
 _FLAT = ("name", "params", "arguments")
 _log = logging.getLogger("memoranda.serve")
 # Seconds for a client to take its answers once the server stops
@@ -59,8 +62,8 @@ class _Refused(Exception):
 
 
 class Protocol:
-    """Answers requests with the tools of `registry`, as the callers they name (None: the owner of
-    `memory`), and with the further `methods`."""
+    """Answers requests with the tools of `registry`, as the callers they name, and with the
+    further `methods`, which get the owner's `memory`."""
 
     def __init__(self, memory: MemorySession, registry: Registry, methods: Methods | None = None):
         self._memory = memory
@@ -104,27 +107,12 @@ class Protocol:
             raise _Refused(_NO_REQUEST, "parse error: method must be a string")
         if params is not None and not isinstance(params, dict):
             raise _Refused(_BAD_PARAMS, "params must be an object")
-        agent = request.get("agent")
-        given = {"client": request.get("client"), "session": request.get("session")}
-        by = {
-            key: value[:_SAID]
-            for key, value in given.items()
-            if isinstance(value, str) and value.isprintable()
-        }
-        own = self._memory.agent
-        if agent is not None and own is not None and str(agent).lower() != own:
-            raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{own}" alone')
-        if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
-            raise _Refused(_BAD_PARAMS, f'invalid agent "{agent}"')
-        is_named = agent is not None or by
-        if is_named:
-            memory = self._memory.as_caller(own if agent is None else agent, **by)
-        else:
-            memory = self._memory
+        memory = self._caller(request)
         if method == "tools/list":
             return tool_list(self._registry)
         if method in self._methods:
-            return self._methods[method](memory, params or {})
+            # The owner's own commands, on a socket that only the owner's programs reach
+            return self._methods[method](self._memory, params or {})
         name = method
         arguments = params or {}
         # The arguments are in `params`, in `arguments`, or flat beside `name`
@@ -137,10 +125,39 @@ class Protocol:
                 raise _Refused(_BAD_PARAMS, f"{key} must be an object")
             flat = {each: value for each, value in arguments.items() if each not in _FLAT}
             arguments = arguments[key] if key is not None else flat
+        self._check_place_of_agent(name, params or {}, arguments)
         reply = call_tool(self._registry, memory, name, arguments)
         if not ends_batch(reply):
             return result_data(reply)
         raise _Refused(_TOOL_ERROR if name in self._registry.tools else _NO_TOOL, reply.text)
+
+    def _caller(self, request: dict[str, Any]) -> MemorySession:
+        """The memory as the caller that a request names; who names nobody is an agent without a
+        name, never the owner. Raises _Refused."""
+        own = self._memory.agent
+        agent = request.get("agent")
+        if agent is not None and own is not None and str(agent).lower() != own:
+            raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{own}" alone')
+        if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
+            raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_SAID]}"')
+        given = {"client": request.get("client"), "session": request.get("session")}
+        by = {
+            key: default_rules().redacted(value[:_SAID])
+            for key, value in given.items()
+            if isinstance(value, str) and value.isprintable()
+        }
+        return self._memory.as_caller(own or agent or UNNAMED, **by)
+
+    def _check_place_of_agent(self, name: str, *places: dict[str, Any]) -> None:
+        """Raises _Refused for an `agent` among a tool's arguments: ignored, its caller would act as
+        somebody else than it thinks."""
+        tool = self._registry.tools.get(name)
+        has_its_own = tool is not None and "agent" in tool.schema.get("properties", {})
+        if not has_its_own and any("agent" in place for place in places):
+            raise _Refused(
+                _BAD_PARAMS,
+                'agent is a key of the request, beside method: {"method": …, "agent": "NAME"}',
+            )
 
 
 def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:
@@ -221,9 +238,17 @@ class SocketServer:
         self._connections: dict[asyncio.Task[None], bool] = {}
         self._server: asyncio.Server | None = None
         self._stopping = False
+        self.quiet_since: float | None = None
+        """Since when nobody is connected, on the clock of the event loop; None while somebody is."""
+
+    @property
+    def clients(self) -> int:
+        """How many are connected."""
+        return len(self._connections)
 
     async def start(self) -> None:
         """Begin to accept connections."""
+        self.quiet_since = asyncio.get_running_loop().time()
         self._server = await asyncio.start_unix_server(
             self._connected, sock=self._listener.socket, limit=LIMIT
         )
@@ -249,6 +274,7 @@ class SocketServer:
         task = asyncio.current_task()
         assert task is not None
         self._connections[task] = False
+        self.quiet_since = None
         try:
             with self._session():
                 while not self._stopping:
@@ -285,6 +311,8 @@ class SocketServer:
             pass
         finally:
             del self._connections[task]
+            if not self._connections:
+                self.quiet_since = asyncio.get_running_loop().time()
             writer.close()
             with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()

@@ -337,7 +337,8 @@ def _owner(fd: int) -> Owner:
     # A folder, or a file open for writing alone
     except OSError:
         signed = None
-    if signed:
+    # One that is gone has left its signature; who holds the lock has not signed yet
+    if signed and is_alive(int(signed[1])):
         return Owner(
             signed[1].decode(), float(signed[2] or 0), (signed[3] or b"").decode("utf-8", "replace")
         )
@@ -345,7 +346,8 @@ def _owner(fd: int) -> Owner:
         status = os.fstat(fd)
         place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
         rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
-        pid = next((row[4] for row in rows if row[1] == "FLOCK" and row[5] == place), "")
+        pids = [row[4] for row in rows if row[1] == "FLOCK" and row[5] == place]
+        pid = next((each for each in pids if is_alive(int(each))), "")
         return Owner(
             pid, 0.0, _command(*Path(f"/proc/{pid}/cmdline").read_text().split("\0")) if pid else ""
         )

@@ -28,6 +28,7 @@ class Layout:
         self.pending = root / "pending.md"
         self.socket = root / "memory.sock"
         self.daemon_lock = root / ".daemon.lock"
+        self.daemon_log = root / PRIVATE / "daemon.log"
         self.private = root / PRIVATE
         self.index = self.private / "index.db"
         self.vectors = self.private / "vectors"

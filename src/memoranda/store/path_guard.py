@@ -12,6 +12,9 @@ from memoranda.errors import InvalidInput, NotFound, OutsideError, StorageError
 from memoranda.store.files import reason
 
 NAME_BYTES = 255
+SEGMENTS = 64
+PATH_BYTES = 1024
+"""What a path may have: names, and bytes in all."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # The folder of a namespace without Latin letters (contract 004, 7)
 _NAMELESS = re.compile(r"~[0-9a-f]{10}(?:/|\Z)")
@@ -54,7 +57,20 @@ def clean(path: str, project: str, *, hidden: bool = False) -> str:
         raise OutsideError(path, project)
     for part in parts:
         check_name(part)
-    return "/".join(parts)
+    clean_path = "/".join(parts)
+    check_size(clean_path)
+    return clean_path
+
+
+def check_size(path: str) -> None:
+    """Raise InvalidInput for a path of too many names or bytes: systems and walks have limits."""
+    names = path.count("/") + 1
+    size = len(path.encode("utf-8", "surrogatepass"))
+    if names > SEGMENTS or size > PATH_BYTES:
+        raise InvalidInput(
+            f"A path may have at most {SEGMENTS} names and {PATH_BYTES:,} bytes; this one has"
+            f" {names:,} and {size:,}. Put the note into a folder further up."
+        )
 
 
 def check_name(name: str) -> None:

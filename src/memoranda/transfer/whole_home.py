@@ -41,6 +41,7 @@ from memoranda.store.files import (
 )
 from memoranda.store.layout import PRIVATE, TEMP_PREFIX, Layout
 from memoranda.store.path_guard import Folder, open_folder
+from memoranda.store.walking import walk
 from memoranda.transfer.git_history import GitHistory
 from memoranda.transfer.moving import MIRROR, Progress
 
@@ -216,10 +217,21 @@ class FolderMove:
         self._finish()
         return moved
 
-    def _names(self, folder: str = "") -> Iterator[str]:
+    def _names(self) -> Iterator[str]:
         """The names of all files, links and folders that are moved; folders end in `/`."""
+        waiting = [""]
+        while waiting:
+            name = waiting.pop()
+            if name:
+                yield name
+            if name == "" or name.endswith("/"):
+                waiting += reversed(self._names_in(name))
+
+    def _names_in(self, folder: str) -> list[str]:
+        """The names of what is moved of one folder, in order."""
         inside = folder.rstrip("/").rpartition("/")[2] == PRIVATE
         left = _MADE_ANEW if inside or PRIVATE in folder.split("/") else _OF_THE_PLACE
+        names = []
         with os.scandir(self.source / folder) as entries:
             for each in sorted(entries, key=lambda each: each.name):
                 name = folder + each.name
@@ -231,10 +243,10 @@ class FolderMove:
                 ):
                     continue
                 if each.is_dir(follow_symlinks=False):
-                    yield f"{name}/"
-                    yield from self._names(f"{name}/")
+                    names.append(f"{name}/")
                 elif is_file or each.is_symlink():
-                    yield name
+                    names.append(name)
+        return names
 
     def _copy(self, progress: Progress | None) -> None:
         """Copy what differs from what was seen before, and remove what is gone."""
@@ -268,7 +280,7 @@ class FolderMove:
         for name in self._seen.keys() - kept:
             del self._seen[name]
             self._digests.pop(name, None)
-        for folder, folders, others in os.walk(self._staged, topdown=False):
+        for folder, folders, others in walk(self._staged, top_down=False):
             for place in map(Path(folder).joinpath, (*folders, *others)):
                 is_folder = place.is_dir() and not place.is_symlink()
                 if f"{place.relative_to(self._staged)}{'/' if is_folder else ''}" not in kept:
@@ -604,13 +616,24 @@ class Mirror:
 
     def _open(self, parent: str) -> Folder:
         """The open folder, made if it is missing."""
-        try:
-            return open_folder(str(self.folder), parent, "the mirror")
-        except NotFound:
-            above, _, last = parent.rpartition("/")
-            with self._open(above) as folder:
-                os.mkdir(last, 0o700, dir_fd=folder.fd)
-            return open_folder(str(self.folder), parent, "the mirror")
+        above = parent
+        missing: list[str] = []
+        while True:
+            try:
+                folder = open_folder(str(self.folder), above, "the mirror")
+                break
+            except NotFound:
+                if not above:
+                    raise
+                above, _, last = above.rpartition("/")
+                missing.append(last)
+        while missing:
+            name = missing.pop()
+            with folder:
+                os.mkdir(name, 0o700, dir_fd=folder.fd)
+                above = folder.at(name)
+            folder = open_folder(str(self.folder), above, "the mirror")
+        return folder
 
     def _remove(self, name: str) -> None:
         """Remove a copy, and folders that are empty then."""

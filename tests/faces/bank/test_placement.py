@@ -76,9 +76,6 @@ def test_a_name_in_the_title_gives_way_to_several_patterns_of_another_category(
     assert (placed.confidence == 1.0) == (category != "api")
 
 
-def test_an_empty_target_file_is_none_and_chooses_nothing(banks: Banks) -> None:
-    text = str(
-        banks.call("update", bank_type="global", bank_id="default", content="x", target_file="")
-    )
-    assert "Invalid target file" in text
-    assert not list(banks.memory.list("project:banks")[0])
+def test_an_empty_target_file_is_chosen_like_an_absent_one(banks: Banks) -> None:
+    reply = banks.ok("update", bank_type="global", bank_id="default", content="x", target_file="")
+    assert reply["updated_file"] == "context.md"

@@ -31,7 +31,7 @@ def test_most_recalled_come_first_then_newest_then_by_namespace_and_key(entries,
     assert entries.found("v", offset=4) == []
     assert entries.ok("search", query="v", limit=2)["total_matches"] == 4
     assert entries.found("v", namespace="a") == order[2:]
-    assert entries.found("v", namespace="") == [("default", "new")]
+    assert entries.found("v", namespace="") == order
 
 
 def test_a_long_value_is_shown_by_its_beginning(entries):

@@ -821,11 +821,10 @@ def test_a_search_for_observations_that_few_notes_have_ends_and_says_that_it_did
 
 
 def test_replies_say_what_happened_and_what_was_given(program: Program) -> None:
-    program.text("write_note", title="A", content="one", directory="")
-    text = program.text(
+    program.text("write_note", title="A", content="one\n\n## Old\n\nx", directory="")
+    assert "No section" in program.fails(
         "edit_note", identifier="A", operation="replace_section", section="New", content="x"
     )
-    assert "operation: Added section 'New', which was missing" in text
     assert program.text("read_note", identifier="A", start_line=99).startswith(
         "[no line 99: the note has "
     )

@@ -20,14 +20,6 @@ def test_a_mistyped_heading_is_named_and_adds_no_section(face):
         content="n",
     )
     assert "Plan, Decisions" in text
-    added = face(
-        "edit_note",
-        identifier="A",
-        operation="replace_section",
-        section="Questions",
-        content="new\n",
-    )
-    assert added["section_added"] is True
 
 
 @pytest.mark.parametrize(

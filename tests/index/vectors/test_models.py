@@ -216,7 +216,9 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: Any) -> None:
         identify(ModelSettings(endpoint="http://localhost/v1"))
     folder = tiny.make(tmp_path / "m")
     monkeypatch.setattr(vectors, "find_spec", lambda name: None)
-    with pytest.raises(NoModel, match=r"needs numpy and tokenizers\. .*memoranda\[semantic\]"):
+    with pytest.raises(
+        NoModel, match=r"needs numpy and tokenizers\. .*pip install '\.\[semantic\]'"
+    ):
         identify(ModelSettings(str(folder)))
     with pytest.raises(
         NoModel, match=r"needs numpy and fastembed\. Install it: pip install fastembed"

@@ -481,7 +481,7 @@ def _placement(
 ) -> Placement:
     """The update the arguments ask for; of a file nobody named, what the caller did say is never
     overruled. Raises BankError before anything is written."""
-    target = arguments.get("target_file")
+    target = arguments.get("target_file") or None
     content = arguments["content"]
     operation = arguments.get("operation") or "append"
     position = arguments.get("position") or ""

@@ -374,7 +374,9 @@ def move_note(tool: Tool, vault: Vault, memory: MemorySession, args: Arguments) 
             return replies.not_moved(args, "same_place", path=path)
     args["destination_path"] = path
     args["follow"] = vault.update_permalinks_on_move
-    reply = tool.run(memory, _for(tool, args, "follow"))
+    # As there: no other note is rewritten
+    args["update_links"] = False
+    reply = tool.run(memory, _for(tool, args, "follow", "update_links"))
     return replies.moved(args, memory, shown, reply, info)
 
 

@@ -381,7 +381,7 @@ def context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         since = memory.since(_at_least_a_day(frame))
     else:
         since = None
-    if "*" in url:
+    if "*" in url and not memory.is_name(url, args["project"]):
         infos, total = memory.matching(
             url, project=args["project"], limit=size, offset=(page - 1) * size
         )

@@ -33,7 +33,6 @@ _EDITED = {
     "insert_before_section": "Inserted content before section '{section}'",
     "insert_after_section": "Inserted content after section '{section}'",
 }
-_ADDED = "Added section '{section}', which was missing, at the end of note"
 _UNNAMED: dict[str, Any] = {"title": None, "permalink": None, "file_path": None}
 
 
@@ -213,11 +212,9 @@ def written(args: Arguments, memory: MemorySession, vault: Vault, reply: Reply) 
     if operation and is_new:
         rows += ["fileCreated: true", f"operation: Created note with {count} lines"]
     elif operation:
-        if data.get("section_added"):
-            done = _ADDED
-        else:
-            done = _EDITED[operation]
-        rows.append("operation: " + done.format(count=count, section=args.get("section")))
+        rows.append(
+            "operation: " + _EDITED[operation].format(count=count, section=args.get("section"))
+        )
     note = memory.find_ref((data["project"], data["file_path"]))
     counts = Counter(each.category or "note" for each in memory.observations(note))
     rows += (

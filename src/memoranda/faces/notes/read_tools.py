@@ -431,7 +431,8 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
         since = None
     if not url:
         raise InvalidInput('Parameter `url` must be an address, permalink or title; got "".')
-    if "*" in url:
+    is_pattern = "*" in url and not memory.is_name(url, project)
+    if is_pattern:
         infos, total = memory.matching(url, project=project, limit=page.size, offset=page.offset)
     else:
         infos = [memory.find(url, project)][page.offset : page.offset + page.size]
@@ -442,7 +443,7 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
         if sum(replies.lengths(entries, blocks, args["as_json"])) > replies.ROOM:
             # The rest goes to the next pages
             break
-        is_listed = "*" in url
+        is_listed = is_pattern
         as_json = args["as_json"]
         shown = partial(_with_context, memory, info, is_listed, depth, since, most, as_json, room)
         entry, block = memory.at_once(shown)

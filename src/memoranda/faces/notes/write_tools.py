@@ -221,15 +221,11 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     }
     if operation == "find_replace":
         data["replacements"] = edited.count
-    if edited.section_added:
-        data["section_added"] = True
     section = short(section.strip())
     if changed.created:
         result = ""
     elif operation == "find_replace":
         result = f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
-    elif edited.section_added:
-        result = f'added: section "{section}", which was missing, at the end, line {edited.line}'
     elif operation == "replace_section":
         result = f'replaced: the text of section "{section}", from line {edited.line}'
     else:
@@ -251,15 +247,20 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
     destination = _path(args, "destination_path")
     is_folder = args["is_directory"]
     follow = bool(args.get("follow"))
+    update_links = args.get("update_links") is not False
     if not destination.strip():
         raise InvalidInput('Parameter `destination_path` must be a path in the project; got "".')
     try:
         if is_folder:
             project, folder = _folder(memory, args)
             relative(destination, project)
-            moved = memory.move_folder(project, folder, destination, follow=follow)
+            moved = memory.move_folder(
+                project, folder, destination, follow=follow, update_links=update_links
+            )
         else:
-            moved = memory.move(_note(memory, args, "move"), destination, follow=follow)
+            moved = memory.move(
+                _note(memory, args, "move"), destination, follow=follow, update_links=update_links
+            )
     except Exists as error:
         # Here it is the destination, whatever lies there
         raise Exists(error.path) from None
@@ -271,6 +272,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         "notes": moved.notes,
         "broken_links": moved.broken,
     }
+    data |= {"updated_links": moved.updated} if moved.updated else {}
     data |= _warned(memory, moved.project, moved.new_path, moved.notes)
     if is_folder:
         permalink = ""
@@ -282,9 +284,8 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         f"from: {flat(moved.old_path)}",
         f"to: {flat(moved.new_path)}",
         f"notes: {moved.notes}" if is_folder else f"permalink: {flat(permalink)}",
-        f"Links by path that no longer lead there, in: {_listed(moved.broken)}"
-        if moved.broken
-        else "",
+        f"Links updated in: {_listed(moved.updated)}" if moved.updated else "",
+        f"Links that no longer lead there, in: {_listed(moved.broken)}" if moved.broken else "",
     )
     return Reply(text, data)
 

@@ -32,6 +32,7 @@ from memoranda.note.timephrase.series import read_series, with_weekday_range
 from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.values import Unclear
 
+_LONGEST_ADVERB = len("fortnightly")
 __all__ = ["GAP", "Reading", "Recurrence", "following", "read", "read_all", "read_times"]
 
 
@@ -77,8 +78,8 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
 def read_all(
     text: str, now: datetime, zone: tzinfo, day_hour: int = 9
 ) -> list[tuple[tuple[int, int], Reading | TimeRefused]]:
-    """Every group of joined time words with its place in `text` (start, end) and its reading or why
-    it has none. Arguments as for `read`. A vague word refuses all times of its paragraph (contract
+    """Every group of joined time words with its place in `text` (start, end) and its reading or the
+    reason why not. Arguments as for `read`. A vague word refuses all times of its paragraph (contract
     001, 6 and 9)."""
     written = Text(text)
     clock = Clock(now.astimezone(zone), zone, day_hour)
@@ -137,19 +138,18 @@ def _says_when(part: Part) -> bool:
 def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
     """Whether an adverb is about the subject: "send the weekly report every Friday"."""
     is_adverb = part.kind == "repeat" and part.link == "apart" and not part.lexeme.value.days
-    if not is_adverb or part.lexeme.end - part.lexeme.start > len("fortnightly"):
+    if not is_adverb or part.lexeme.end - part.lexeme.start > _LONGEST_ADVERB:
         return False
-    others = [other for other in parts if other is not part and other.kind == "repeat"]
-    return any(
-        other.lexeme.value.unit == part.lexeme.value.unit and other.lexeme.value.days
-        for other in others
-    )
+    series = [repeat.lexeme.value for repeat in parts if repeat.kind == "repeat"]
+    return any(value.unit == part.lexeme.value.unit and value.days for value in series)
 
 
 def _without_time(written: Text, text: str) -> TimeRefused:
     """The refusal of a text without a time: with the words that may be one and are not read."""
     words = leftovers.foreign_words(written, ())
-    return UnusedWords(text, words) if words else NoTime(text)
+    if words:
+        return UnusedWords(text, words)
+    return NoTime(text)
 
 
 def _meaning(sentence: Sentence, clock: Clock) -> list[Reading]:

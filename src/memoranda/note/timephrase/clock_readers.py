@@ -18,7 +18,10 @@ def read_part(match: re.Match[str], before: str) -> Values:
         part = short_parts[match["zwords"]]
     else:
         part = named_value(match, "parts")
-    return [("part" if part == "noon" else "part?", part)]
+    # "noon" is a time alone, "morning" is not
+    if part == "noon":
+        return [("part", part)]
+    return [("part?", part)]
 
 
 def read_clock_word(match: re.Match[str], before: str) -> Values:
@@ -68,10 +71,16 @@ def read_clock_zh(match: re.Match[str], before: str) -> Values:
     elif match["quarters"]:
         minute = 15 * whole(match["quarters"])
     if match["lack"]:
-        lack = match["lack"]
-        minute = 60 - (15 * whole(lack[0]) if lack.endswith("刻") else whole(lack.rstrip("分")))
+        minute = 60 - _lacking_minutes(match["lack"])
         hour = (hour - 1) or 12
     return _clock(hour, minute, "bare")
+
+
+def _lacking_minutes(spelled: str) -> int:
+    """The minutes before an hour: 差一刻, 差五分."""
+    if spelled.endswith("刻"):
+        return 15 * whole(spelled[0])
+    return whole(spelled.rstrip("分"))
 
 
 def _is_hour(match: re.Match[str], before: str) -> bool:
@@ -107,7 +116,10 @@ def _clock(hour: int, minute: int, form: str, *, second: int = 0, is_weak: bool 
         return WRONG
     if not 1 <= hour <= 12:
         form = "fixed"
-    return [("clock?" if is_weak else "clock", TimeOfDay(hour, minute, second, form))]
+    clock = TimeOfDay(hour, minute, second, form)
+    if is_weak:
+        return [("clock?", clock)]
+    return [("clock", clock)]
 
 
 READERS: dict[str, Reader] = {

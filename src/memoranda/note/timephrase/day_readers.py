@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 from zoneinfo import available_timezones
 
-from memoranda.note.timephrase.numbers import HALF, number, whole
+from memoranda.note.timephrase.numbers import HALF, number, whole, whole_or_none
 from memoranda.note.timephrase.values import (
     UNIT_SECONDS,
     Delay,
@@ -75,6 +75,7 @@ def read_instant(match: re.Match[str], before: str) -> Values:
 
 
 _DAYS_OF = {"day": 1, "week": 7, "fortnight": 14}
+_MONTHS_OF = {"month": 1, "year": 12}
 _SEPARATOR = re.compile(r"\s*(?:,\s*)?(?:and\s+|[零又])?\s*")
 _FINAL_HALF = re.compile(r"(?<=[a-z])\s+and\s+a\s+half$")
 _WORDED_AMOUNTS = (
@@ -94,13 +95,17 @@ def read_distance(match: re.Match[str], before: str) -> Values:
         amount = Delay(-amount.months, -amount.days, -amount.seconds)
     if "way" in groups:
         return [("offset", amount)]
-    return [("delay", amount)] if any(amount) else WRONG
+    if any(amount):
+        return [("delay", amount)]
+    return WRONG
 
 
 def read_length(match: re.Match[str], before: str) -> Values:
     """How long something lasts: "for 5 days", 连续三天."""
     amount = read_amount(match["amount"] or match["zamount"])
-    return [("length", amount)] if any(amount) else WRONG
+    if any(amount):
+        return [("length", amount)]
+    return WRONG
 
 
 def read_amount(amount: str) -> Delay:
@@ -126,7 +131,7 @@ def read_amount(amount: str) -> Delay:
         elif unit in _DAYS_OF:
             days += count * _DAYS_OF[unit]
         else:
-            months += count * (12 if unit == "year" else 1)
+            months += count * _MONTHS_OF[unit]
     return _delay(months, days, seconds, text)
 
 
@@ -148,8 +153,7 @@ def _delay(months: Fraction, days: Fraction, seconds: Fraction, text: str) -> De
 
 
 def read_workdays(match: re.Match[str], before: str) -> Values:
-    count = match["count"]
-    return [("workdays", whole(count) if count else 1)]
+    return [("workdays", whole(match["count"] or "1"))]
 
 
 _NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1}
@@ -165,7 +169,7 @@ def read_nth_weekday(match: re.Match[str], before: str) -> Values:
     month = table("english.months").get(groups.get("month"))
     year = groups.get("y")
     months = which(groups.get("which")) or 0
-    return [("nth_weekday", NthWeekday(nth, day, month, int(year) if year else None, months))]
+    return [("nth_weekday", NthWeekday(nth, day, month, whole_or_none(year), months))]
 
 
 def read_nth_weekday_zh(match: re.Match[str], before: str) -> Values:
@@ -173,7 +177,7 @@ def read_nth_weekday_zh(match: re.Match[str], before: str) -> Values:
     day = table("chinese.weekdays")[match["day"]]
     if match["every"]:
         return [("repeat", Repetition("month", interval_of(match), (day,), nth=nth))]
-    month = None if match["m"] is None else whole(match["m"])
+    month = whole_or_none(match["m"])
     if month is not None and not 1 <= month <= 12:
         return WRONG
     return [("nth_weekday", NthWeekday(nth, day, month, None, which(match["which"]) or 0))]
@@ -195,7 +199,7 @@ def interval_of(match: re.Match[str]) -> Fraction:
 
 def read_date(match: re.Match[str], before: str) -> Values:
     groups = match.groupdict()
-    year = whole(groups["y"]) if groups["y"] else None
+    year = whole_or_none(groups["y"])
     if "m" in groups:
         month = whole(groups["m"])
     else:
@@ -214,10 +218,14 @@ def read_date_slash(match: re.Match[str], before: str) -> Values:
     year = match["y"]
     is_round_the_clock = (first, second) == (24, 7)
     if is_round_the_clock or not (0 < first < 32 and 0 < second < 32):
-        return WRONG if year and year > "1900" else []
+        if year and year > "1900":
+            return WRONG
+        return []
     pairs = dict.fromkeys([(first, second), (second, first)])
-    dates = tuple((int(year) if year else None, month, day) for month, day in pairs if month <= 12)
-    return [("date", dates)] if dates else WRONG
+    dates = tuple((whole_or_none(year), month, day) for month, day in pairs if month <= 12)
+    if dates:
+        return [("date", dates)]
+    return WRONG
 
 
 _AFTER_MONTHDAY = re.compile(
@@ -232,11 +240,15 @@ def read_monthday(match: re.Match[str], before: str) -> Values:
     """
     day = whole(match["d"])
     if "sure" not in match.groupdict():
-        return [("monthday", day)] if 1 <= day <= 31 else []
+        if 1 <= day <= 31:
+            return [("monthday", day)]
+        return []
     rest = match.string[match.end() : match.end() + 20]
     if not (match["sure"] or _AFTER_MONTHDAY.match(rest)):
         return []
-    return [("monthday", day)] if 1 <= day <= 31 else WRONG
+    if 1 <= day <= 31:
+        return [("monthday", day)]
+    return WRONG
 
 
 _YEARS = {None: 0, "今": 0, "明": 1, "后": 2, "去": -1}
@@ -266,7 +278,7 @@ def read_month(match: re.Match[str], before: str) -> Values:
         month = whole(match["m"])
     if not 1 <= month <= 12:
         return []
-    return [("month?", (int(match["y"]) if match["y"] else None, month))]
+    return [("month?", (whole_or_none(match["y"]), month))]
 
 
 def read_weekday(match: re.Match[str], before: str) -> Values:
@@ -275,7 +287,9 @@ def read_weekday(match: re.Match[str], before: str) -> Values:
     chinese = table("chinese.weekdays")
     if day in chinese:
         is_count = not match["which"] and before and before in "一二两三四五六七八九十几0123456789"
-        return [] if is_count else [("weekday", Weekday(weeks, chinese[day]))]
+        if is_count:
+            return []
+        return [("weekday", Weekday(weeks, chinese[day]))]
     is_next = weeks == 1
     kind = "weekday?" if day in ("sat", "sun") and not is_next else "weekday"
     return [(kind, Weekday(weeks, table("english.weekdays")[day], is_next))]
@@ -289,7 +303,9 @@ def read_weekday_range(match: re.Match[str], before: str) -> Values:
 
 def read_day(match: re.Match[str], before: str) -> Values:
     is_part_of_word = match["zwords"] == "后天" and before and before in "之以今"
-    return [] if is_part_of_word else [("day", named_value(match, "days"))]
+    if is_part_of_word:
+        return []
+    return [("day", named_value(match, "days"))]
 
 
 def read_span(match: re.Match[str], before: str) -> Values:
@@ -318,7 +334,7 @@ def read_lunar(match: re.Match[str], before: str) -> Values:
     day = whole(match["day"].replace("廿", "二十").replace("初", ""))
     if not (1 <= month <= 12 and 1 <= day <= 30):
         return WRONG
-    year = whole(match["y"]) if match["y"] else None
+    year = whole_or_none(match["y"])
     date = LunarDate(month, day, year, bool(match["leap"]))
     if match["every"]:
         return UNCLEAR

@@ -26,6 +26,8 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
     patterns = list(data_file("leftovers.toml")["before"])
     if cluster[0].is_day:
         patterns += data_file("leftovers.toml")["before_day"]
+    if cluster[0].kind == "clock":
+        patterns += data_file("leftovers.toml")["before_clock"]
     for pattern in patterns:
         match = compiled(rf"(?<![a-z0-9])(?:{pattern})\Z").search(text.plain[near:start])
         if match:
@@ -56,25 +58,32 @@ def number_beside(text: Text, cluster: Sequence[Part]) -> str:
 
 
 def unused_words(text: Text, parts: Sequence[Part]) -> str:
-    """The first time word of a text that is none of these parts, as written; "" without.
+    """The first time word of a text outside of these parts, as written; "" without.
 
     `parts` are those that were read. Words that are often part of a subject ("Christmas") count
     where the text names no day, or no clock.
     """
     spans = [(cluster[0].start, max(part.end for part in cluster)) for cluster in clusters(parts)]
-    names = ["always"]
-    if any(part.kind == "repeat" for part in parts):
-        names.append("of_series")
-    if not any(part.is_day or part.kind in ("instant", "repeat") for part in parts):
-        names.append("without_day")
-    if not any(part.kind in ("clock", "instant") for part in parts):
-        names.append("without_clock")
-    for name in names:
+    for name in _tables_for(parts):
         for pattern in _patterns(name):
             for match in pattern.finditer(text.plain):
                 if not _is_inside(match.span(), spans):
                     return text.as_written(*match.span())
     return foreign_words(text, spans) or misspelled_word(text, spans)
+
+
+def _tables_for(parts: Sequence[Part]) -> list[str]:
+    """The tables of words that must not be left over beside these parts."""
+    kinds = {part.kind for part in parts}
+    names = ["always"]
+    if "repeat" in kinds:
+        names.append("of_series")
+    has_day = any(part.is_day and part.kind != "span" for part in parts)
+    if not has_day and kinds.isdisjoint(("instant", "repeat")):
+        names.append("without_day")
+    if kinds.isdisjoint(("clock", "instant")):
+        names.append("without_clock")
+    return names
 
 
 def _is_inside(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
@@ -152,10 +161,13 @@ def _distance(word: str, name: str) -> int:
     row = list(range(len(name) + 1))
     for index, letter in enumerate(word, 1):
         following = [index]
-        for place, other in enumerate(name, 1):
-            cost = min(row[place] + 1, following[-1] + 1, row[place - 1] + (letter != other))
+        for place, expected in enumerate(name, 1):
+            cost = min(row[place] + 1, following[-1] + 1, row[place - 1] + (letter != expected))
             is_swap = (
-                index > 1 and place > 1 and letter == name[place - 2] and word[index - 2] == other
+                index > 1
+                and place > 1
+                and letter == name[place - 2]
+                and word[index - 2] == expected
             )
             if is_swap:
                 cost = min(cost, before[place - 2] + 1)

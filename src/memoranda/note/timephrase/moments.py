@@ -63,7 +63,7 @@ def _is_in_days(length: Part) -> bool:
 
 
 def _is_exact(part: Part) -> bool:
-    """Whether a word names a moment by itself: "in 2 hours", 2026-05-07T10:00Z."""
+    """Whether a word names a moment alone: "in 2 hours", 2026-05-07T10:00Z."""
     return part.kind == "instant" or (part.kind == "delay" and bool(part.lexeme.value.seconds))
 
 

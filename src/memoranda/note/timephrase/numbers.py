@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 
 from memoranda.note.timephrase.words import table
 
 HALF = Fraction(1, 2)
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_HUNDREDS = re.compile(r"(?:(.)百)?[零〇]?(?:(.?)(十))?(.?)")
+_HUNDREDS = re.compile(
+    r"(?:(?P<hundreds>.)百)?[零〇]?(?:(?P<tens>.?)(?P<has_tens>十))?(?P<units>.?)"
+)
 
 
 def number(text: str) -> Fraction:
@@ -37,10 +40,17 @@ def whole(text: str) -> int:
     return int(value)
 
 
+def whole_or_none(text: str | None) -> int | None:
+    """As `whole`; None for no text."""
+    if not text:
+        return None
+    return whole(text)
+
+
 def _english(values: list[int], text: str) -> Fraction:
-    tens, *ones = values
-    is_sum = not ones or (len(ones) == 1 and tens >= 20 and ones[0] < 10)
-    if not is_sum:
+    """Tens and a digit, or one number."""
+    is_sum = len(values) == 2 and values[0] >= 20 and values[1] < 10
+    if len(values) > 1 and not is_sum:
         raise ValueError(text)
     return Fraction(sum(values))
 
@@ -52,9 +62,19 @@ def _chinese(text: str) -> Fraction:
         if len(text) > 1 and text[0] not in "零〇" and len(text) != 4:
             raise ValueError(text)
         return Fraction("".join(str(digits[char]) for char in text))
+    return _hundreds(text, digits)
+
+
+def _hundreds(text: str, digits: Mapping[str, int]) -> Fraction:
+    """A Chinese number with its hundreds and tens spelled out."""
     match = _HUNDREDS.fullmatch(text)
-    if not text or not match or not all(char in digits for char in match.group(1, 2, 4) if char):
+    if not text or not match:
         raise ValueError(text)
-    hundred, ten, has_ten, one = match.groups()
-    tens = digits.get(ten, 1) if has_ten else 0
-    return Fraction(100 * digits.get(hundred, 0) + 10 * tens + digits.get(one, 0))
+    spelled = match.group("hundreds", "tens", "units")
+    if not all(char in digits for char in spelled if char):
+        raise ValueError(text)
+    hundreds, tens, units = (digits.get(char, 0) for char in spelled)
+    if match["has_tens"] and not match["tens"]:
+        # 十五 has no digit before its tens
+        tens = 1
+    return Fraction(100 * hundreds + 10 * tens + units)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memoranda.note.timephrase.lexer import scan
@@ -19,13 +19,14 @@ _TIMES = ("clock", "repeat", "instant", "vague", "offset")
 START = "start"
 END = "end"
 EXCEPT = "except"
+BETWEEN = "between"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A time word at plain[start:end], the words of its role included.
 
-    `role`: "", `start` or `end` of a range or series, `except`. `link`: how it is joined to the
+    `role`: "", `start`, `between` or `end` of a range or series, `except`. `link`: how it is joined to the
     part before, "beside", "and", "or" or "apart". A loose one may be about something else: the
     "night" of a night shift.
     """
@@ -98,7 +99,7 @@ def _role_before(gap: str) -> tuple[str, int]:
     """The role that the words at the end of a gap give, and where they begin."""
     for name, role in (
         ("except", EXCEPT),
-        ("between", "between"),
+        ("between", BETWEEN),
         ("start", START),
         ("end", END),
     ):
@@ -112,35 +113,43 @@ def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, 
     """How a lexeme is joined to the part before, and the role that this gives it."""
     gap = plain[previous.end : start]
     whole_gap = plain[previous.end : lexeme.start]
-    if PARAGRAPH.search(whole_gap):
+    if PARAGRAPH.search(whole_gap) or "vague" in (previous.kind, lexeme.kind):
         return "apart", ""
-    if "vague" in (previous.kind, lexeme.kind):
-        return "apart", ""
-    is_same_class = _class_of(previous.lexeme) == _class_of(lexeme)
-    if is_same_class and _pattern("to").fullmatch(whole_gap):
-        return "beside", END
-    if is_same_class and previous.role == "between" and _pattern("and").fullmatch(whole_gap):
+    if _is_range(previous, lexeme, whole_gap):
         return "beside", END
     if _pattern("or").fullmatch(gap):
         return "or", ""
-    if is_same_class and lexeme.kind == previous.lexeme.kind and _COMMA.fullmatch(gap):
-        return "and", ""
-    if lexeme.kind == previous.lexeme.kind == "weekday" and not whole_gap:
-        # 周二周四
+    if _is_list(previous, lexeme, gap):
         return "and", ""
     if whole_gap.strip() == "of":
         return ("beside" if lexeme.kind in ("span", "month") else "apart"), ""
-    if _pattern("beside").fullmatch(gap):
-        return "beside", ""
-    if _pattern("and").fullmatch(gap):
-        return "and", ""
+    for name in ("beside", "and"):
+        if _pattern(name).fullmatch(gap):
+            return name, ""
     return "apart", ""
+
+
+def _is_range(previous: Part, lexeme: Lexeme, gap: str) -> bool:
+    """Whether a lexeme is the end of a range that the part before begins."""
+    if _class_of(previous.lexeme) != _class_of(lexeme):
+        return False
+    is_between = previous.role == BETWEEN and _pattern("and").fullmatch(gap)
+    return bool(is_between or _pattern("to").fullmatch(gap))
+
+
+def _is_list(previous: Part, lexeme: Lexeme, gap: str) -> bool:
+    """Whether a comma, or in Chinese nothing, is between two words of a list: 周二周四."""
+    if previous.kind != lexeme.kind:
+        return False
+    return bool(_COMMA.fullmatch(gap)) or (lexeme.kind == "weekday" and not gap)
 
 
 def _class_of(lexeme: Lexeme) -> str:
     if lexeme.kind in DAY_KINDS or lexeme.kind == "month":
         return "day"
-    return "clock" if lexeme.kind in _CLOCK_KINDS else lexeme.kind
+    if lexeme.kind in _CLOCK_KINDS:
+        return "clock"
+    return lexeme.kind
 
 
 def clusters(parts: Sequence[Part]) -> Iterator[list[Part]]:
@@ -159,57 +168,93 @@ def settled(parts: Sequence[Part], plain: str) -> list[Part]:
     """The parts that count. A weak word counts beside a sure one, or where the words before it say
     that it is a time; a part of the day or a span elsewhere is loose; others say no time.
     """
-    kept: list[Part] = []
-    has_sure_clock = any(part.kind == "clock" and not part.lexeme.weak for part in parts)
-    has_sure_day = any(part.is_day and not part.lexeme.weak for part in parts)
-    has_time = any(part.kind in _TIMES or part.is_day for part in parts if part.kind != "part")
-    has_series = any(part.kind == "repeat" for part in parts)
+    counting: list[Part] = []
     for cluster in clusters(parts):
         for index, part in enumerate(cluster):
-            if not part.lexeme.weak:
-                kept.append(part)
-                continue
-            is_sure = _is_sure(cluster, index, plain)
-            if part.kind == "clock":
-                is_sure = is_sure or (has_sure_day and not has_sure_clock)
-            elif part.kind == "part":
-                # "the morning sun", and "in the evening" of no day, are no times
-                is_sure = is_sure and has_time
-            elif part.kind == "times":
-                is_sure = has_series
-            if is_sure:
-                kept.append(part)
+            surroundings = _Surroundings(parts, cluster, index, plain)
+            if not part.lexeme.weak or surroundings.make_sure():
+                counting.append(part)
             elif part.kind in ("part", "span"):
-                kept.append(replace(part, is_loose=True))
-    return _linked_again(kept, parts)
+                counting.append(replace(part, is_loose=True))
+    return _linked_again(counting, parts)
 
 
-def _is_sure(cluster: Sequence[Part], index: int, plain: str) -> bool:
-    """Whether a weak part of a cluster says a time."""
-    part = cluster[index]
-    others = [other for other in cluster if other is not part]
-    sure = [other for other in others if not other.lexeme.weak]
-    before = plain[max(0, part.lexeme.start - _LONGEST_ROLE) : part.lexeme.start]
-    is_announced = bool(part.role) or bool(_ending("sure").search(before))
-    if part.kind == "weekday":
-        has_clock = any(other.kind == "clock" for other in others)
-        has_surer_day = any(other.is_day for other in sure)
-        return not has_surer_day and (has_clock or is_announced)
-    if part.kind in ("zone", "where"):
-        follows_clock = index > 0 and cluster[index - 1].kind in ("clock", "instant", "zone")
-        return follows_clock and "," not in plain[cluster[index - 1].end : part.lexeme.start]
-    if part.kind == "month":
-        return is_announced
-    if part.kind == "part":
-        has_weak_clock = any(other.kind == "clock" for other in others)
-        return bool(sure) or has_weak_clock or is_announced or _is_clause(part, plain)
-    if part.kind == "clock":
-        return bool(sure) or any(other.kind == "part" for other in others)
-    return bool(sure)
+class _Surroundings:
+    """What is around a weak part: its cluster, the other parts of the text, the words before it."""
+
+    def __init__(self, parts: Sequence[Part], cluster: Sequence[Part], index: int, plain: str):
+        self._parts = parts
+        self._part = cluster[index]
+        self._previous = cluster[index - 1] if index else None
+        self._neighbours = [part for part in cluster if part is not self._part]
+        self._plain = plain
+
+    def make_sure(self) -> bool:
+        """Whether they make the part one that says a time."""
+        return _CHECKS.get(self._part.kind, _Surroundings._is_beside_sure)(self)
+
+    def _is_beside_sure(self) -> bool:
+        return any(not part.lexeme.weak for part in self._neighbours)
+
+    def _is_announced(self) -> bool:
+        """Whether it has a role, or a preposition before it."""
+        start = self._part.lexeme.start
+        before = self._plain[max(0, start - _LONGEST_ROLE) : start]
+        return bool(self._part.role) or bool(_ending("sure").search(before))
+
+    def _has_clock(self) -> bool:
+        return any(part.kind == "clock" for part in self._neighbours)
+
+    def _check_weekday(self) -> bool:
+        """ "sat" and "sun" count beside a clock, not beside a surer day."""
+        if any(part.is_day and not part.lexeme.weak for part in self._neighbours):
+            return False
+        return self._has_clock() or self._is_announced()
+
+    def _check_zone(self) -> bool:
+        """An abbreviation counts right behind a clock."""
+        previous = self._previous
+        if previous is None or previous.kind not in ("clock", "instant", "zone"):
+            return False
+        return "," not in self._plain[previous.end : self._part.lexeme.start]
+
+    def _check_month(self) -> bool:
+        """ "June" counts behind a preposition, and beside a repetition: 12月每天."""
+        has_repeat = any(part.kind == "repeat" for part in self._neighbours)
+        return has_repeat or self._is_announced()
+
+    def _check_day_part(self) -> bool:
+        """ "the morning sun", and "in the evening" of no day, are no times."""
+        has_time = any(part.is_day or part.kind in _TIMES for part in self._parts)
+        is_said = self._is_beside_sure() or self._has_clock() or self._is_announced()
+        return has_time and (is_said or _is_clause(self._part, self._plain))
+
+    def _check_clock(self) -> bool:
+        """ "by 5" counts beside a time, and where the text names a day and no sure clock."""
+        has_day_part = any(part.kind == "part" for part in self._neighbours)
+        if self._is_beside_sure() or has_day_part:
+            return True
+        sure = [part for part in self._parts if not part.lexeme.weak]
+        return any(part.is_day for part in sure) and not any(part.kind == "clock" for part in sure)
+
+    def _check_times(self) -> bool:
+        """ "3 times" counts in a series."""
+        return any(part.kind == "repeat" for part in self._parts)
+
+
+_CHECKS: dict[str, Callable[[_Surroundings], bool]] = {
+    "weekday": _Surroundings._check_weekday,
+    "zone": _Surroundings._check_zone,
+    "where": _Surroundings._check_zone,
+    "month": _Surroundings._check_month,
+    "part": _Surroundings._check_day_part,
+    "clock": _Surroundings._check_clock,
+    "times": _Surroundings._check_times,
+}
 
 
 def _is_clause(part: Part, plain: str) -> bool:
-    """Whether a Chinese part of the day is a clause by itself: 明天去医院，下午."""
+    """Whether a Chinese part of the day is a clause: 明天去医院，下午."""
     start = part.lexeme.start
     end = part.lexeme.end
     if plain[start:end].isascii():
@@ -221,11 +266,11 @@ def _is_clause(part: Part, plain: str) -> bool:
     return is_ended and is_begun and not (before == "" and after == "")
 
 
-def _linked_again(kept: list[Part], parts: Sequence[Part]) -> list[Part]:
+def _linked_again(counting: list[Part], parts: Sequence[Part]) -> list[Part]:
     """Parts with the links that remain once others are left out: what was joined to a word that is
     left out, and that to the one before, is joined to that one."""
     links: list[Part] = []
-    remaining = {part.lexeme: part for part in kept}
+    remaining = {part.lexeme: part for part in counting}
     pending = ""
     for part in parts:
         strongest = "apart" if "apart" in (part.link, pending) else part.link

@@ -113,8 +113,9 @@ class NamedZone:
         if self.is_named and self._abbreviation:
             actual = moment.astimezone(self.zone)
             if actual.tzname() != self._abbreviation:
-                other = local + (timedelta(hours=1) if actual.dst() else -timedelta(hours=1))
-                raise AmbiguousTime(self._sentence.phrase, sorted([local, other]))
+                hour = timedelta(hours=1)
+                as_named = local + hour if actual.dst() else local - hour
+                raise AmbiguousTime(self._sentence.phrase, sorted([local, as_named]))
         return local
 
 
@@ -136,10 +137,16 @@ def _zone(spelled: str, reader_zone: tzinfo) -> tuple[tzinfo, str | None]:
     hours, minutes = (digits[1:3], digits[3:] or "0")
     if int(hours) > 14 or int(minutes) > 59:
         raise ValueError(spelled)
-    sign = -1 if digits[0] == "-" else 1
-    offset = sign * timedelta(hours=int(hours), minutes=int(minutes))
+    offset = timedelta(hours=int(hours), minutes=int(minutes))
     # The names of Etc count the other way
-    name = None if int(minutes) else f"Etc/GMT{'-' if sign > 0 else '+'}{int(hours)}"
+    sign = "-"
+    if digits[0] == "-":
+        offset = -offset
+        sign = "+"
+    name = f"Etc/GMT{sign}{int(hours)}"
+    if int(minutes):
+        # Only whole hours have a name that a rule can hold
+        return timezone(offset), None
     return timezone(offset), name
 
 

@@ -27,7 +27,7 @@ _NEEDED_KEYS: dict[str, tuple[str, ...]] = {
     "MONTHLY": ("BYMONTHDAY", *_CLOCK_KEYS),
     "YEARLY": ("BYMONTH", "BYMONTHDAY", *_CLOCK_KEYS),
 }
-"""The keys a stored rule of each frequency has, besides those it may have."""
+"""The keys a stored rule of each frequency has, apart from those it may have."""
 _OPTIONAL_KEYS = {"FREQ", "INTERVAL", "UNTIL", "TZID"}
 _SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
 SHORTEST = 300
@@ -71,7 +71,8 @@ class Recurrence:
             if values
         ]
         if self.until is not None:
-            parts.append(f"UNTIL={self.until:{'%Y%m%dT%H%M%S' if self.is_elapsed else '%Y%m%d'}}")
+            form = "%Y%m%dT%H%M%S" if self.is_elapsed else "%Y%m%d"
+            parts.append(f"UNTIL={self.until:{form}}")
         if self.zone_name is not None:
             parts.append(f"TZID={self.zone_name}")
         return ";".join(parts)
@@ -83,7 +84,9 @@ class Recurrence:
 
     def zone(self, reader_zone: tzinfo) -> tzinfo:
         """The zone whose clock the rule follows."""
-        return ZoneInfo(self.zone_name) if self.zone_name else reader_zone
+        if self.zone_name:
+            return ZoneInfo(self.zone_name)
+        return reader_zone
 
 
 def parse_rule(text: str) -> Recurrence:

@@ -53,7 +53,9 @@ def read_repeat_days(match: re.Match[str], before: str) -> Values:
     values = _weekly(match, days, is_range)
     is_bare = "on" in match.groupdict() and match["on"] is None
     # "Mondays are hard" says no time
-    return [("repeat?", value) for _, value in values] if is_bare else values
+    if is_bare:
+        return [("repeat?", value) for _, value in values]
+    return values
 
 
 def read_repeat_zh_week(match: re.Match[str], before: str) -> Values:
@@ -89,14 +91,19 @@ def read_repeat_monthly(match: re.Match[str], before: str) -> Values:
 
 
 def read_repeat_adverb(match: re.Match[str], before: str) -> Values:
-    unit, part = table("english.adverbs")[match["adverb"]]
-    values: Values = [("repeat", Repetition(unit))]
-    return [*values, ("part", part)] if part else values
+    count, unit, part = table("english.adverbs")[match["adverb"]]
+    values: Values = [("repeat", Repetition(unit, Fraction(count)))]
+    if part:
+        return [*values, ("part", part)]
+    return values
 
 
 def read_repeat_workdays(match: re.Match[str], before: str) -> Values:
-    is_other = bool(match.groupdict().get("gap"))
-    return [] if is_other else [("repeat", Repetition("week", Fraction(1), WORKDAYS))]
+    """Every weekday. The bare noun is weak: "weekdays are busy"."""
+    if match.groupdict().get("gap"):
+        return []
+    is_bare = match[0] in ("weekdays", "workdays", "工作日")
+    return [("repeat?" if is_bare else "repeat", Repetition("week", Fraction(1), WORKDAYS))]
 
 
 def read_repeat_weekends(match: re.Match[str], before: str) -> Values:
@@ -123,7 +130,7 @@ def read_repeat_unit(match: re.Match[str], before: str) -> Values:
 
 def read_repeat_zh_unit(match: re.Match[str], before: str) -> Values:
     if match["year_end"]:
-        return [("repeat", Repetition("year", month=12, monthdays=(31,)))]
+        return [("repeat", Repetition("year", months=(12,), monthdays=(31,)))]
     if match["alternate"] or match["daily"]:
         return [("repeat", Repetition("day", Fraction(2 if match["alternate"] else 1)))]
     unit = match["unit"]
@@ -134,7 +141,9 @@ def read_repeat_zh_unit(match: re.Match[str], before: str) -> Values:
         return UNCLEAR
     interval = interval_of(match)
     if unit == "工作日":
-        return [] if interval != 1 else [("repeat", Repetition("week", interval, WORKDAYS))]
+        if interval != 1:
+            return []
+        return [("repeat", Repetition("week", interval, WORKDAYS))]
     if unit in "早晚":
         part = "morning" if unit == "早" else "night"
         return [("repeat", Repetition("day", interval)), ("part", part)]

@@ -20,6 +20,17 @@ class ClockSlot:
     loose_parts: list[str] = field(default_factory=list)
     position: int = 0
 
+    def add(self, part: Part) -> bool:
+        """Take a clock or a part of the day in; False for a clock that is another one."""
+        value = part.lexeme.value
+        if part.kind == "part":
+            self.day_parts.append(value)
+            return True
+        if self.clocks and value not in self.clocks:
+            return False
+        self.clocks.append(value)
+        return True
+
 
 @dataclass
 class DaySlot:
@@ -38,17 +49,17 @@ def without_range_ends(sentence: Sentence) -> list[Part]:
         if part.role != END:
             remaining.append(part)
             continue
-        begins = [other for other in remaining if _is_of_same_kind(other, part)]
-        if begins:
+        has_beginning = any(_is_of_same_kind(beginning, part) for beginning in remaining)
+        if has_beginning:
             continue
-        if part.is_clock and any(other.is_day for other in sentence.parts):
+        if part.is_clock and any(day.is_day for day in sentence.parts):
             raise sentence.unused(part)
         remaining.append(part)
     return remaining
 
 
-def _is_of_same_kind(part: Part, other: Part) -> bool:
-    return (part.is_day and other.is_day) or (part.is_clock and other.is_clock)
+def _is_of_same_kind(first: Part, last: Part) -> bool:
+    return (first.is_day and last.is_day) or (first.is_clock and last.is_clock)
 
 
 def day_slots(parts: Sequence[Part]) -> list[DaySlot]:
@@ -67,8 +78,8 @@ def day_slots(parts: Sequence[Part]) -> list[DaySlot]:
 
 
 def clock_slots(sentence: Sentence, parts: Sequence[Part]) -> list[ClockSlot]:
-    """The times of day of the parts. Raises UnusedWords for a clock that stands alone beside
-    another one: "doors 19:00, show 20:00".
+    """The times of day of the parts. Raises UnusedWords for a clock that is alone beside another
+    one: "doors 19:00, show 20:00".
     """
     slots: list[ClockSlot] = []
     is_new = True
@@ -76,18 +87,11 @@ def clock_slots(sentence: Sentence, parts: Sequence[Part]) -> list[ClockSlot]:
         is_new = is_new or part.link in ("and", "or")
         if not part.is_clock or part.is_loose:
             continue
-        value = part.lexeme.value
-        is_new = is_new or _begins_clock(parts, position, slots)
-        if is_new:
+        if is_new or _begins_clock(parts, position, slots):
             slots.append(ClockSlot(position=position))
             is_new = False
-        slot = slots[-1]
-        if part.kind == "part":
-            slot.day_parts.append(value)
-        elif slot.clocks and value not in slot.clocks:
+        if not slots[-1].add(part):
             raise sentence.unused(part)
-        else:
-            slot.clocks.append(value)
     _share_parts(slots)
     loose = [part.lexeme.value for part in parts if part.kind == "part" and part.is_loose]
     for slot in slots:
@@ -117,15 +121,17 @@ def paired(
 ) -> list[tuple[DaySlot | None, ClockSlot | None]] | None:
     """Which clock is of which day; None when that is not clear."""
     if len(days) > 1 and len(clocks) > 1:
-        order = sorted(
-            [(slot.position, "day") for slot in days]
-            + [(slot.position, "clock") for slot in clocks]
-        )
-        kinds = [kind for _, kind in order]
-        is_alternating = all(kind != after for kind, after in pairwise(kinds))
-        if len(days) != len(clocks) or not is_alternating:
+        if len(days) != len(clocks) or not _are_alternating(days, clocks):
             return None
         return list(zip(days, clocks, strict=True))
     all_clocks: list[ClockSlot | None] = [*clocks] or [None]
     all_days: list[DaySlot | None] = [*days] or [None]
     return [(day, clock) for day in all_days for clock in all_clocks]
+
+
+def _are_alternating(days: Sequence[DaySlot], clocks: Sequence[ClockSlot]) -> bool:
+    """Whether each day has its clock beside it: day, clock, day, clock."""
+    day_places = [(slot.position, "day") for slot in days]
+    clock_places = [(slot.position, "clock") for slot in clocks]
+    kinds = [kind for _, kind in sorted(day_places + clock_places)]
+    return all(kind != following for kind, following in pairwise(kinds))

@@ -67,4 +67,6 @@ class Text:
 def _short_blank(blank: str) -> str:
     if blank.count("\n") > 1:
         return "\n\n"
-    return "\n" if "\n" in blank else " "
+    if "\n" in blank:
+        return "\n"
+    return " "

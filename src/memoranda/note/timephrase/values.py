@@ -65,7 +65,7 @@ class Repetition(NamedTuple):
     interval: Fraction = Fraction(1)
     days: tuple[int, ...] = ()
     monthdays: tuple[int, ...] = ()
-    month: int | None = None
+    months: tuple[int, ...] = ()
     nth: int = 0
 
 

@@ -12,10 +12,9 @@ from __future__ import annotations
 import hmac
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from difflib import SequenceMatcher
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,7 @@ from memoranda.errors import InvalidInput, MemorandaError, NotFound
 from memoranda.serve.auth import AccessRefused, PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
+from memoranda.text.compare import grouped_changes
 from memoranda.text.unicode import flat, visible
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ RENDERED = 100_000
 """Characters of a note that are rendered; the rest is in its text."""
 _DIFF_LINES = 400
 _DIFF_WIDTH = 2000
-_COMPARED = 3000
 _WIKI = re.compile(r"\[\[([^\[\]\n]{1,500})\]\]")
 _BLOCKS = re.compile(r"\n\s*(?:\n|[-*+#>|]|\d+[.)])")
 _MARKS = re.compile(r"[\[\]!*_~`<(|]")
@@ -474,12 +473,7 @@ def diff(before: str, after: str) -> list[tuple[str, str]]:
     one = old[start : len(old) - end]
     two = new[start : len(new) - end]
     rows: list[tuple[str, str]] = [(" ", each) for each in old[max(0, start - 2) : start]]
-    if max(len(one), len(two)) > _COMPARED:
-        groups: Iterable[Sequence[tuple[str, int, int, int, int]]] = [
-            [("replace", 0, len(one), 0, len(two))]
-        ]
-    else:
-        groups = SequenceMatcher(None, one, two, autojunk=False).get_grouped_opcodes(2)
+    groups = grouped_changes(one, two, 2)
     for number, group in enumerate(groups):
         rows += [("…", "")] if number else []
         for tag, a, b, c, d in group:

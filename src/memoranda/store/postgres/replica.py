@@ -48,6 +48,7 @@ from memoranda.store.layout import PRIVATE, Layout, share
 from memoranda.store.path_guard import clean
 from memoranda.store.postgres.space_database import SpaceDatabase
 from memoranda.store.postgres.space_rows import FileRow, counted
+from memoranda.store.walking import walk
 
 Key = tuple[str, str]
 """(project, path)."""
@@ -188,7 +189,7 @@ class ReplicaFolder:
     def _below(self, project: str, path: str) -> Iterator[Key]:
         """Everything in a folder of a project, parents first."""
         root = self.root(project)
-        for folder, folders, names in os.walk(root / path if path else root):
+        for folder, folders, names in walk(root / path if path else root):
             inside = os.path.relpath(folder, root)
             prefix = "" if inside == "." else f"{inside}/"
             yield from ((project, prefix + name) for name in (*folders, *names))

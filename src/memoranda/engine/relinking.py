@@ -1,0 +1,252 @@
+"""Links that a move would break, and the texts of their notes with links that lead on.
+
+A link keeps its form: a bare name stays bare, a path a path, a relative path relative, shown text
+and heading stay. Every other byte of the note stays.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from urllib.parse import quote
+
+from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.writing import editable, follow_content
+from memoranda.errors import MemorandaError
+from memoranda.index.link_queries import MovedNote, Relocation
+from memoranda.index.rows import NoteInfo
+from memoranda.note import links
+from memoranda.note.frontmatter import split
+from memoranda.note.grammar import code_masked, link_places
+from memoranda.note.header_links import header_links
+from memoranda.note.links import WrittenLink, destination_parts, lead, link_rest, parse_link
+from memoranda.note.model import MEMORY_PROJECTS
+from memoranda.note.names import stem
+from memoranda.store.base import File
+
+_NOT_IN_BRACKETS = frozenset("[]|#\n\r")
+_PLAIN = "/!$&'*+,;=:@~-._"
+"""What stays as it is in a Markdown destination, besides letters and digits."""
+_ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
+
+
+@dataclass(slots=True)
+class NewText:
+    """A note whose links are updated: its bytes as read, and as they are to be."""
+
+    info: NoteInfo
+    old: File
+    data: bytes
+    is_moved: bool
+
+
+@dataclass(slots=True)
+class Relinking:
+    """What a move does to links. `texts` has the updated notes by row, moved ones among them.
+    `updated` and `broken` name them as replies do: a path in the project, else a permalink."""
+
+    texts: dict[int, NewText] = field(default_factory=dict)
+    updated: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+
+
+def moved_note(info: NoteInfo, path: str, permalink: str | None = None) -> MovedNote:
+    """What the index will know of a note at its new `path`; `permalink` is the one it is given."""
+    title = info.title
+    is_named_by_file = title == _file_title(info.path) and not info.header.get("title")
+    if is_named_by_file and info.project not in MEMORY_PROJECTS:
+        title = _file_title(path)
+    if permalink is None:
+        own = info.header.get("permalink")
+        permalink = info.permalink if own else links.permalink_for(info.project, path)
+    return MovedNote(info, replace(info, path=path, title=title, permalink=permalink))
+
+
+def _file_title(path: str) -> str:
+    return posixpath.splitext(posixpath.basename(path))[0]
+
+
+def put_texts(change: Transaction, links: Relinking) -> None:
+    """Write the notes whose links change, those that move excepted."""
+    for text in links.texts.values():
+        if not text.is_moved:
+            info = text.info
+            change.put(info.project, info.path, text.data, old=text.old, scope=info.scope)
+
+
+def relinking(
+    session: HomeSession, moved: Sequence[MovedNote], *, update: bool = True
+) -> Relinking:
+    """The notes whose links the move breaks, with new texts unless they are to stay as they are."""
+    relocation = session.index.links.relocation(moved, session.agent)
+    project = moved[0].before.project if moved else ""
+    paths = {move.before.row: move.after.path for move in moved}
+    result = Relinking()
+    for source in relocation.sources():
+        name = source.permalink
+        if source.project == project:
+            name = paths.get(source.row, source.path)
+        new_text = None
+        is_left = True
+        if update:
+            with suppress(MemorandaError):
+                file, text = editable(session, source)
+                edited, is_left = _updated(relocation, source, text)
+                if edited != text:
+                    if source.row not in paths:
+                        edited = follow_content(session, source, text, edited)
+                    new_text = NewText(source, file, edited.encode(), source.row in paths)
+        if new_text is not None:
+            result.texts[source.row] = new_text
+            result.updated.append(name)
+        if is_left:
+            result.broken.append(name)
+    result.updated.sort()
+    result.broken.sort()
+    return result
+
+
+def _updated(relocation: Relocation, source: NoteInfo, text: str) -> tuple[str, bool]:
+    """The text with links that lead on, and whether a broken one is left."""
+    body_at = split(text).body_at
+    lines = text.split("\n")
+    is_left = False
+    changes: dict[int, dict[str, str]] = {}
+    places = [(number, link, False) for number, link in link_places(text, body_at)]
+    yaml_text = split(text).yaml or ""
+    places += [(number, link, True) for _, number, link in header_links(yaml_text)]
+    for number, link, is_header in places:
+        row = relocation.broken_target(
+            source.row,
+            source.project,
+            source.path,
+            source.scope,
+            (link.target, link.project, link.rest),
+            may_be_markdown=link.is_markdown,
+        )
+        if row is None:
+            continue
+        raw = _new_link(relocation, source, link, row)
+        if raw is None or number > len(lines):
+            is_left = True
+            continue
+        if is_header:
+            raw = _quoted_in(lines[number - 1], link, raw)
+        changes.setdefault(number, {})[link.raw] = raw
+    for number, replaced in changes.items():
+        lines[number - 1] = _replaced(lines[number - 1], replaced, number)
+    return "\n".join(lines), is_left
+
+
+def _replaced(line: str, replaced: dict[str, str], number: int) -> str:
+    """A line with other links; code in it stays."""
+    found = links.written_links(line, code_masked(line))
+    for link in reversed(found):
+        if link.raw in replaced:
+            end = link.start + len(link.raw)
+            line = line[: link.start] + replaced[link.raw] + line[end:]
+    return line
+
+
+def _quoted_in(line: str, link: WrittenLink, raw: str) -> str:
+    """The inside of a link as the YAML text around it needs it."""
+    before = line[: link.start]
+    if before.count('"') % 2:
+        return raw.replace("\\", "\\\\").replace('"', '\\"')
+    if before.count("'") % 2:
+        return raw.replace("'", "''")
+    return raw
+
+
+def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: int) -> str | None:
+    """What the link is to hold so that it leads to the note `row`; None when nothing would."""
+    before, after = relocation.note(row)
+    if link.is_markdown:
+        return _new_destination(relocation, source, link, row)
+    name, bar, shown = link.raw.partition("|")
+    is_escaped = bool(bar) and name.endswith("\\")
+    project, _ = parse_link(link.raw)
+    is_whole = relocation.is_whole(source, (link.target, link.project, link.rest))
+    rest = "" if is_whole else link_rest(link.raw)
+    target = link.target + link.rest if is_whole else link.target
+    if project is not None and not _is_project(relocation, source, project, row):
+        project = None
+    for candidate in _names(target, before, after, relocation.folder_after(source)):
+        if _NOT_IN_BRACKETS & set(candidate) and candidate != after.title:
+            continue
+        if set(candidate) & set("[]|\n\r"):
+            continue
+        if relocation.leads(source, candidate, project, row):
+            front = f"{project}::" if project is not None else ""
+            return f"{front}{candidate}{rest}" + ("\\" if is_escaped else "") + bar + shown
+    return None
+
+
+def _is_project(relocation: Relocation, source: NoteInfo, project: str, row: int) -> bool:
+    """Whether the link's `project::` names the project of the note it leads to."""
+    return relocation.note(row)[0].project.casefold() == project.casefold()
+
+
+def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Iterator[str]:
+    """What to call a note, those in the form of the old name first."""
+    has_extension = target.casefold().endswith((".md", ".markdown"))
+    path = after.path if has_extension else stem(after.path)
+    parts = path.split("/")
+    ends = ["/".join(parts[at:]) for at in range(len(parts) - 1, -1, -1)]
+    if target.startswith(("./", "../")):
+        relative = posixpath.relpath(path, folder or ".")
+        yield relative if relative.startswith("../") else f"./{relative}"
+    elif target.startswith("/"):
+        yield f"/{path}"
+    elif _is_permalink(target, before):
+        front = f"{lead(before.project)}/"
+        is_long = target.startswith(front) or not before.permalink.startswith(front)
+        yield after.permalink if is_long else after.permalink.removeprefix(front)
+    elif "/" in target:
+        if target in (before.path, stem(before.path)):
+            yield path
+        yield from ends[1:]
+    yield from ends
+    yield after.title
+    yield after.permalink
+    yield after.id
+
+
+def _is_permalink(target: str, note: NoteInfo) -> bool:
+    front = f"{lead(note.project)}/"
+    is_path = target in (note.path, stem(note.path))
+    return not is_path and target in (note.permalink, note.permalink.removeprefix(front))
+
+
+def _new_destination(
+    relocation: Relocation, source: NoteInfo, link: WrittenLink, row: int
+) -> str | None:
+    """The destination of a Markdown link; relative unless it was a path from the root."""
+    before, after = relocation.note(row)
+    folder = relocation.folder_after(source)
+    relative = posixpath.relpath(after.path, folder or ".")
+    if link.raw.lstrip("<").startswith("./") and not relative.startswith("../"):
+        relative = f"./{relative}"
+    plain = [relative, after.path]
+    is_beside = posixpath.join(posixpath.dirname(source.path), link.target) == before.path
+    if link.target.lstrip("/") == before.path and not is_beside:
+        plain = [f"/{after.path}" if link.target.startswith("/") else after.path, relative]
+    for candidate in plain:
+        raw = _encoded(candidate, link)
+        path, _ = destination_parts(raw)
+        if path and relocation.leads(source, path, None, row):
+            return raw
+    return None
+
+
+def _encoded(path: str, link: WrittenLink) -> str:
+    """A path as the destination of a Markdown link, in the manner of the old one."""
+    if link.raw.startswith("<"):
+        text = "".join(f"%{ord(sign):02X}" if sign in "<>%#" else sign for sign in path)
+        return f"<{text}{link.rest}>"
+    old = link.raw.partition("#")[0]
+    if old.isascii() and "%" in old and not link.target.isascii():
+        return quote(path, safe=_PLAIN) + link.rest
+    return "".join(quote(sign) if sign in _ENCODED else sign for sign in path) + link.rest

@@ -1,0 +1,106 @@
+"""How large the arguments of a call may be, for every tool, whatever transport it came over.
+
+The sizes are data, in texts/sizes.json: characters of a text, elements of a list, keys of an
+object, by the name of the argument or of the key in it. 0 means: as large as a note may be, which
+the engine knows (`limits.note_bytes`). A call that is too large is refused before anything of it is
+done.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from memoranda.errors import InvalidInput
+from memoranda.faces.texts import text_file
+
+_NAME_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """`text`, `list` and `object` hold where `texts` and `lists` say nothing; `depth` is of lists
+    and objects in each other, `values` is how many a call may have in all."""
+
+    depth: int
+    values: int
+    text: int
+    texts: dict[str, int]
+    list: int
+    lists: dict[str, int]
+    object: int
+
+
+@cache
+def _sizes() -> Sizes:
+    return Sizes(**json.loads(text_file("sizes.json")))
+
+
+def check_sizes(arguments: Any) -> None:
+    """Raises InvalidInput for arguments that are too large, with the size and the remedy.
+
+    A text given for a list, as some clients send lists, is looked at again once it is one.
+    """
+    if not isinstance(arguments, dict):
+        return
+    number = 0
+    level = [(name, value) for name, value in arguments.items()]
+    _check_keys("The call", arguments)
+    for _ in range(_sizes().depth):
+        inner: list[tuple[str, Any]] = []
+        for name, value in level:
+            inner += _checked(name, value)
+        number += len(level)
+        if number > _sizes().values:
+            raise InvalidInput(
+                f"The call has more than {_sizes().values:,} values. Send it in several calls."
+            )
+        if not inner:
+            return
+        level = inner
+    raise InvalidInput(
+        f"Parameter `{_shown(level[0][0])}` is nested more than {_sizes().depth} deep. Flatten it."
+    )
+
+
+def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
+    """What is in a value that has a size itself, each with the name its size goes by."""
+    sizes = _sizes()
+    if isinstance(value, str):
+        most = sizes.texts.get(name, sizes.text)
+        if most and name not in sizes.lists and len(value) > most:
+            raise InvalidInput(
+                f"Parameter `{_shown(name)}` may have {most:,} characters; it has {len(value):,}."
+                " Shorten it, or put long text into the content of a note."
+            )
+    elif isinstance(value, list):
+        most = sizes.lists.get(name, sizes.list)
+        if len(value) > most:
+            raise InvalidInput(
+                f"Parameter `{_shown(name)}` may have {most:,} elements; it has {len(value):,}."
+                " Send it in several calls."
+            )
+        return [(name, element) for element in value]
+    elif isinstance(value, dict):
+        _check_keys(f"Parameter `{_shown(name)}`", value)
+        # What a note's header holds, and a filter of it, has names of its own
+        own = name in ("metadata", "metadata_filters")
+        return [(name if own else str(key), inner) for key, inner in value.items()]
+    return []
+
+
+def _check_keys(what: str, value: dict[Any, Any]) -> None:
+    most = _sizes().object
+    if len(value) > most:
+        raise InvalidInput(f"{what} may have {most} keys; it has {len(value):,}. Use fewer.")
+    for key in value:
+        if len(str(key)) > _sizes().text:
+            raise InvalidInput(
+                f"{what} has a key of {len(str(key)):,} characters; {_sizes().text:,} is the most."
+            )
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= _NAME_SHOWN else name[: _NAME_SHOWN - 3] + "..."

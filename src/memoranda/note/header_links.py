@@ -1,0 +1,48 @@
+"""Links in the values of a header: `up: "[[Target]]"`, in lists and nested values too.
+
+They are read from the header's text, not from its values: unquoted, `up: [[Target]]` is a list in
+a list for YAML, and an edit has to know where the link is.
+"""
+
+from __future__ import annotations
+
+import re
+
+from memoranda.note.links import WrittenLink, written_links
+
+_KEY = re.compile(r"""(?:"([^"]+)"|'([^']+)'|([^\s:#\-\[\]{}"'][^:]*?))[ \t]*:(?:[ \t]|$)""")
+_WORD = re.compile(r"[^\W\d][\w\-./+]*")
+_NAMES = frozenset(("title", "aliases", "alias", "permalink", "id", "links"))
+"""Keys whose values name the note itself, or hold ids."""
+
+HeaderLink = tuple[str, int, WrittenLink]
+"""The key a link is the value of, its line in the file, and the link as that line has it."""
+
+
+def header_links(yaml_text: str) -> list[HeaderLink]:
+    """The links to notes in a header, without its fences."""
+    if "[[" not in yaml_text:
+        return []
+    found: list[HeaderLink] = []
+    key = ""
+    for number, line in enumerate(yaml_text.replace("\r\n", "\n").split("\n"), 2):
+        match = _KEY.match(line)
+        if match:
+            key = (match[1] or match[2] or match[3]).strip()
+        if "[[" not in line or line.lstrip().startswith("#") or key.casefold() in _NAMES:
+            continue
+        found += [(key, number, link) for link in written_links(line, line) if _is_link(line, link)]
+    return found
+
+
+def _is_link(line: str, link: WrittenLink) -> bool:
+    """Whether it is no list in a list: `[[1, 2]]`."""
+    before = line[: link.start - 2].rstrip()
+    return not link.is_markdown and ("," not in link.raw or before[-1:] in ("'", '"'))
+
+
+def relation_type(key: str, default: str) -> str:
+    """The type of the relation that a link under this key is."""
+    if _WORD.fullmatch(key):
+        return key
+    return default

@@ -1,0 +1,95 @@
+"""When a series starts and ends, as the parts of a sentence say it."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from memoranda.errors import AmbiguousTime
+from memoranda.note.timephrase.days import first_day, last_day, possible_days
+from memoranda.note.timephrase.parts import BETWEEN, END, START, Part
+from memoranda.note.timephrase.reading import Sentence
+from memoranda.note.timephrase.values import Delay
+
+
+@dataclass
+class Bounds:
+    """When a series starts and ends. `last` is its last day; `length` and `times` count from its
+    first time."""
+
+    first: date | None = None
+    last: date | None = None
+    length: Delay | None = None
+    times: int | None = None
+
+    @property
+    def has_several_ends(self) -> bool:
+        ends = [self.last, self.length, self.times]
+        return ends.count(None) < len(ends) - 1
+
+
+def bounds_of(sentence: Sentence, today: date) -> Bounds:
+    """When the series of a sentence starts and ends. Raises AmbiguousTime for two ends, UnusedWords
+    for a span that bounds nothing.
+    """
+    bounds = Bounds()
+    for part in sentence.of("span"):
+        if not part.role:
+            _bound_by_span(bounds, part, today)
+    for part in sentence.of("month"):
+        _bound_by_month(bounds, part, today)
+    _bound_by_days(bounds, sentence, today)
+    lengths = sentence.of("length")
+    for part in lengths:
+        bounds.length = part.lexeme.value
+    for part in sentence.of("times"):
+        bounds.times = part.lexeme.value
+    if bounds.has_several_ends or len(lengths) > 1:
+        raise AmbiguousTime(sentence.phrase)
+    return bounds
+
+
+def repeated_days(sentence: Sentence) -> list[Part]:
+    """The day words that say on which days a series comes."""
+    return [
+        part for part in sentence.parts if part.is_day and not part.role and part.kind != "span"
+    ]
+
+
+def _bound_by_span(bounds: Bounds, part: Part, today: date) -> None:
+    """Every day this week."""
+    bounds.first = max(first_day(part.lexeme.value, today), today)
+    bounds.last = last_day(part.lexeme.value, today)
+
+
+def _bound_by_month(bounds: Bounds, part: Part, today: date) -> None:
+    """Every Monday in June, from June, until June."""
+    year, month = part.lexeme.value
+    if year is None:
+        year = today.year + (month < today.month)
+    if part.role != END:
+        bounds.first = max(date(year, month, 1), today)
+    if part.role != START:
+        bounds.last = date(year, month, monthrange(year, month)[1])
+
+
+def _bound_by_days(bounds: Bounds, sentence: Sentence, today: date) -> None:
+    """From Monday until Friday. "Until next month" is not clear, so a span ends nothing."""
+    days = [part for part in sentence.parts if part.is_day]
+    starts = [part for part in days if part.role in (START, BETWEEN)]
+    ends = [part for part in days if part.role == END]
+    if starts:
+        bounds.first = _day(sentence, starts, today)
+    if any(part.kind == "span" for part in ends):
+        raise AmbiguousTime(sentence.phrase)
+    if ends:
+        bounds.last = _day(sentence, ends, bounds.first or today)
+
+
+def _day(sentence: Sentence, parts: Sequence[Part], today: date) -> date:
+    days = possible_days([part.lexeme for part in parts], today)
+    if len(days) != 1:
+        raise AmbiguousTime(sentence.phrase)
+    return days[0]

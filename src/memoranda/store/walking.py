@@ -1,0 +1,49 @@
+"""Walking through folders without recursion: however deep they are, the stack stays as it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+
+def walk(
+    root: str | os.PathLike[str], *, top_down: bool = True
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """As `os.walk`, which calls itself for each level up to Python 3.11: a folder, the names of the
+    folders in it, and of all else.
+
+    Links are not followed; a folder that cannot be read is passed over. Top down, the caller may
+    take names out of the list of folders, which are then not walked.
+    """
+    waiting = [(os.fspath(root), False)]
+    while waiting:
+        folder, is_walked = waiting.pop()
+        if folder != os.fspath(root) and os.path.islink(folder):
+            continue
+        listed = _listed(folder)
+        if listed is None:
+            continue
+        folders, others = listed
+        if top_down or is_walked:
+            yield folder, folders, others
+        if top_down:
+            waiting += [(os.path.join(folder, name), False) for name in reversed(folders)]
+        elif not is_walked:
+            waiting.append((folder, True))
+            waiting += [(os.path.join(folder, name), False) for name in reversed(folders)]
+
+
+def _listed(folder: str) -> tuple[list[str], list[str]] | None:
+    """The names of the folders and of all else in a folder; None when it cannot be read."""
+    folders: list[str] = []
+    others: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    folders.append(entry.name)
+                else:
+                    others.append(entry.name)
+    except OSError:
+        return None
+    return folders, others

@@ -1,0 +1,138 @@
+"""Run tests on every supported Python that is on this machine, and name those that are missing.
+
+    python tools/pythons.py [--quick] [--seconds N]
+
+Interpreters are looked for with uv, on PATH and in ~/.pyenv. Each gets an environment of its own
+in .venv/pythons, as requirements-dev.txt pins it. `--quick` runs the tests that differ by version
+(connections, types, arguments, dates), not all of `make test-fast`, and leaves out the Python that
+runs this program. `--seconds` is for the tests of all of them together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
+SLOW = ("bench", "browser", "cli", "contract", "crash", "postgres", "requirements", "serve")
+QUICK = (
+    "tests/test_library.py",
+    "tests/test_api.py",
+    "tests/test_clock.py",
+    "tests/test_query.py",
+    "tests/index/test_database.py",
+    "tests/index/test_search.py",
+    "tests/index/test_links.py",
+    "tests/engine/test_memories.py",
+    "tests/faces/agent",
+)
+_ASK = "import platform; print(platform.python_implementation(), platform.python_version())"
+
+
+def candidates() -> list[str]:
+    """Programs that may be a Python, the likeliest first."""
+    found = [shutil.which(f"python{version}") for version in SUPPORTED]
+    if shutil.which("uv"):
+        for version in SUPPORTED:
+            ran = subprocess.run(
+                ["uv", "python", "find", "--no-python-downloads", version],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            found.append(ran.stdout.strip())
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found += [str(path / "bin" / "python") for path in sorted(versions.glob("3.*"))]
+    return [program for program in found if program]
+
+
+def interpreters() -> dict[str, str]:
+    """Every supported version that is here, with its program."""
+    found: dict[str, str] = {}
+    for program in candidates():
+        try:
+            ran = subprocess.run(
+                [program, "-c", _ASK], capture_output=True, text=True, check=True, timeout=30
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        kind, version = ran.stdout.split()
+        if kind == "CPython" and version.rpartition(".")[0] in SUPPORTED:
+            found.setdefault(version, program)
+    return dict(sorted(found.items()))
+
+
+def environment(version: str, program: str) -> Path:
+    """The Python of an environment with all that tests need. Raises CalledProcessError."""
+    folder = ROOT / ".venv" / "pythons" / version
+    python = folder / "bin" / "python"
+    ready = folder / "ready"
+    pins = ROOT / "requirements-dev.txt"
+    if ready.exists() and ready.stat().st_mtime > pins.stat().st_mtime:
+        return python
+    subprocess.run([program, "-m", "venv", str(folder)], check=True)
+    install = [str(python), "-m", "pip", "install", "--quiet"]
+    subprocess.run([*install, "--require-hashes", "-r", str(pins)], check=True)
+    subprocess.run([*install, "--no-deps", "--no-build-isolation", "-e", str(ROOT)], check=True)
+    ready.touch()
+    return python
+
+
+def test(python: Path, quick: bool, seconds: float) -> int:
+    """Run the tests, with every warning an error. Returns the status of pytest, 124 after that
+    time."""
+    arguments = ["-m", "not slow", "-p", "no:cacheprovider"]
+    if quick:
+        arguments += [*QUICK, "-n", "2"]
+    else:
+        arguments += [f"--ignore=tests/{name}" for name in (*SLOW, "sessions")]
+        arguments += ["-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
+    command = [str(python), "-W", "error", "-m", "pytest", "-q", *arguments]
+    with subprocess.Popen(command, cwd=ROOT) as running:
+        try:
+            return running.wait(max(seconds, 1))
+        except subprocess.TimeoutExpired:
+            running.terminate()
+            return 124
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=float, default=3600.0)
+    options = parser.parse_args()
+    left = options.seconds
+    found = interpreters()
+    mine = ".".join(map(str, sys.version_info[:3]))
+    statuses: dict[str, str] = {}
+    for version, program in found.items():
+        if options.quick and version == mine:
+            statuses[version] = "skipped: it runs everything else"
+            continue
+        if left <= 0:
+            statuses[version] = "skipped: no time is left"
+            continue
+        print(f"Python {version}", flush=True)
+        python = environment(version, program)
+        begun = time.monotonic()
+        status = test(python, options.quick, left)
+        left -= time.monotonic() - begun
+        endings = {0: "passed", 124: "stopped: no time is left"}
+        statuses[version] = endings.get(status, f"failed ({status})")
+    present = {version.rpartition(".")[0] for version in found}
+    for version in SUPPORTED:
+        if version not in present:
+            statuses[version] = "skipped: not on this machine"
+    for version, outcome in statuses.items():
+        print(f"Python {version}: {outcome}")
+    return int(any(outcome.startswith("failed") for outcome in statuses.values()))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

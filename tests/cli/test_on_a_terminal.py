@@ -64,7 +64,10 @@ def test_the_nearest_by_words_are_shown_when_no_text_holds_the_words(terminal: A
     assert "prefers a dark theme" in out
     assert "用户喜欢深色模式" in shown("search", "深色界面")
     assert COLOUR.sub("", shown("search", "dark")).endswith("Found: 2 notes\n")
-    assert terminal.ok("search", "mode dark") == "No matching memories found.\n"
+    ran = terminal("search", "mode dark")
+    assert ran.err == 'Nothing holds "mode dark". Nearest by words:\n'
+    assert ran.out.endswith("Plan: dark mode everywhere\n\nNearest: 1 notes\n")
+    assert terminal.ok("search", "zebra") == "No matching memories found.\n"
     assert terminal.ok("search", "dark").endswith("\n\nFound: 2 notes\n")
 
 

@@ -215,9 +215,8 @@ def search(
     """Find notes whose text or title holds QUERY, newest first. An empty QUERY finds all.
 
     The words of QUERY are joined by blanks. Archived ones are found with --archived, and with
-    --ranked below the others. On a terminal, when no text holds the words, the nearest by words are
-    shown. With --ranked and --limit the document has `total_is_lower_bound` where more than 10,000
-    match.
+    --ranked below the others. When no text holds the words, the nearest by words are shown. With
+    --ranked and --limit the document has `total_is_lower_bound` where more than 10,000 match.
     """
     if most is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
@@ -236,11 +235,8 @@ def search(
             _search_document(call, memory, text, infos, hits)
         elif call.on_terminal:
             _show_found(call, memory, query, text, infos, _counted(hits))
-        elif not infos:
-            call.answer("No matching memories found.")
         else:
-            lines = [output.table_row(_ROW, *row) for row in cells(call, memory, infos, 80)]
-            call.answer("\n".join([*lines, "", f"Found: {_counted(hits)} {noun(infos)}"]))
+            _print_found(call, memory, query, text, infos, _counted(hits))
         if not ranked:
             mention_left_out(memory, query.replace(contains=text or None))
         elif query.projects is None:
@@ -300,6 +296,29 @@ def _show_found(
     if not infos:
         return call.answer("No matching memories found.")
     call.table(("ID", "Phase", "Category", "Text"), list(cells(call, memory, infos, 0)), *foot)
+
+
+def _print_found(
+    call: Invocation,
+    memory: MemorySession,
+    query: Query,
+    text: str,
+    infos: Sequence[NoteInfo],
+    total: str,
+) -> None:
+    """What was found, for a program; when nothing was, the nearest by words, and a line on stderr
+    that says so.
+    """
+    last = f"Found: {total} {noun(infos)}"
+    if not infos and text.strip():
+        infos = _nearest(memory, query, text)
+        last = f"Nearest: {len(infos)} {noun(infos)}"
+        if infos:
+            output.notice(f'Nothing holds "{one_line(text)}". Nearest by words:')
+    if not infos:
+        return call.answer("No matching memories found.")
+    lines = [output.table_row(_ROW, *row) for row in cells(call, memory, infos, 80)]
+    call.answer("\n".join([*lines, "", last]))
 
 
 def _nearest(memory: MemorySession, query: Query, text: str) -> list[NoteInfo]:

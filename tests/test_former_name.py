@@ -13,7 +13,7 @@ import pytest
 from clients.test_install import placed
 from clients.test_install import user as user
 from memoranda import Draft, NotFound, former_name, open_memory
-from memoranda.clients.hook_context import FENCED
+from memoranda.clients.hook_words import FENCED
 from memoranda.clients.table import clients
 from memoranda.errors import MemorandaError
 

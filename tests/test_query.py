@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.query import Query, parse
+from memoranda.query import Query, narrowed, parse
 
 NOW = datetime(2026, 5, 7, 10, 0, tzinfo=UTC)
 
@@ -97,3 +97,17 @@ def test_a_copy_with_changes_leaves_the_query_alone() -> None:
 def test_text_without_filters_comes_through_as_it_is(text: str) -> None:
     if ":" not in text:
         assert parse(text) == Query(text.strip())
+
+
+def test_filters_in_a_text_narrow_a_query() -> None:
+    query = Query(tags=("a",), projects=("notes", "work"))
+    narrowed_query, text = narrowed(query, "dark  mode tag:b project:Work status:open")
+    assert text == "dark mode"
+    assert narrowed_query.tags == ("a", "b")
+    assert narrowed_query.projects == ("Work",)
+    assert narrowed_query.status == "open"
+
+
+def test_text_without_filters_is_left_as_it_is() -> None:
+    query = Query()
+    assert narrowed(query, " two  blanks x:y ") == (query, " two  blanks x:y ")

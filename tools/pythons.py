@@ -37,7 +37,7 @@ _ASK = "import platform; print(platform.python_implementation(), platform.python
 
 def candidates() -> list[str]:
     """Programs that may be a Python, the likeliest first."""
-    found = [shutil.which(f"python{version}") for version in SUPPORTED]
+    programs = [shutil.which(f"python{version}") for version in SUPPORTED]
     if shutil.which("uv"):
         for version in SUPPORTED:
             ran = subprocess.run(
@@ -46,15 +46,15 @@ def candidates() -> list[str]:
                 text=True,
                 check=False,
             )
-            found.append(ran.stdout.strip())
+            programs.append(ran.stdout.strip())
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found += [str(path / "bin" / "python") for path in sorted(versions.glob("3.*"))]
-    return [program for program in found if program]
+    programs += [str(path / "bin" / "python") for path in sorted(versions.glob("3.*"))]
+    return [program for program in programs if program]
 
 
 def interpreters() -> dict[str, str]:
     """Every supported version that is here, with its program."""
-    found: dict[str, str] = {}
+    programs: dict[str, str] = {}
     for program in candidates():
         try:
             ran = subprocess.run(
@@ -64,8 +64,8 @@ def interpreters() -> dict[str, str]:
             continue
         kind, version = ran.stdout.split()
         if kind == "CPython" and version.rpartition(".")[0] in SUPPORTED:
-            found.setdefault(version, program)
-    return dict(sorted(found.items()))
+            programs.setdefault(version, program)
+    return dict(sorted(programs.items()))
 
 
 def environment(version: str, program: str) -> Path:
@@ -107,25 +107,25 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=float, default=3600.0)
     options = parser.parse_args()
-    left = options.seconds
-    found = interpreters()
+    seconds_left = options.seconds
+    programs = interpreters()
     mine = ".".join(map(str, sys.version_info[:3]))
     statuses: dict[str, str] = {}
-    for version, program in found.items():
+    for version, program in programs.items():
         if options.quick and version == mine:
             statuses[version] = "skipped: it runs everything else"
             continue
-        if left <= 0:
+        if seconds_left <= 0:
             statuses[version] = "skipped: no time is left"
             continue
         print(f"Python {version}", flush=True)
         python = environment(version, program)
         begun = time.monotonic()
-        status = test(python, options.quick, left)
-        left -= time.monotonic() - begun
+        status = test(python, options.quick, seconds_left)
+        seconds_left -= time.monotonic() - begun
         endings = {0: "passed", 124: "stopped: no time is left"}
         statuses[version] = endings.get(status, f"failed ({status})")
-    present = {version.rpartition(".")[0] for version in found}
+    present = {version.rpartition(".")[0] for version in programs}
     for version in SUPPORTED:
         if version not in present:
             statuses[version] = "skipped: not on this machine"

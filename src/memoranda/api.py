@@ -105,7 +105,7 @@ class Memory:
     ) -> Note:
         """Store a note and return it.
 
-        draft: the text, or a `Draft` with what else is to be said of it.
+        draft: the text, or a `Draft` that says more.
         overwrite: replace the note that is there already; it keeps its id, its permalink and the
             header keys the draft does not set.
         checksum: the one of the note that was read; refuse when the file has another by now.
@@ -254,7 +254,7 @@ class Memory:
         """Take an archived memory out of the archive. Returns it.
 
         ref: the memory.
-        category: where it goes, in place of its own category.
+        category: where it goes, in place of the category it has.
 
         Raises NotFound, Ambiguous, Locked; InvalidInput for a note that is not archived.
         """
@@ -380,7 +380,7 @@ class Memory:
     ) -> str:
         """Collect the best evidence for a question as text for a prompt, with dates and addresses.
 
-        question: what is to be answered.
+        question: the question.
         max_tokens: the length of the text, at 4 characters a token; None is 2000.
         projects: names of projects; None is all of them.
         as_of: the moment whose facts are asked for; None is the present.
@@ -542,7 +542,7 @@ class Memory:
     ) -> Project:
         """Use a folder of notes, or a graph file, in place as a project. Returns the project.
 
-        name: what it is to be called.
+        name: the name it gets.
         folder: an absolute path, or one from `~`; a missing folder is made.
         default: whether new notes go there.
 
@@ -617,7 +617,7 @@ class Memory:
         """Take the notes of other programs in. Returns the counts of each source.
 
         source: names of sources, parted by commas; `all` is all that are there.
-        path: the folder to read, in place of the source's own.
+        path: the folder to read, in place of the one of the source.
         dry_run: only count.
         again: bring back what was deleted here.
 
@@ -667,7 +667,7 @@ class Memory:
         return tally
 
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """Make the index anew from the files. Returns how many notes and projects there are.
+        """Make the index again from the files. Returns how many notes and projects there are.
 
         progress: is called with how many files are done, and how many there are.
         """

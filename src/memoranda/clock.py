@@ -60,6 +60,15 @@ def parse_stamp(text: str) -> datetime:
     return to_utc(datetime.fromisoformat(text.strip()), UTC)
 
 
+def local_day(time: str, zone: tzinfo | None) -> str:
+    """The day of a stamp in a time zone (None: the system's) as YYYY-MM-DD; of what is no stamp its
+    first ten characters."""
+    try:
+        return parse_stamp(time).astimezone(zone).date().isoformat()
+    except (ValueError, OverflowError):
+        return time[:10]
+
+
 def to_utc(moment: datetime, zone: tzinfo | None) -> datetime:
     """`moment` in UTC; without an offset it is a wall time of `zone` (None: of the system)."""
     if moment.tzinfo is None:

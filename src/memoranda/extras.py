@@ -1,6 +1,6 @@
-"""The sentences that tell people to install something, in one place.
+"""The commands that people are told to run to install something, in one place.
 
-They work offline: what a checkout or a wheel offers stands in the metadata beside the code.
+Making them needs no network, and running them with a wheel at hand needs none for memoranda.
 """
 
 from __future__ import annotations

@@ -106,14 +106,14 @@ def records(root: Path, private: Path) -> Path | None:
 
 def left_behind(root: Path) -> list[tuple[str, str]]:
     """What an earlier checkout left, as (path, what to do with it)."""
-    found = []
+    leftovers = []
     if (root / PRIVATE).is_dir():
         text = (
             "the private folder of an earlier checkout. Its history (log, undo, restore) stays there"
             " and is not shown; all else was carried over. It may be deleted"
         )
-        found.append((PRIVATE, text))
-    return found + [(path, _ADVICE[Path(path).suffix]) for path in files()]
+        leftovers.append((PRIVATE, text))
+    return leftovers + [(path, _ADVICE[Path(path).suffix]) for path in files()]
 
 
 _ADVICE = {

@@ -118,6 +118,33 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
     return Query(text=" ".join(rest.split()) if found else text.strip(), **found)
 
 
+def narrowed(
+    query: Query, text: str, *, now: datetime | None = None, zone: tzinfo | None = None
+) -> tuple[Query, str]:
+    """`query` with the filters that stand in `text` besides its own, and `text` without them.
+
+    Of projects and types named in both places those in both pass; another filter in the text counts
+    instead of the query's. A text without filters stays as it is.
+    """
+    written = parse(text, now=now, zone=zone)
+    changes: dict[str, Any] = {}
+    for item in dataclasses.fields(written):
+        value = getattr(written, item.name)
+        if item.name == "text" or value in (None, (), {}, False, "text"):
+            continue
+        before = getattr(query, item.name)
+        if item.name in ("projects", "types") and before:
+            names = {name.casefold() for name in before}
+            changes[item.name] = tuple(name for name in value if name.casefold() in names)
+        elif isinstance(value, tuple):
+            changes[item.name] = (*(before or ()), *value)
+        else:
+            changes[item.name] = value
+    if not changes:
+        return query, text
+    return query.replace(**changes), written.text
+
+
 def check_memory(
     category: str | None = None, phase: str | None = None, scope: str | None = None
 ) -> None:

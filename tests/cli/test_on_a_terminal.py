@@ -65,9 +65,16 @@ def test_the_nearest_by_words_are_shown_when_no_text_holds_the_words(terminal: A
     assert "用户喜欢深色模式" in shown("search", "深色界面")
     assert COLOUR.sub("", shown("search", "dark")).endswith("Found: 2 notes\n")
     ran = terminal("search", "mode dark")
-    assert ran.err == 'Nothing holds "mode dark". Nearest by words:\n'
-    assert ran.out.endswith("Plan: dark mode everywhere\n\nNearest: 1 notes\n")
-    assert terminal.ok("search", "zebra") == "No matching memories found.\n"
+    assert ran.err.startswith('Nothing holds "mode dark". Nearest by words:\n')
+    assert "Plan" in ran.out
+    assert ran.out.endswith("\n\nFound: 1 notes\n")
+    ran = terminal("search", "mode dark zebra", "--ranked")
+    assert ran.err.startswith('No note holds all of "mode dark zebra".')
+    assert "Plan" in ran.out
+    assert terminal.ok("search", "zebra quagga") == "No matching memories found.\n"
+    for more in ([], ["--ranked"]):
+        assert "Plan" in terminal.ok("search", "dark", "project:notes", *more)
+        assert "theme" not in terminal.ok("search", "dark", "project:notes", *more)
     assert terminal.ok("search", "dark").endswith("\n\nFound: 2 notes\n")
 
 

@@ -226,6 +226,17 @@ def test_what_cannot_be_changed_is_named(tools: Tools) -> None:
 
 
 @pytest.mark.promise("amendments-4.2")
+def test_an_updated_note_is_still_its_authors(tools: Tools) -> None:
+    tools.put("Topics/Espresso.md", "x\n")
+    tools.write("Source", "[[Topics/Espresso]]")
+    claude = tools.as_agent("claude")
+    claude("move_note", identifier="Topics/Espresso.md", destination_path="Coffee.md")
+    info = tools.memory.find("Source")
+    assert "[[Coffee]]" in tools.memory.text_of(info)
+    assert (info.provenance.who, info.provenance.trust) == ("owner", "owner")
+
+
+@pytest.mark.promise("amendments-4.2")
 def test_links_stay_as_they_are_where_that_is_asked_for(tools: Tools) -> None:
     tools.put("Topics/Espresso.md", "x\n")
     tools.put("Source.md", "[[Topics/Espresso]]\n")

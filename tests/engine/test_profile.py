@@ -10,7 +10,6 @@ from memoranda import Draft
 from memoranda.engine import open_session
 from memoranda.engine.profile import profile
 from memoranda.engine.upkeep import Upkeep
-from memoranda.engine.writing import confirmation
 from memoranda.faces import registry
 
 
@@ -80,12 +79,9 @@ def test_a_text_the_agent_changed_since_is_not_confirmed_and_no_agent_confirms(m
     change = {"old_str": "tabs", "new_str": "blanks"}
     call(memory, "memory", command="str_replace", path=path, **change)
     assert [entry.is_confirmed for entry in profile(memory)] == [False]
-    tools = registry(("memory",), memory.settings)
-    text = f"---\nconfirmed: {confirmation('x')}\n---\nx"
-    new = {"command": "create", "path": "/memories/user/new.md", "file_text": text}
-    reply = tools.call(memory.as_caller("claude", "mcp"), "memory", new)
-    assert reply.is_error
-    assert "is for the owner" in reply.text
+    text = "---\npinned: true\nconfirmed: true\n---\nx"
+    call(memory, "memory", command="create", path="/memories/user/new.md", file_text=text)
+    assert [entry.is_confirmed for entry in profile(memory)] == [False, False]
 
 
 def test_the_owners_own_stands_before_what_agents_noted(memory):

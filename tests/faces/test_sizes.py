@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from memoranda import open_memory
+from memoranda.engine import open_session
 from memoranda.errors import InvalidInput
 from memoranda.faces import ALL, registry
 from memoranda.faces.sizes import _sizes, check_sizes
@@ -15,7 +15,7 @@ from memoranda.faces.sizes import _sizes, check_sizes
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory):
-    with open_memory(tmp_path_factory.mktemp("home"), watch=False, agent="bob") as memory:
+    with open_session(tmp_path_factory.mktemp("home"), watch=False, agent="bob") as memory:
         yield memory
 
 

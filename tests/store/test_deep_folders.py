@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from memoranda import Draft, open_memory
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.errors import InvalidInput
 from memoranda.faces import ALL, registry
 from memoranda.store.path_guard import PATH_BYTES, SEGMENTS, clean
@@ -61,7 +62,7 @@ def test_a_path_has_a_size(path, is_right):
 @pytest.mark.promise("paths-sizes")
 def test_no_tool_makes_folders_deeper_than_that(tmp_path):
     deep = "/".join(["d"] * 1_000)
-    with open_memory(tmp_path, watch=False, agent="bob") as memory:
+    with open_session(tmp_path, watch=False, agent="bob") as memory:
         tools = registry(ALL, memory.settings)
         for name, arguments in (
             ("memory", {"command": "create", "path": f"/memories/{deep}/a.md", "file_text": "x"}),

@@ -31,6 +31,11 @@ GLUED = [
         "named-key",
         "mail-service-key",
         "discord-token",
+        "putty-key",
+        "json-web-key",
+        "azure-key",
+        "service-token",
+        "other-token",
     )
 ]
 """Rules whose secrets begin so that nothing else does."""

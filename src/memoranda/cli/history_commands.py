@@ -384,7 +384,8 @@ def erase(
 ) -> int:
     """Remove notes for good, with every older version and trace; there is no undo.
 
-    REF is an id, a path as `log` shows it, an address, or an entry FOLDER/NAMESPACE.json:KEY. At
+    REF is an id, a path as `log` shows it, an address, or an entry FOLDER/NAMESPACE.json:KEY; a
+    name has to be the exact one. At
     the end the home is searched for what was erased.
     """
     if not (refs or agent or project or source):

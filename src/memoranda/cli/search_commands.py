@@ -35,7 +35,7 @@ from memoranda.clock import stamp
 from memoranda.engine.overview import records
 from memoranda.index.rows import Hits, NoteInfo
 from memoranda.note.model import PHASES, TRACE_PROJECT
-from memoranda.query import Query, day, memory_query
+from memoranda.query import Query, day, memory_query, narrowed
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
@@ -214,13 +214,15 @@ def search(
 ) -> None:
     """Find notes whose text or title holds QUERY, newest first. An empty QUERY finds all.
 
-    The words of QUERY are joined by blanks. Archived ones are found with --archived, and with
-    --ranked below the others. When no text holds the words, the nearest by words are shown. With
-    --ranked and --limit the document has `total_is_lower_bound` where more than 10,000 match.
+    The words of QUERY are joined by blanks; `tag:work`, `project:notes`, `type:`, `status:`,
+    `before:` and the like among them are filters. Letters are compared as people type them: `strasse`
+    finds Straße. Archived ones are found with --archived, and with --ranked below the others. When
+    no text holds the words, the nearest by words are shown, under a line on stderr. With --ranked and
+    --limit the document has `total_is_lower_bound` where more than 10,000 match.
     """
     if most is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
-    text = " ".join(words)
+    written = " ".join(words)
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.memory() as memory:
         zone = memory.settings.zone
@@ -230,13 +232,12 @@ def search(
             created_until=day(last, "--to", zone, 1, now),
             as_of=as_of_moment(memory, as_of),
         )
+        query, text = narrowed(query, written, now=now, zone=zone)
         infos, hits = _found(memory, query, text, limit, most, ranked=ranked)
         if call.json:
-            _search_document(call, memory, text, infos, hits)
-        elif call.on_terminal:
-            _show_found(call, memory, query, text, infos, _counted(hits))
+            _search_document(call, memory, written, infos, hits)
         else:
-            _print_found(call, memory, query, text, infos, _counted(hits))
+            _show_found(call, memory, query, text, infos, hits)
         if not ranked:
             mention_left_out(memory, query.replace(contains=text or None))
         elif query.projects is None:
@@ -284,53 +285,37 @@ def _show_found(
     query: Query,
     text: str,
     infos: Sequence[NoteInfo],
-    total: str,
+    hits: Hits,
 ) -> None:
-    """What was found, for a person; when nothing was, the nearest by words."""
-    foot = [f"Found: {total} {noun(infos)}"]
+    """What was found, for people and pipes; when nothing was, the nearest by words."""
+    from memoranda.index.search.parse import is_question
+
+    total = _counted(hits)
+    if hits.relaxed and infos and not is_question(text):
+        output.notice(f'No note holds all of "{one_line(text)}". Those that hold some, best first:')
     if not infos and text.strip():
         infos = _nearest(memory, query, text)
-        foot = []
-        if infos:
-            output.text(f'Nothing holds "{one_line(text)}". Nearest by words:\n')
-    if not infos:
-        return call.answer("No matching memories found.")
-    call.table(("ID", "Phase", "Category", "Text"), list(cells(call, memory, infos, 0)), *foot)
-
-
-def _print_found(
-    call: Invocation,
-    memory: MemorySession,
-    query: Query,
-    text: str,
-    infos: Sequence[NoteInfo],
-    total: str,
-) -> None:
-    """What was found, for a program; when nothing was, the nearest by words, and a line on stderr
-    that says so.
-    """
-    last = f"Found: {total} {noun(infos)}"
-    if not infos and text.strip():
-        infos = _nearest(memory, query, text)
-        last = f"Nearest: {len(infos)} {noun(infos)}"
+        total = str(len(infos))
         if infos:
             output.notice(f'Nothing holds "{one_line(text)}". Nearest by words:')
     if not infos:
         return call.answer("No matching memories found.")
+
+    foot = f"Found: {total} {noun(infos)}"
+    if call.on_terminal:
+        head = ("ID", "Phase", "Category", "Text")
+        return call.table(head, list(cells(call, memory, infos, 0)), foot)
     lines = [output.table_row(_ROW, *row) for row in cells(call, memory, infos, 80)]
-    call.answer("\n".join([*lines, "", last]))
+    call.answer("\n".join([*lines, "", foot]))
 
 
 def _nearest(memory: MemorySession, query: Query, text: str) -> list[NoteInfo]:
-    """The few notes with all words of `text`, else with any of them."""
-    from memoranda.text.tokens import is_cjk, words
+    """The few notes with all words of `text`, else with any of them; archived ones when asked for."""
+    from memoranda.text.tokens import pairs, words
 
-    parts: list[str] = []
-    for word in words(text):
-        if is_cjk(word):
-            parts += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
-        else:
-            parts.append(word)
+    if query.archived is None and not query.lists_archived:
+        query = query.replace(archived=False)
+    parts = [part for word in words(text) for part in pairs(word)]
     for asked in (text, " OR ".join(f'"{part}"' for part in parts)):
         if asked:
             hits = memory.search(query.replace(text=asked), limit=_NEAREST)

@@ -20,7 +20,8 @@ from memoranda.clients.hook_words import TAG, own_words
 from memoranda.engine import MemorySession
 from memoranda.engine.overview import contents
 from memoranda.engine.profile import PINNED, ProfileEntry, profile
-from memoranda.index.rows import Hit, NoteInfo
+from memoranda.engine.telling import Telling, author, claimed
+from memoranda.index.rows import Hit, NoteInfo, day_of
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, REMINDERS, TRACE_PROJECT
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
@@ -50,6 +51,8 @@ _PROFILE_LINE = 400
 _LATELY = timedelta(days=7)
 _MOST_LATELY = 10
 """A client's first session is told so many notes of so long ago: it has no last session."""
+_MOST_OF_ONE = 4
+"""Notes of one agent about the user that a session is told unconfirmed."""
 _SOON = timedelta(hours=24)
 _DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 
@@ -87,10 +90,10 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionFile) -> T
     if not session.is_known:
         teller.say(_HOW)
         teller.section("Due", _due(memory, now), 300)
-        entries = profile(memory)
+        entries = _owner_first(memory, profile(memory))
         teller.section(
             "About the user",
-            [(entry.info, _mark_of(entry)) for entry in entries],
+            [(entry.info, PINNED if entry.why == PINNED else "") for entry in entries],
             600,
             texts={entry.info.row: entry.text for entry in entries},
             longest=_PROFILE_LINE,
@@ -113,6 +116,23 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionFile) -> T
     return Told(
         "" if is_empty or not teller.lines else _fenced("\n".join(teller.lines)), teller.notes
     )
+
+
+def _owner_first(memory: MemorySession, entries: Iterable[ProfileEntry]) -> list[ProfileEntry]:
+    """What the owner says, then some of what each author noted, so that none fills the session."""
+    facts: list[ProfileEntry] = []
+    claims: list[ProfileEntry] = []
+    ids_by_author: dict[str, set[str]] = {}
+    for entry in entries:
+        info = entry.info
+        if memory.telling(info) is not Telling.CLAIM:
+            facts.append(entry)
+            continue
+        ids = ids_by_author.setdefault(author(info.provenance), set())
+        if len(ids) < _MOST_OF_ONE or info.id in ids:
+            ids.add(info.id)
+            claims.append(entry)
+    return facts + claims
 
 
 def for_prompt(
@@ -206,12 +226,14 @@ class _Teller:
             heads = []
         chosen = []
         for info, mark in infos:
-            if info.id not in self._known and not self._memory.is_held_back(info):
+            told = self._memory.telling(info)
+            if info.id not in self._known and told is not Telling.SILENT:
                 self._known.add(info.id)
-                chosen.append((info, mark))
-        bodies = contents(self._memory, [info for info, _ in chosen])
-        for (info, mark), body in zip(chosen, bodies, strict=True):
-            about = f"{(info.date or info.created)[:10]}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
+                chosen.append((info, mark, told))
+        bodies = contents(self._memory, [info for info, _, _ in chosen])
+        for (info, mark, told), body in zip(chosen, bodies, strict=True):
+            day = day_of(info, self._memory.settings.zone)
+            about = f"{day}, {flat(info.permalink)}{', ' + flat(mark) if mark else ''}"
             body = texts.get(info.row, body)
             text = " ".join(
                 flat(line.strip())
@@ -221,23 +243,16 @@ class _Teller:
             name = " ".join(flat(info.title).split())
             if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(name):
                 text = f"{name}: {text}"
+            is_named = mark.startswith("by ")
+            if told is Telling.CLAIM and not is_named:
+                text = claimed(info.provenance, text)
+                about += ", unconfirmed"
             lines = [*heads, _MARKS.sub(_HARMLESS, f"- ({about}) {cut(text, longest)}")]
             if self._room - sum(tokens_in(line + "\n") for line in lines) < left:
                 break
             self.say(*lines)
             self.notes.append(info.id)
             heads = []
-
-
-def _mark_of(entry: ProfileEntry) -> str:
-    """What is said of a note about the person besides its text: why it is told, and who noted it
-    where the owner has not confirmed it.
-    """
-    pinned = "pinned" if entry.why == PINNED else ""
-    if entry.is_confirmed:
-        return pinned
-    who = entry.info.provenance.who.removeprefix("agent:")
-    return f"noted by {who}, unconfirmed"
 
 
 def _fenced(text: str) -> str:

@@ -5,7 +5,7 @@ nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
@@ -14,14 +14,14 @@ from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs, Ref
 from memoranda.engine.relinking import Relinking, moved_note, put_texts, relinking
 from memoranda.engine.transaction import Transaction
-from memoranda.engine.writing import read_unlocked, remove_note
+from memoranda.engine.writing import read_unlocked, remove_note, scope_of
 from memoranda.errors import Exists, FolderNotFound, InvalidInput, Locked, Unusable
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.names import file_key
 from memoranda.store import path_guard
-from memoranda.store.base import File
+from memoranda.store.base import File, Store
 from memoranda.store.walking import walk
 
 
@@ -112,46 +112,95 @@ class PlaceVerbs(ReadVerbs):
         with self.change("move") as change:
             store = self.engine.store(project)
             source = path_guard.clean(folder.strip("/"), store.name)
-            target = path_guard.clean(destination.strip("/"), store.name)
-            if destination.endswith("/") and self._kind(store.name, target) == "folder":
-                if target:
-                    target = f"{target}/{source.rpartition('/')[2]}"
-                else:
-                    target = source.rpartition("/")[2]
+            target = self._folder_target(store.name, source, destination)
             if not source or self._kind(store.name, source) != "folder":
                 raise FolderNotFound(folder, store.name)
-            if not target or f"{target}/".startswith(f"{source}/"):
-                raise InvalidInput(
-                    f'A folder cannot be moved into itself: "{destination}". Choose another destination_path.'
-                )
-            if self._kind(store.name, target) not in ("missing", "hidden"):
-                raise Exists(target)
-            self._check_target(store.name, f"{target}/x.md")
+            self._check_folder_target(store.name, source, target, destination)
             infos, foreign = self._notes_below(store.name, source)
             moves = [(info, target + info.path[len(source) :]) for info in infos]
             links = self._relinking(moves, follow, update_links)
-            own = {info.path: links.texts.get(info.row) for info in infos}
+            texts = {text.info.path: text.data for text in links.texts.values() if text.is_moved}
             change.about = (store.name, f"{source}/")
-            is_whole = not follow and not foreign and not any(own.values())
-            if self._kind(store.name, target) == "missing" and is_whole:
+            is_whole = not follow and not foreign and self._kind(store.name, target) == "missing"
+            if is_whole and texts:
+                self._move_pieces(change, store, source, target, texts)
+            elif is_whole:
                 change.move(store.name, source, target)
-            # File by file: what the caller does not see stays
             else:
-                for place, _, files in sorted(walk(os.path.join(store.root, source))):
-                    here = os.path.relpath(place, store.root)
-                    for path in (f"{here}/{name}" for name in sorted(files)):
-                        if path not in foreign:
-                            to = target + path[len(source) :]
-                            if store.place(to).kind != "missing":
-                                raise Unusable(to)
-                            new_text = own.get(path)
-                            data = new_text.data if new_text else None
-                            file = store.read(path)
-                            self._move_file(change, store.name, path, to, file, follow, data)
-                for each in _emptied(store.root, source, {step.path for step in change.steps}):
-                    change.add("rmdir", store.name, each)
+                self._move_files(change, store, source, target, foreign, follow, texts)
             put_texts(change, links)
         return Moved(store.name, source, target, len(infos), links.broken, links.updated)
+
+    def _folder_target(self, project: str, source: str, destination: str) -> str:
+        """Where a folder goes: into `destination` if that ends in `/` and is a folder."""
+        target = path_guard.clean(destination.strip("/"), project)
+        name = source.rpartition("/")[2]
+        if not destination.endswith("/") or self._kind(project, target) != "folder":
+            return target
+        if not target:
+            return name
+        return f"{target}/{name}"
+
+    def _check_folder_target(
+        self, project: str, source: str, target: str, destination: str
+    ) -> None:
+        if not target or f"{target}/".startswith(f"{source}/"):
+            raise InvalidInput(
+                f'A folder cannot be moved into itself: "{destination}". '
+                "Choose another destination_path."
+            )
+        if self._kind(project, target) not in ("missing", "hidden"):
+            raise Exists(target)
+        self._check_target(project, f"{target}/x.md")
+
+    def _move_pieces(
+        self,
+        change: Transaction,
+        store: Store,
+        folder: str,
+        target: str,
+        texts: Mapping[str, bytes],
+    ) -> None:
+        """Move a whole folder in as few pieces as possible; the notes of `texts` are written with
+        other links."""
+        for entry in self.engine.folder(store.name).entries(folder):
+            to = target + entry.path[len(folder) :]
+            if any(path.startswith(f"{entry.path}/") for path in texts):
+                self._move_pieces(change, store, entry.path, to, texts)
+            elif entry.path in texts:
+                file = store.read(entry.path)
+                data = texts[entry.path]
+                scope = scope_of(file.data)
+                change.put(store.name, to, data, mode=file.mode, scope=scope)
+                change.remove(store.name, entry.path, file, scope=scope)
+            else:
+                old = store.read(entry.path) if entry.kind == "file" else None
+                change.move(store.name, entry.path, to, old=old)
+        change.add("rmdir", store.name, folder)
+
+    def _move_files(
+        self,
+        change: Transaction,
+        store: Store,
+        source: str,
+        target: str,
+        foreign: Container[str],
+        follow: bool,
+        texts: Mapping[str, bytes],
+    ) -> None:
+        """Move a folder file by file: what the caller does not see stays."""
+        for place, _, files in sorted(walk(os.path.join(store.root, source))):
+            here = os.path.relpath(place, store.root)
+            for path in (f"{here}/{name}" for name in sorted(files)):
+                if path in foreign:
+                    continue
+                to = target + path[len(source) :]
+                if store.place(to).kind != "missing":
+                    raise Unusable(to)
+                file = store.read(path)
+                self._move_file(change, store.name, path, to, file, follow, texts.get(path))
+        for folder in _emptied(store.root, source, {step.path for step in change.steps}):
+            change.add("rmdir", store.name, folder)
 
     def _relinking(
         self, moves: Sequence[tuple[NoteInfo, str]], follow: bool, update_links: bool

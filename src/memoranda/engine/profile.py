@@ -14,7 +14,8 @@ from typing import NamedTuple
 from memoranda.engine.engine import verb
 from memoranda.engine.overview import contents
 from memoranda.engine.reading import ReadVerbs
-from memoranda.engine.writing import CONFIRMED, confirmation
+from memoranda.engine.review import ReviewVerbs
+from memoranda.engine.telling import Telling
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT
@@ -46,7 +47,7 @@ class ProfileEntry(NamedTuple):
 
 
 @verb
-def profile(memory: ReadVerbs, limit: int = _MOST) -> list[ProfileEntry]:
+def profile(memory: ReviewVerbs, limit: int = _MOST) -> list[ProfileEntry]:
     """What the memory says about the person, each note once: pinned first, and what the owner wrote
     before what an agent noted. Without what is over, archived, suspicious or private to others.
     """
@@ -54,25 +55,19 @@ def profile(memory: ReadVerbs, limit: int = _MOST) -> list[ProfileEntry]:
     reasons: dict[int, tuple[NoteInfo, str]] = {}
     for why, infos in _places(memory, limit):
         for info in infos:
-            if not memory.is_held_back(info):
+            if memory.telling(info) is not Telling.SILENT:
                 reasons.setdefault(info.row, (info, why))
     chosen = [*reasons.values()]
     texts = contents(memory, [info for info, _ in chosen])
     entries = [
-        ProfileEntry(info, why, _about(memory, info, why, text), is_confirmed(info, text))
+        ProfileEntry(
+            info, why, _about(memory, info, why, text), memory.telling(info) is Telling.FACT
+        )
         for (info, why), text in zip(chosen, texts, strict=True)
     ]
     # Stable: within each group the order of the places stays
     entries.sort(key=lambda entry: (not entry.is_confirmed, entry.why != PINNED))
     return [entry for entry in entries if entry.text.strip()][:limit]
-
-
-def is_confirmed(info: NoteInfo, content: str) -> bool:
-    """Whether the owner wrote a note, or confirmed this text of it: pinning confirms it."""
-    if info.header.get(CONFIRMED) == confirmation(content):
-        return True
-    # A file that another program wrote was made by the person at this machine
-    return info.provenance.trust == "owner" or info.provenance.who == "file"
 
 
 def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteInfo]]]:

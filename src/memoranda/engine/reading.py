@@ -415,7 +415,7 @@ class ReadVerbs(HomeSession):
             skip=self.is_held_back if vetted else None,
         )
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
-        return self.index.evidence_text(hits)[:room]
+        return self.index.evidence_text(hits, self.settings.zone)[:room]
 
     @verb
     def recall(
@@ -441,7 +441,7 @@ class ReadVerbs(HomeSession):
             filters=self._query(Query(as_of=self.clock(), archived=False)),
             skip=lambda note: note.id in known or self.is_held_back(note),
         )[:limit]
-        return hits, self.index.evidence_text(hits)
+        return hits, self.index.evidence_text(hits, self.settings.zone)
 
     @verb
     def list(
@@ -488,7 +488,7 @@ class ReadVerbs(HomeSession):
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
         """By row, what is to be said of those notes that are not valid all the time: `superseded by
         PERMALINK`, `valid until DAY`, `valid from DAY`."""
-        return self.index.notes.validity_marks(infos, self.agent)
+        return self.index.notes.validity_marks(infos, self.agent, self.settings.zone)
 
     def _today(self) -> date:
         return self.clock().astimezone(self.settings.zone).date()

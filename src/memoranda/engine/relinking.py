@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
@@ -19,7 +18,7 @@ from memoranda.index.link_queries import MovedNote, Relocation
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.frontmatter import split
-from memoranda.note.grammar import code_masked, link_places
+from memoranda.note.grammar import link_places, mask_code
 from memoranda.note.header_links import header_links
 from memoranda.note.links import WrittenLink, destination_parts, lead, link_rest, parse_link
 from memoranda.note.model import MEMORY_PROJECTS
@@ -39,7 +38,7 @@ class NewText:
     info: NoteInfo
     old: File
     data: bytes
-    is_moved: bool
+    is_moved: bool = False
 
 
 @dataclass(slots=True)
@@ -88,17 +87,9 @@ def relinking(
         name = source.permalink
         if source.project == project:
             name = paths.get(source.row, source.path)
-        new_text = None
-        is_left = True
-        if update:
-            with suppress(MemorandaError):
-                file, text = editable(session, source)
-                edited, is_left = _updated(relocation, source, text)
-                if edited != text:
-                    if source.row not in paths:
-                        edited = follow_content(session, source, text, edited)
-                    new_text = NewText(source, file, edited.encode(), source.row in paths)
+        new_text, is_left = _new_text(session, relocation, source, update=update)
         if new_text is not None:
+            new_text.is_moved = source.row in paths
             result.texts[source.row] = new_text
             result.updated.append(name)
         if is_left:
@@ -106,6 +97,29 @@ def relinking(
     result.updated.sort()
     result.broken.sort()
     return result
+
+
+def _new_text(
+    session: HomeSession, relocation: Relocation, source: NoteInfo, *, update: bool
+) -> tuple[NewText | None, bool]:
+    """The note with links that lead on, if it may be changed, and whether a broken link is left."""
+    file = session.engine.file_of(source)
+    try:
+        text = file.data.decode()
+    except UnicodeDecodeError:
+        return None, True
+    edited, is_left = _updated(relocation, source, text)
+    if edited == text:
+        return None, is_left
+    if not update:
+        return None, True
+    try:
+        editable(session, source)
+    except MemorandaError:
+        # Locked, or in a project that is only read
+        return None, True
+    edited = follow_content(session, source, text, edited)
+    return NewText(source, file, edited.encode()), is_left
 
 
 def _updated(relocation: Relocation, source: NoteInfo, text: str) -> tuple[str, bool]:
@@ -136,14 +150,14 @@ def _updated(relocation: Relocation, source: NoteInfo, text: str) -> tuple[str, 
             raw = _quoted_in(lines[number - 1], link, raw)
         changes.setdefault(number, {})[link.raw] = raw
     for number, replaced in changes.items():
-        lines[number - 1] = _replaced(lines[number - 1], replaced, number)
+        lines[number - 1] = _replaced(lines[number - 1], replaced)
     return "\n".join(lines), is_left
 
 
-def _replaced(line: str, replaced: dict[str, str], number: int) -> str:
+def _replaced(line: str, replaced: dict[str, str]) -> str:
     """A line with other links; code in it stays."""
-    found = links.written_links(line, code_masked(line))
-    for link in reversed(found):
+    written = links.written_links(line, mask_code(line))
+    for link in reversed(written):
         if link.raw in replaced:
             end = link.start + len(link.raw)
             line = line[: link.start] + replaced[link.raw] + line[end:]

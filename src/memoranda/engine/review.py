@@ -13,17 +13,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from memoranda.clock import stamp
+from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.telling import Telling, author, telling
+from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.errors import InvalidInput, NotFound, ProjectRefused, StorageError
 from memoranda.index.rows import NoteInfo
+from memoranda.query import Query
 from memoranda.store.base import File, sha256
 from memoranda.store.change import Step
 from memoranda.store.files import read_file, reason
@@ -31,6 +34,7 @@ from memoranda.store.layout import PRIVATE
 from memoranda.text.unicode import flat
 
 VERB = "review"
+CLAIM = "claim"
 KEEP = "k"
 """The answer that a suspicious note is fine."""
 _DELETE = "d"
@@ -45,6 +49,13 @@ in its key.
 """
 _ASK = "ask"
 """The verb of an agent's request and of the answer to it."""
+AGENT_PREFIX = "agent:"
+_PREFERENCES = "preferences"
+_BURST = 50
+_BURST_LASTS = timedelta(minutes=10)
+"""So many new notes of one agent in such a time are asked about."""
+_MOST_CLAIMS = 100
+"""Notes about the owner that are asked about."""
 _MOST_REQUESTS = 100
 """Requests that may wait."""
 
@@ -97,6 +108,8 @@ SOURCES = {
     "suspicious": "memoranda.engine.review:SUSPICIOUS",
     "reminder": "memoranda.jobs.questions:REMINDERS",
     "contradiction": "memoranda.jobs.questions:CONTRADICTIONS",
+    "claim": "memoranda.engine.review:CLAIMS",
+    "burst": "memoranda.engine.review:BURSTS",
     "merge": "memoranda.jobs.questions:MERGES",
     "category": "memoranda.jobs.questions:CATEGORIES",
     "archive": "memoranda.jobs.questions:ARCHIVES",
@@ -143,6 +156,30 @@ class ReviewVerbs(HistoryVerbs):
         if not super().is_held_back(info):
             return False
         return self.decision(self.suspicion(info)) != KEEP
+
+    def telling(self, info: NoteInfo) -> Telling:
+        """How a note may be told to a session that did not ask for it (docs/trust.md)."""
+        provenance = info.provenance
+        is_own = provenance.trust == "owner"
+        return telling(
+            provenance,
+            is_held_back=self.is_held_back(info),
+            is_confirmed=not is_own and self.decision(self._claim(info)) == KEEP,
+        )
+
+    def _claim(self, info: NoteInfo) -> str:
+        """The key under which the owner confirms a note: another one once its text is another."""
+        return self.suspicion(info).replace("suspicious:", f"{CLAIM}:", 1)
+
+    def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
+        """Write down in `change` that the owner says these notes are so. Nothing for an agent."""
+        unconfirmed = [info for info in infos if info.provenance.trust != "owner"]
+        if self.agent is not None or not unconfirmed:
+            return
+        file, known = self._decisions()
+        row = {"choice": KEEP, "time": stamp(self.clock())}
+        known |= {self._claim(info): row for info in unconfirmed}
+        change.steps.append(_rows_step(self.engine.layout.review, file, known))
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
         """Answer an open question, given by its key or as `review` returned it, with the letter of
@@ -274,6 +311,86 @@ def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bo
 
 SUSPICIOUS = ReviewSource(_ask_suspicious, _answer_suspicious)
 """The question about notes that seem to hold injected instructions (docs/gate.md)."""
+
+
+def _about_the_owner(memory: Any) -> list[NoteInfo]:
+    """What agents noted about the owner and nobody has confirmed."""
+    query = Query(archived=False, valid_at=memory.clock())
+    pinned, _ = memory.list(query.replace(metadata={"pinned": True}), limit=_MOST_CLAIMS)
+    preferred, _ = memory.list(query.replace(category=_PREFERENCES), limit=_MOST_CLAIMS)
+    infos = {info.id: info for info in (*pinned, *preferred)}
+    return [
+        info
+        for info in infos.values()
+        if info.provenance.who.startswith(AGENT_PREFIX) and memory.telling(info) is Telling.CLAIM
+    ]
+
+
+def _ask_claims(memory: Any) -> Iterator[ReviewItem]:
+    for info in _about_the_owner(memory):
+        title = " ".join(info.title.split())
+        title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
+        line = f'"{title}", noted by {author(info.provenance)}'
+        choices = (KEEP, "it is so"), (_DELETE, "delete the note"), ("n", "leave it unconfirmed")
+        key = memory.suspicion(info).replace("suspicious:", f"{CLAIM}:", 1)
+        yield ReviewItem(key, CLAIM, f"Is this so? {line}", (info.id,), choices, (line,))
+
+
+def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
+    if choice != _DELETE:
+        return False
+    memory.delete(memory.memory_id(item.refs[0]))
+    return True
+
+
+CLAIMS = ReviewSource(_ask_claims, _answer_claim)
+"""The question whether what an agent noted about the owner is so (docs/trust.md)."""
+
+
+def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
+    """The notes each agent made in a hurry: many within some minutes."""
+    by_agent: dict[str, list[NoteInfo]] = {}
+    for info in memory.list(Query(), limit=0, order="created")[0]:
+        who = info.provenance.who
+        if who.startswith(AGENT_PREFIX):
+            by_agent.setdefault(who, []).append(info)
+    for infos in by_agent.values():
+        infos.sort(key=lambda info: info.created)
+        burst: list[NoteInfo] = []
+        for info in infos:
+            begun = parse_stamp(burst[0].created) if burst else None
+            if begun is not None and parse_stamp(info.created) - begun > _BURST_LASTS:
+                if len(burst) >= _BURST:
+                    yield burst
+                burst = []
+            burst.append(info)
+        if len(burst) >= _BURST:
+            yield burst
+
+
+def _ask_bursts(memory: Any) -> Iterator[ReviewItem]:
+    for infos in _bursts(memory):
+        name = author(infos[0].provenance)
+        day = infos[0].created[:10]
+        mark = sha256("\0".join(sorted(info.id for info in infos)).encode())[:12]
+        text = f"{name} wrote {len(infos)} notes within some minutes on {day}. Keep them?"
+        refs = tuple(info.id for info in infos)
+        choices = (KEEP, "keep them"), (_DELETE, "delete them all")
+        yield ReviewItem(f"burst:{mark}", "burst", text, refs, choices)
+
+
+def _answer_burst(memory: Any, item: ReviewItem, choice: str) -> bool:
+    if choice != _DELETE:
+        return False
+    infos = next(
+        infos for infos in _bursts(memory) if {info.id for info in infos} == set(item.refs)
+    )
+    memory.delete(*infos)
+    return True
+
+
+BURSTS = ReviewSource(_ask_bursts, _answer_burst)
+"""The question about many notes that one agent made in a hurry (docs/trust.md)."""
 
 
 def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:

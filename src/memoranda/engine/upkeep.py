@@ -21,6 +21,7 @@ from memoranda.engine import writing
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.overview import content_of
+from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError
 from memoranda.index.resolve import TITLE_CUT
@@ -290,20 +291,18 @@ class Upkeep:
                 keys = self._pin_keys(info, pinned)
                 if keys:
                     self._set(change, info, keys)
+            # Who pins a note says that it is so
+            if pinned and isinstance(self.memory, ReviewVerbs):
+                self.memory.confirm(change, infos)
         return self._after(change, infos)
 
     def _pin_keys(self, info: NoteInfo, pinned: bool) -> dict[str, Any]:
         """The header keys that change when a note is pinned, or not any more."""
         if self.engine.store(info.project).holds_entities:
             raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
-        keys: dict[str, Any] = {}
-        if (info.header.get("pinned") is True) != pinned:
-            keys["pinned"] = True if pinned else REMOVE
-        if pinned and self.memory.agent is None and info.provenance.who.startswith("agent:"):
-            seen = writing.confirmation(content_of(self.memory, info))
-            if info.header.get(writing.CONFIRMED) != seen:
-                keys[writing.CONFIRMED] = seen
-        return keys
+        if (info.header.get("pinned") is True) == pinned:
+            return {}
+        return {"pinned": True if pinned else REMOVE}
 
     def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
         """These memories as the change left them."""
@@ -386,7 +385,11 @@ class Upkeep:
     def _written(self, change: Transaction) -> list[NoteInfo]:
         """What the index knows now of the memories a change wrote. No look at other files: it would
         cost more than the change."""
-        places = [(step.project, step.path) for step in change.steps if step.do == "put"]
+        places = [
+            (step.project, step.path)
+            for step in change.steps
+            if step.do == "put" and step.project != PRIVATE
+        ]
         found = [self._index.notes.get(*place) or self.memory.find_ref(place) for place in places]
         self.engine.count_pending_reads(found)
         return found

@@ -370,6 +370,11 @@ def sign(
                 continue
         if verb in _WHOLE:
             continue
+        moved = _moved_by(steps, step) if verb == "move" else None
+        if moved is not None:
+            # Only its links are other ones
+            step.by = _known(index, moved).row()
+            continue
         before = [_known(index, step)] if step.old else []
         body = _body(step.data)
         # Perhaps the same note under another path, in the archive or out of it
@@ -387,6 +392,15 @@ def sign(
         )
         if trust != own:
             step.by = (step.by or {}) | {"trust": trust}
+
+
+def _moved_by(steps: Sequence[Step], step: Step) -> Step | None:
+    """The step that knows what a note that is written by a move was before: its own one, or the
+    removal after it."""
+    if step.old is not None:
+        return step
+    following = steps[steps.index(step) + 1 :][:1]
+    return next((each for each in following if each.do == "remove" and each.old), None)
 
 
 def _known(index: Index, step: Step) -> Provenance:

@@ -21,20 +21,9 @@ from memoranda.store.change import Step
 
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """What a note may say of its source only when the owner, or an import, writes it."""
-_GUARDED = re.compile(r"\b(?:id|locked|merged|source|confirmed)\b|\\")
-"""What a header has in which a key stands that no agent may set."""
 _AGENT_CHARACTERS = 100
-CONFIRMED = "confirmed"
-"""The header key by which the owner says that what an agent noted is so."""
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
-
-
-def confirmation(content: str) -> str:
-    """What stands under `confirmed` in the header of a note whose text the owner has confirmed: a
-    hash, so that the text alone is confirmed that they saw.
-    """
-    return sha256(content.strip().encode("utf-8", "surrogatepass"))[:16]
 
 
 def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
@@ -275,7 +264,7 @@ def new_scope(
     from memoranda.note.frontmatter import split
 
     front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
-    if front is None or front == front_before or not _GUARDED.search(front):
+    if front is None or front == front_before:
         return scope
     note = _header(data)
     before = _header(old or b"")
@@ -290,8 +279,6 @@ def new_scope(
         raise InvalidInput(
             "The frontmatter key `merged` is written by merging, not by an agent. Leave it out."
         )
-    if note.header.get(CONFIRMED) not in (None, before.header.get(CONFIRMED)):
-        raise InvalidInput(f"The frontmatter key `{CONFIRMED}` is for the owner. Leave it out.")
     source = (note.source or "").lower()
     if source in RESERVED_SOURCES and source != (before.source or "").lower():
         raise InvalidInput(
@@ -309,8 +296,11 @@ def _header(data: bytes) -> Note:
 
 
 def scope_of(data: bytes) -> str:
-    """The scope the frontmatter of these bytes names; `global` without one."""
-    if b"scope" not in data:
+    """The scope the frontmatter of these bytes names; `global` without one.
+
+    Only the parser decides: YAML can write a key in many ways, `"sc\\u006fpe"` among them.
+    """
+    if not data.startswith((b"---", b"\xef\xbb\xbf---")):
         return GLOBAL
     return _header(data).scope
 

@@ -18,10 +18,11 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
 from memoranda.clock import EPOCH, microseconds
+from memoranda.note.inline import Inline, levels
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, TRACE_PROJECT, Note
 from memoranda.query import Query
 from memoranda.text.unicode import one_line
@@ -78,16 +79,19 @@ def token(kind: int, value: str) -> str:
     return f"{chr(_FIRST_MARK + 2 * kind + 1)}{blake2b(value.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 
-def facet_text(note: Note, project: int) -> str:
-    """All facet tokens of `note`, each once, for the `facet` columns."""
+def facet_text(note: Note, project: int, extra: Inline) -> str:
+    """All facet tokens of `note`, each once, for the `facet` columns; `extra` is in its text."""
     pairs: list[tuple[int, str | None]] = [
         (PROJECT, str(project)),
         (TYPE, note.type),
         (SCOPE, note.scope),
     ]
-    pairs += [(TAG, tag) for tag in note.tags]
+    tags = [*note.tags, *extra.tags]
     for seen in note.observations:
-        pairs += [(OBSERVED, seen.category), *((TAG, tag) for tag in seen.tags)]
+        pairs.append((OBSERVED, seen.category))
+        tags += seen.tags
+    # `journal` finds `journal/2025`
+    pairs += [(TAG, level) for tag in tags for level in levels(tag.lstrip("#"))]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
     pairs.append((BY, note.provenance.who))
     client = note.provenance.client
@@ -97,7 +101,7 @@ def facet_text(note: Note, project: int) -> str:
             (CLIENT, client),
             (CLIENT, client.partition(" ")[0]),
         ]
-    status = note.header.get("status")
+    status = note.header.get("status", extra.fields.get("status"))
     if status is not None:
         pairs += [
             (STATUS, str(value)) for value in (status if isinstance(status, list) else [status])
@@ -318,20 +322,22 @@ def excluded(rows: Sequence[int], name: str) -> str:
 
 
 def validity_marks(
-    db: sqlite3.Connection, rows: Iterable[int], viewer: str | None
+    db: sqlite3.Connection, rows: Iterable[int], viewer: str | None, zone: tzinfo | None = None
 ) -> dict[int, str]:
     """What is to be said of those of `rows` that are not valid all the time: `superseded by …`,
-    `valid until …`.
+    `valid until …`. Days are those of `zone`, None for the system's.
     """
     given = json.dumps(list(rows))
-    said = "case when ends is null then 'valid from ' || {} else 'valid until ' || {} end"
-    said = said.format(*(f"date({name} / 1000000, 'unixepoch')" for name in ("begins", "ends")))
-    found = dict(
-        db.execute(
-            f"select row, {said} from note where row in {_GIVEN} and (ends is not null or begins > created)",
-            {"given": given},
-        )
+    limited = db.execute(
+        "select row, begins, ends from note"
+        f" where row in {_GIVEN} and (ends is not null or begins > created)",
+        {"given": given},
     )
+    found: dict[int, str] = {}
+    for row, begins, ends in limited:
+        moment = begins if ends is None else ends
+        word = "from" if ends is None else "until"
+        found[row] = f"valid {word} {_day(moment, zone)}"
     found |= db.execute(
         f"select old.row, 'superseded by ' || {_NAME} from {SUPERSEDES} where old.row in {_GIVEN}"
         " and (:viewer is null or new.scope in ('global', 'agent:' || :viewer))"
@@ -340,3 +346,11 @@ def validity_marks(
     )
     # A permalink may be written with anything in it
     return {row: one_line(mark) for row, mark in found.items()}
+
+
+def _day(moment: int, zone: tzinfo | None) -> str:
+    """The day of a time in microseconds; one at midnight UTC stands for the day itself."""
+    time = EPOCH + timedelta(microseconds=moment)
+    if moment % _DAY:
+        time = time.astimezone(zone)
+    return time.date().isoformat()

@@ -1,4 +1,5 @@
-"""Filters on the values of a header: `metadata_filters` (contract 000b, 7).
+"""Filters on the values of a header, and of `key:: value` fields in the text: `metadata_filters`
+(contract 000b, 7).
 
 Values compare by kind: numbers and dates by value, everything else as text; of a list one element is
 enough. Values of the same header key are kept as a column, each different value once with the rows
@@ -337,15 +338,17 @@ class HeaderColumns:
 
     def _add_new(self, db: sqlite3.Connection, names: Sequence[str], last_row: int) -> None:
         begins = [sqlite_text(name.partition(".")[0]) for name in names]
-        holds = " or ".join(["instr(front || coalesce(header, ''), ?)"] * len(begins))
+        holds = " or ".join(
+            ["instr(front || coalesce(header, '') || coalesce(fields, ''), ?)"] * len(begins)
+        )
         # Before the rows are read: what comes meanwhile is read by the next call
         newest = db.execute("select coalesce(max(row), 0) from text").fetchone()[0]
         found = db.execute(
-            f"select row, front, header from text where row > ? and row <= ? and ({holds})",
+            f"select row, front, header, fields from text where row > ? and row <= ? and ({holds})",
             (last_row, newest, *begins),
         )
-        for row, front, header in found:
-            values = header_of(front, header)
+        for row, front, header, fields in found:
+            values = (json.loads(fields) if fields else {}) | header_of(front, header)
             for name in names:
                 for value in _values(values, name):
                     self._columns[name].add(row, value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from datetime import date
+from datetime import date, tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -195,11 +195,11 @@ class Index(Database):
         )
 
     @staticmethod
-    def evidence_text(hits: Sequence[Hit]) -> str:
+    def evidence_text(hits: Sequence[Hit], zone: tzinfo | None) -> str:
         """Evidence as text, each note's passages under one line with its title, day and address."""
         from memoranda.index import search
 
-        return search.format_evidence(hits)
+        return search.format_evidence(hits, zone)
 
     def smart(self, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
         """Memories by how often they hold the words of `text` (contract 001, 14); `top` 0 = all."""

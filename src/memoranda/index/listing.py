@@ -40,10 +40,11 @@ _ORDERS = {
 }
 _THESE = "select value from json_each(?)"
 # The title of a memory is the first line of its text, which is looked at anyway
-_TITLED = (
-    "select n.row from note n join project p on p.id = n.project"
-    " where p.name not in (?, ?) and n.title like ? escape '\\'"
+_TITLES = (
+    "select n.row, n.title from note n join project p on p.id = n.project"
+    " where p.name not in (?, ?) and (n.title glob '*[^ -~]*' or n.title like ? escape '\\')"
 )
+"""The titles that may hold a text: those beyond ASCII are folded and compared in Python."""
 _FEW = 5_000
 """Up to so many notes are fetched by their facets and sorted; more are walked in order."""
 
@@ -163,16 +164,16 @@ def _holding(
     `projects` alone, where they have few of all notes."""
     number = _FEW if projects is None else counted(db, projects)
     if projects is None or number >= _FEW or 4 * number > counted(db, project_ids(db).values()):
-        rows = json.dumps(held(db, FoldedTexts).find(db, text))
+        rows = held(db, FoldedTexts).find(db, text)
     else:
         source = f"note n join text t on t.row = n.row where n.project in ({', '.join(map(str, projects))})"
         texts = db.execute(f"select t.row, t.text from {source}")
-        rows = json.dumps(_containing(texts, text))
-    found = db.execute(
-        f"select row, facet from text where row in ({_THESE} union {_TITLED})",
-        # SQLite ends a pattern at NUL, which no title holds
-        (rows, CATEGORY_PROJECT, ARCHIVE_PROJECT, None if "\0" in text else like_pattern(text)),
-    )
+        rows = _containing(texts, text)
+    # SQLite ends a pattern at NUL, which no title holds
+    pattern = None if "\0" in text else like_pattern(fold(text))
+    titles = db.execute(_TITLES, (CATEGORY_PROJECT, ARCHIVE_PROJECT, pattern))
+    rows += _containing(titles, text)
+    found = db.execute(f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),))
     return [row for row, facet in found if passes(facet, needed, unwanted)]
 
 

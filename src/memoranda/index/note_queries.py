@@ -94,11 +94,13 @@ class NoteQueries(Queries):
     find = reads(find)
     find_id = reads(find_id)
 
-    def validity_marks(self, infos: Iterable[NoteInfo], viewer: str | None) -> dict[int, str]:
+    def validity_marks(
+        self, infos: Iterable[NoteInfo], viewer: str | None, zone: tzinfo | None
+    ) -> dict[int, str]:
         """By row, what is to be said of notes that are not valid all the time:
         `filters.validity_marks`.
         """
-        return filters.validity_marks(self._db, [info.row for info in infos], viewer)
+        return filters.validity_marks(self._db, [info.row for info in infos], viewer, zone)
 
     def invalid_rows(self, moment: datetime) -> set[int]:
         """The rows of the notes that are over, superseded or not valid yet at that moment."""

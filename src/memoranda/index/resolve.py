@@ -234,12 +234,12 @@ class Resolver:
         """Whether this is the name of a project."""
         return name.casefold() in self._projects
 
-    def _is_written(self, found: LinkTarget, name: str) -> bool:
+    def _is_written(self, matches: LinkTarget, name: str) -> bool:
         """Whether a note that was found has this name, case aside: `C#Tips` is a heading of `C`."""
-        wanted = without_case(name)
+        asked = without_case(name)
         for note in self.candidates(name):
             names = [*note.titles, note.path, stem(note.path), posixpath.basename(stem(note.path))]
-            if found.row in (None, note.row) and wanted in map(without_case, names):
+            if matches.row in (None, note.row) and asked in map(without_case, names):
                 return True
         return False
 
@@ -249,9 +249,9 @@ class Resolver:
             return LinkTarget(UNWRITTEN)
         inside = _inside(self.candidates(target, folder), home)
         for form in FORMS:
-            found = _by_path(path, inside, form)
-            if found:
-                return _target(found)
+            matches = _by_path(path, inside, form)
+            if matches:
+                return _target(matches)
         return LinkTarget(UNWRITTEN)
 
     def _answer(self, question: _Question, home: str) -> _Answer:
@@ -269,21 +269,21 @@ class Resolver:
         for number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS:
                 # An exact name in another project says more than a loose one here
-                found = _by_permalink(target, others, FORMS[0]) or _by_title(
+                matches = _by_permalink(target, others, FORMS[0]) or _by_title(
                     target, others, FORMS[0]
                 )
-                if found:
-                    return _Answer(_target(found), number - 1, beside)
-            found = _linked(target, inside, form)
+                if matches:
+                    return _Answer(_target(matches), number - 1, beside)
+            matches = _linked(target, inside, form)
             strictness = number
-            if not found:
+            if not matches:
                 # It is derived from a name: `[[readme]]` means the `README.md` beside the link first
-                found = _by_permalink(target, inside, form)
+                matches = _by_permalink(target, inside, form)
                 strictness = max(number, _CASE)
-            if len(found) > 1 and home == question.project == CATEGORY_PROJECT:
-                found = [min(found, key=lambda note: _preference(note, question.scope))]
-            if found:
-                return _Answer(_target(found), strictness, beside)
+            if len(matches) > 1 and home == question.project == CATEGORY_PROJECT:
+                matches = [min(matches, key=lambda note: _preference(note, question.scope))]
+            if matches:
+                return _Answer(_target(matches), strictness, beside)
         return _Answer(LinkTarget(UNWRITTEN), -1, {})
 
     def _beside(self, target: str, folder: str, answer: _Answer) -> LinkTarget:
@@ -291,11 +291,11 @@ class Resolver:
         inner, _, name = target.rpartition("/")
         near = answer.beside.get(posixpath.join(folder, inner) if inner else folder, [])
         for form in FORMS[: answer.form + 1] if near else ():
-            found = _by_file_name(name, near, form)
-            if not found and not inner:
-                found = _by_title(target, near, form)
-            if found:
-                return _target(found)
+            matches = _by_file_name(name, near, form)
+            if not matches and not inner:
+                matches = _by_title(target, near, form)
+            if matches:
+                return _target(matches)
         return answer.target
 
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
@@ -304,10 +304,10 @@ class Resolver:
         missing = [name for name in names if name not in self._candidates]
         if missing:
             self._fetch(missing)
-        found = [note for name in names for note in self._candidates[name]]
+        matches = [note for name in names for note in self._candidates[name]]
         if len(names) > 1:
-            return list(dict.fromkeys(found))
-        return found
+            return list(dict.fromkeys(matches))
+        return matches
 
     def _names(self, target: str, folder: str) -> list[str]:
         """What to look a target up under: its link key, with and without a project's name in front,
@@ -334,28 +334,28 @@ class Resolver:
         ids = [name[1:] for name in names if name[:1] == "\0"]
         keys = [name for name in names if name[:1] != "\0"]
         join = "join project p on p.id = n.project"
-        found = list[tuple[str, Candidate]]()
+        matches = list[tuple[str, Candidate]]()
         if keys:
             sql = (
                 f"select f.fold, {_CANDIDATE} from note_fold f join note n on n.row = f.note {join}"
             )
             marks = ", ".join("?" * len(keys))
             rows = self.db.execute(f"{sql} where f.fold in ({marks})", keys)
-            found += [(name, Candidate(*values)) for name, *values in rows]
+            matches += [(name, Candidate(*values)) for name, *values in rows]
         if ids:
             marks = ", ".join("?" * len(ids))
             sql = f"select {_CANDIDATE} from note n {join} where n.id in ({marks})"
             notes = map(Candidate._make, self.db.execute(sql, ids))
-            found += [("\0" + note.id, note) for note in notes]
-        for name, candidate in found:
+            matches += [("\0" + note.id, note) for note in notes]
+        for name, candidate in matches:
             if may_see(candidate.scope, self.viewer):
                 self._candidates[name].append(candidate)
 
 
-def _target(found: list[Candidate]) -> LinkTarget:
-    if len(found) == 1:
-        return LinkTarget(RESOLVED, found[0].row)
-    return LinkTarget(AMBIGUOUS if found else UNWRITTEN)
+def _target(matches: list[Candidate]) -> LinkTarget:
+    if len(matches) == 1:
+        return LinkTarget(RESOLVED, matches[0].row)
+    return LinkTarget(AMBIGUOUS if matches else UNWRITTEN)
 
 
 def _preference(note: Candidate, scope: str | None) -> tuple[bool, int, str, str]:
@@ -407,66 +407,65 @@ def _without_project(name: str, project: str) -> str:
 
 
 def _by_path(path: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    wanted = form.address(path)
-    if not wanted.strip("/ "):
+    asked = form.address(path)
+    if not asked.strip("/ "):
         return []
     return [
-        note for note in notes if wanted in (form.address(note.path), form.address(stem(note.path)))
+        note for note in notes if asked in (form.address(note.path), form.address(stem(note.path)))
     ]
 
 
 def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """The notes whose path ends in whole names that are `path`."""
-    wanted = f"/{form.address(path)}"
-    if not wanted.strip("/ "):
+    asked = f"/{form.address(path)}"
+    if not asked.strip("/ "):
         return []
     return [
         note
         for note in notes
-        if form.address(note.path).endswith(wanted)
-        or form.address(stem(note.path)).endswith(wanted)
+        if form.address(note.path).endswith(asked) or form.address(stem(note.path)).endswith(asked)
     ]
 
 
 def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    wanted = form.address(name)
-    found = []
+    asked = form.address(name)
+    matches = []
     for note in notes:
         file_name = posixpath.basename(note.path)
-        if wanted in (form.address(file_name), form.address(stem(file_name))):
-            found.append(note)
-    return found
+        if asked in (form.address(file_name), form.address(stem(file_name))):
+            matches.append(note)
+    return matches
 
 
 def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """The notes of this permalink, the project's name in front or not."""
-    wanted = form.address(name)
-    found = []
+    asked = form.address(name)
+    matches = []
     for note in notes:
         permalink = form.address(note.permalink)
         fronts = {form.address(note.project), lead(note.project)}
-        is_short = any(permalink == f"{front}/{wanted}" for front in fronts)
-        is_long = any(wanted == f"{front}/{permalink}" for front in fronts)
-        if wanted and (permalink == wanted or is_short or is_long):
-            found.append(note)
-    return found
+        is_short = any(permalink == f"{front}/{asked}" for front in fronts)
+        is_long = any(asked == f"{front}/{permalink}" for front in fronts)
+        if asked and (permalink == asked or is_short or is_long):
+            matches.append(note)
+    return matches
 
 
 def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """The notes with this title or alias. Titles of memories are compared up to TITLE_CUT, but not
     where the name is to be exact (contract 001, 4)."""
-    wanted = form.title(name)
+    asked = form.title(name)
     cut = form.title(name.strip()[:TITLE_CUT])
-    found = []
+    matches = []
     for note in notes:
         if note.project in MEMORY_PROJECTS and form.looseness is not Looseness.EXACT:
             titles = [form.title(title.strip()[:TITLE_CUT]) for title in note.titles]
             is_named = cut in titles
         else:
-            is_named = wanted in [form.title(title) for title in note.titles]
-        if is_named and wanted:
-            found.append(note)
-    return found
+            is_named = asked in [form.title(title) for title in note.titles]
+        if is_named and asked:
+            matches.append(note)
+    return matches
 
 
 def _inside(notes: list[Candidate], project: str) -> list[Candidate]:
@@ -494,11 +493,11 @@ def find(
     """
     target = sqlite_text(parse_address(identifier))
     search = _Search(Resolver(db, viewer), target, project, default_project)
-    found = search.by_id() or search.by_name(looseness)
-    if len(found) == 1:
-        return in_order(db, [found[0].row])[0]
-    if found:
-        raise Ambiguous(identifier, search.addresses(found))
+    matches = search.by_id() or search.by_name(looseness)
+    if len(matches) == 1:
+        return in_order(db, [matches[0].row])[0]
+    if matches:
+        raise Ambiguous(identifier, search.addresses(matches))
     nearest = search.addresses(search.by_name(Looseness.SIGNS))
     suggestions = _suggestions(db, target, viewer, project)
     where = project or default_project
@@ -522,14 +521,14 @@ class _Search:
         head, _, rest = self.target.partition("/")
         for project, text in ((self.project, self.target), (head, rest)):
             if _UUID_BEGIN.fullmatch(text):
-                found = _by_prefix(db, text.lower(), viewer, project)
+                matches = _by_prefix(db, text.lower(), viewer, project)
             else:
                 inside = self.candidates
                 if project is not None:
                     inside = _inside(inside, project)
-                found = [note for note in inside if note.id == text and len(text) >= _SHORTEST]
-            if found:
-                return _inside(found, self.default_project) or found
+                matches = [note for note in inside if note.id == text and len(text) >= _SHORTEST]
+            if matches:
+                return _inside(matches, self.default_project) or matches
         return []
 
     def by_name(self, looseness: Looseness) -> list[Candidate]:
@@ -539,13 +538,13 @@ class _Search:
                 break
             if form.looseness is Looseness.SIGNS:
                 # The beginning of an id says more than a name without its signs
-                found = self._by_beginning()
-                if found:
-                    return found
+                matches = self._by_beginning()
+                if matches:
+                    return matches
             for notes in self._stages():
-                found = _named(self.target, notes, form)
-                if found:
-                    return found
+                matches = _named(self.target, notes, form)
+                if matches:
+                    return matches
         if looseness is Looseness.SIGNS:
             return []
         return self._by_beginning()
@@ -576,9 +575,9 @@ class _Search:
         if self.project is None:
             projects = [self.default_project, *([head] if slash else []), None]
         for project in projects:
-            found = _by_prefix(db, self.target, viewer, project)
-            if found:
-                return found
+            matches = _by_prefix(db, self.target, viewer, project)
+            if matches:
+                return matches
         return []
 
     def addresses(self, notes: list[Candidate]) -> list[str]:
@@ -594,8 +593,8 @@ class _Search:
             if not name.isprintable():
                 continue
             search = _Search(self.resolver, name, self.project, self.default_project)
-            found = search.by_id() or search.by_name(Looseness.EXACT)
-            if [other.row for other in found] == [note.row]:
+            matches = search.by_id() or search.by_name(Looseness.EXACT)
+            if [other.row for other in matches] == [note.row]:
                 return name
         return f"{note.project}/{note.path}"
 

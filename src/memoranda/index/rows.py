@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, Any, overload
 
-from memoranda.note.model import Provenance, one_line_repr
+from memoranda.clock import local_day
+from memoranda.note.model import FURTHER, MEMORY_KEYS, Provenance, one_line_repr
 
 if TYPE_CHECKING:
     from memoranda.note.model import Observation
@@ -34,6 +35,12 @@ PACKED = Struct("qqq")
 """
 FIRST_PASSAGE = 1 << 16
 """A long note's passages begin at the row of this times its own: none has so many."""
+_NO_TEXT = frozenset(
+    (*MEMORY_KEYS, *FURTHER, "type", "permalink", "alias", "tag", "created", "updated", "modified")
+)
+"""Header keys whose values are not searched as text: they have a column or a filter of their own, or
+are times."""
+_LONGEST_PROPERTIES = 10_000
 _TITLE = 80
 """Characters of a title that count: the title of a memory may be its whole text."""
 
@@ -138,6 +145,24 @@ def header_of(front: str, header: str | None) -> dict[str, Any]:
         return frontmatter.parse(frontmatter.split(front)[0] or "")
     except ValueError:
         return {}
+
+
+def property_text(header: str | None) -> str:
+    """What is searched of a header given as JSON: its values, one on a line, without those of keys
+    that say what a note is and not what it says."""
+    values = json.loads(header) if header else {}
+    texts = [text for key, value in values.items() if key not in _NO_TEXT for text in _texts(value)]
+    return "\n".join(texts)[:_LONGEST_PROPERTIES]
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [text for element in value for text in _texts(element)]
+    if value is None or isinstance(value, bool):
+        return []
+    return [str(value)]
 
 
 @dataclass(slots=True, repr=False)
@@ -257,6 +282,11 @@ class Reached:
     note: NoteInfo
     depth: int
     via: str
+
+
+def day_of(note: NoteInfo, zone: tzinfo | None) -> str:
+    """The day a note is about, else the one it was written on where its reader lives."""
+    return note.date[:10] if note.date else local_day(note.created, zone)
 
 
 def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:

@@ -104,12 +104,13 @@ create index expired_key on expired (key);
 
 -- One row per note: the file's text, parted into frontmatter and body, and what is needed to take
 -- the note's words out of the full-text tables again. `header` is JSON, which filters read faster than YAML;
--- null for notes without one. A long text has so many `passages`; the first one is in row 65536 * `row` of `passage`.
+-- null for notes without one. `fields` are the `key:: value` lines of the text as JSON, null where there are none. A long text has so many `passages`; the first one is in row 65536 * `row` of `passage`.
 -- `folds`: folding changes more of it than the case of letters (listing.py).
 create table text (
   row      integer primary key,
   front    text not null,
   header   text,
+  fields   text,
   headings text not null,
   tags     text not null,
   facet    text not null,

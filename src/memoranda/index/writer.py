@@ -22,9 +22,10 @@ from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids
 from memoranda.index.listing import folds
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
-from memoranda.index.rows import FIRST_PASSAGE
+from memoranda.index.rows import FIRST_PASSAGE, property_text
+from memoranda.note.inline import Inline, inline
 from memoranda.note.links import lead
-from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note, Provenance, Relation
+from memoranda.note.model import GLOBAL, GRAPH_PROJECT, KV_PROJECT, Note, Provenance, Relation
 from memoranda.store.base import Stamp
 from memoranda.text.tokens import fts_text, passages, tokens
 from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
@@ -73,6 +74,8 @@ _TALLIED = (
     " (select project, scope, coalesce(phase, ''), coalesce(category, '') from note where row = ?)"
 )
 _FORGET_EXPIRED = "delete from expired where path = ?"
+_WITHOUT_INLINE = (GRAPH_PROJECT, KV_PROJECT)
+"""Projects whose texts are facts and values, in which `#` and `::` mean nothing."""
 _ROWS = 32
 """How many rows one statement inserts at most: while SQLite is at it, other threads run."""
 
@@ -92,6 +95,7 @@ class _Indexed(NamedTuple):
     facet: str
     passages: int
     text: str
+    header: str | None
 
 
 @dataclass(slots=True)
@@ -309,7 +313,8 @@ def prepare(
         None if note.provenance.who == "file" else _json(note.provenance.row()),
     )
     headings = "\n".join([heading.text for heading in note.headings])
-    tags = [*note.tags]
+    extra = inline(text) if note.project not in _WITHOUT_INLINE else Inline()
+    tags = [*note.tags, *extra.tags]
     for seen in note.observations:
         tags += [*seen.tags, seen.category] if seen.category else seen.tags
     header = _header_json(note.header)
@@ -317,7 +322,7 @@ def prepare(
         places = passages(text[:PLACED])
     else:
         places = []
-    facet = facet_text(note, project)
+    facet = facet_text(note, project, extra)
     known = _Indexed(
         0,
         note.path,
@@ -331,13 +336,25 @@ def prepare(
         facet,
         len(places),
         text,
+        header,
     )
     words, names, stems = _words(note.project, known)
+    in_text = (
+        front,
+        header,
+        _json(extra.fields),
+        headings,
+        known.tags,
+        facet,
+        len(places),
+        folds(body),
+        body,
+    )
     tables: dict[str, list[tuple[Any, ...]]] = {
         "note": [in_note],
         "note_fts": [words],
         "name_fts": [names],
-        "text": [(front, header, headings, known.tags, facet, len(places), folds(body), body)],
+        "text": [in_text],
         "stem_fts": [stems],
         "feature": [features.row(note, text, project)],
         "note_fold": [(one,) for one in _keys(note.project, known)],
@@ -430,7 +447,7 @@ def _links(note: Note) -> list[tuple[Any, ...]]:
 def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
     found = db.execute(
         "select n.row, n.path, n.title, n.permalink, n.own, n.base, n.aliases, t.headings, t.tags,"
-        " t.facet, t.passages, t.text from note n join text t on t.row = n.row"
+        " t.facet, t.passages, t.text, t.header from note n join text t on t.row = n.row"
         " where n.project = ? and n.path = ?",
         (project, path),
     ).fetchone()
@@ -508,6 +525,7 @@ def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...
     # It says more than the path
     if not set(tokens(address.casefold())).issuperset(tokens(tail)):
         address = f"{address}\n{tail}"
+    address = f"{address}\n{property_text(old.header)}"
     names = (titles, headings, tags)
     body = fts_text(old.text)
     address = fts_text(address)

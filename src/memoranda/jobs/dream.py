@@ -309,7 +309,10 @@ def _ask(
     rows = [
         {"id": each.id, "category": each.category, "text": each.content[:_TEXT]}
         for each in memories
+        if not each.is_foreign
     ]
+    if not rows:
+        return None
     asked = json.dumps(rows, ensure_ascii=False)
     try:
         return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), asked, read)

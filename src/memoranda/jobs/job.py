@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import parse_stamp
 from memoranda.engine.overview import contents
+from memoranda.engine.telling import is_foreign
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import id_list
 from memoranda.errors import (
@@ -143,10 +144,18 @@ class MemoryState:
         return f"{CATEGORY_PROJECT}/{path}"
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether nobody known wrote it, or it seems to hold instructions."""
+        if self.info is None:
+            return False
+        return bool(self.info.suspicious) or is_foreign(self.info.provenance)
+
+    @property
     def block(self) -> tuple[object, ...]:
         """Only memories of one block are merged or linked as similar: one scope, valid until the
-        same time, and reminders only with reminders of equal `due_at` and `repeat`."""
-        until = self.scope, str(self.header.get("valid_until"))
+        same time, written by somebody known or not, and reminders only with reminders of equal
+        `due_at` and `repeat`."""
+        until = self.scope, str(self.header.get("valid_until")), self.is_foreign
         if self.category == REMINDERS:
             return (*until, self.due_at, self.repeat)
         return until

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.engine.overview import contents
 from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
+from memoranda.engine.telling import author
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
-from memoranda.index.rows import NoteInfo
+from memoranda.index.rows import NoteInfo, day_of
 from memoranda.jobs.classify import FALLBACK, Classifier, shortened
 from memoranda.jobs.dedup import near_pairs
 from memoranda.jobs.job import (
@@ -370,13 +371,33 @@ def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Sta
             refs = (first.ref, second.ref)
             whole = "\0".join([*subject, *refs, first.value, second.value])
             key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            days = [(each.info.date or each.info.created)[:10] for each in (first, second)]
+            days = [day_of(each.info, memory.settings.zone) for each in (first, second)]
             text = f'{first.name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
+            text += _weights(statements, one, other)
             yield (
                 ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES),
                 first,
                 second,
             )
+
+
+def _weights(statements: Sequence[_Statement], one: str, other: str) -> str:
+    """How many notes say each of two values, and from how many sources, where that differs from one
+    note each. What one agent says in many notes counts as one source.
+    """
+    sayings = []
+    for value in (one, other):
+        infos = [each.info for each in statements if _folded(each.value) == value]
+        sources = sorted({author(info.provenance) for info in infos})
+        notes = len({info.id for info in infos})
+        if len(sources) == 1:
+            source = f"{sources[0]} alone"
+        else:
+            source = f"{len(sources)} sources"
+        sayings.append((notes, f"{notes} {'note' if notes == 1 else 'notes'} of {source}"))
+    if all(notes == 1 for notes, _ in sayings):
+        return ""
+    return f" The first: {sayings[0][1]}; the second: {sayings[1][1]}."
 
 
 def _folded(text: str) -> str:

@@ -225,7 +225,7 @@ class _Lines:
             # The rest of the line is text, not the start of a block
             if begins:
                 self._close(depth)
-                self._inline(text, code_masked(text), self.number)
+                self._inline(text, mask_code(text), self.number)
                 return
         sign = text[0]
         if sign in "-*+_0123456789" and self._reads_rule_or_item(text, indent, relative, depth):
@@ -336,7 +336,7 @@ class _Lines:
                     self.wanted -= {name}
                     self.sections += ((name, level),)
         if self.has_links and holds_link(text):
-            self._links(text, code_masked(text), self.number)
+            self._links(text, mask_code(text), self.number)
 
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
         fence = _FENCE.match(text) if text[0] in "`~" else None
@@ -436,7 +436,7 @@ class _Lines:
         if end >= 0:
             self.hold = None
             rest, _ = self._without_comments(line[end + len(closer) :])
-            self._inline(rest, code_masked(rest), self.number)
+            self._inline(rest, mask_code(rest), self.number)
         return True
 
     def _gather(self, text: str) -> None:
@@ -455,7 +455,7 @@ class _Lines:
         text = "\n".join(raw)
         if not is_item and not holds_link(text):
             return
-        masked = code_masked(text).split("\n")
+        masked = mask_code(text).split("\n")
         for at, (plain, line) in enumerate(zip(raw, masked, strict=True)):
             self._inline(plain, line, number + at, is_item=is_item and not at)
 
@@ -534,7 +534,15 @@ def _column(blanks: str, column: int) -> int:
     return column
 
 
-def code_masked(text: str) -> str:
+def _is_escaped(text: str, at: int) -> bool:
+    """Whether an odd number of backslashes stands before `at`."""
+    start = at
+    while start and text[start - 1] == "\\":
+        start -= 1
+    return (at - start) % 2 == 1
+
+
+def mask_code(text: str) -> str:
     """`text` with NUL for each character of a code span; line breaks stay."""
     if "`" not in text:
         return text

@@ -23,7 +23,7 @@ def header_links(yaml_text: str) -> list[HeaderLink]:
     """The links to notes in a header, without its fences."""
     if "[[" not in yaml_text:
         return []
-    found: list[HeaderLink] = []
+    values: list[HeaderLink] = []
     key = ""
     for number, line in enumerate(yaml_text.replace("\r\n", "\n").split("\n"), 2):
         match = _KEY.match(line)
@@ -31,8 +31,10 @@ def header_links(yaml_text: str) -> list[HeaderLink]:
             key = (match[1] or match[2] or match[3]).strip()
         if "[[" not in line or line.lstrip().startswith("#") or key.casefold() in _NAMES:
             continue
-        found += [(key, number, link) for link in written_links(line, line) if _is_link(line, link)]
-    return found
+        values += [
+            (key, number, link) for link in written_links(line, line) if _is_link(line, link)
+        ]
+    return values
 
 
 def _is_link(line: str, link: WrittenLink) -> bool:

@@ -122,7 +122,9 @@ def is_changed(text: str) -> bool:
     if text.isascii():
         return False
     low = text.lower()
-    return low.isascii() or fold(text) != low
+    if low.isascii() or not unicodedata.is_normalized("NFC", low):
+        return True
+    return any(_RUNS[run[0]] != run[0] for run in _changed().finditer(low))
 
 
 def _folded_run(run: str) -> str:

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from memoranda.text.disguise import uncovered, visible_letters
+from memoranda.text.orders import Orders, combination
+
 SECRET = "secret"
 SUSPICIOUS = "suspicious"
 OFF = "off"
@@ -22,12 +25,17 @@ SPAN = 500_000
 """Longer texts are looked at in part: a write waits for the gate, with the lock held."""
 _DIGITS = "0123456789"
 _CARD_DIGITS = 13
+_SEED_WORDS = 9
 _SYMBOLS = frozenset("!@#$%^&*+~")
-_CHECK = r"(luhn|entropy|value|given)(?: ([0-9.]+))?"
-_KEYS = ("kind", "why", "near", "match", "check", "yes", "no")
+_CHECK = r"(luhn|entropy|value|given|token|words)(?: ([0-9.]+))?"
+_KEYS = ("kind", "why", "near", "match", "parts", "check", "yes", "no")
+_WORDLIKE = re.compile(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
+_SAMPLE = re.compile(r"(?i)your|example|sample|x{4}|\.{3}")
 _PLACEHOLDER = (
     r"(?i)[<\[{(%*•.…/~-]|\$[{(A-Z_a-z]|(.)\1*\Z|(?:your|my|the|a)?[_-]?(?:password|passwd|pass|pwd?|secret|token|key"
     r"|api[_-]?key)\Z|your|example|changeme|redacted|hidden|none|null|true|false|xxx|https?:|process\.|os\.|env"
+    r"|[A-Za-z_][\w.]{0,60}[\[(]|:?\*+|![A-Za-z]{2,12}\Z|replace|op://|vault:|insert|dummy|placeholder|to-?do\Z|tbd\Z|getenv|config\."
+    r"|[\w.-]{0,12}your[_-]|[a-z]{2,8}[-_]x{3,}|[\w-]{2,12}\.\.\."
 )
 """What stands in the place of a secret without being one."""
 
@@ -41,6 +49,7 @@ class GateRule:
     why: str = ""
     near: tuple[str, ...] = ()
     match: str = ""
+    parts: list[str] = field(default_factory=list)
     checks: tuple[tuple[str, float], ...] = ()
     yes: list[str] = field(default_factory=list)
     no: list[str] = field(default_factory=list)
@@ -69,8 +78,9 @@ class Rules:
     def __init__(self, rules: dict[str, GateRule]):
         self._rules = rules
         self._by_kind = {
-            kind: [each for each in rules.values() if each.kind == kind] for kind in _KINDS
+            kind: [rule for rule in rules.values() if rule.kind == kind] for kind in _KINDS
         }
+        self._orders: Orders | None = None
 
     def __iter__(self) -> Iterator[GateRule]:
         return iter(self._rules.values())
@@ -83,6 +93,7 @@ class Rules:
         for rule in own.values():
             try:
                 _ = rule.pattern
+                Orders([combination(rule.id, line) for line in rule.parts])
             except re.error as error:
                 raise ValueError(
                     f"rule {rule.id}: match is no regular expression: {error}"
@@ -91,37 +102,87 @@ class Rules:
 
     def find(self, text: str, kind: str) -> list[GateMatch]:
         """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
-        Of a text of more than 2 * SPAN characters only the first and the last SPAN are looked
-        at."""
+        What is suspicious is so as a whole: those matches have the place of the text.
+
+        Of a text of more than 2 * SPAN characters only the first and the last SPAN are looked at.
+        """
+        if kind == SUSPICIOUS:
+            whole = (0, len(text))
+            return [GateMatch(self._rules[name], *whole) for name in self.suspicions(text)]
         if len(text) > 2 * SPAN:
             shift = len(text) - SPAN
-            ends = self.find(text[shift:], kind)
-            moved = [GateMatch(each.rule, each.start + shift, each.end + shift) for each in ends]
+            moved = [
+                GateMatch(match.rule, match.start + shift, match.end + shift)
+                for match in self.find(text[shift:], kind)
+            ]
             return self.find(text[:SPAN], kind) + moved
+        matches = self._matches(text, kind, _words_near(text))
+        matches.sort(key=lambda match: (match.start, -match.end))
+        apart: list[GateMatch] = []
+        for match in matches:
+            if not apart or match.start >= apart[-1].end:
+                apart.append(match)
+        return apart
+
+    def suspicions(self, text: str) -> tuple[str, ...]:
+        """The names of the rules by which `text` tries to instruct who reads it, each once."""
+        if len(text) > 2 * SPAN:
+            both = self.suspicions(text[:SPAN]) + self.suspicions(text[-SPAN:])
+            return tuple(dict.fromkeys(both))
+        names = {
+            match.rule.id: None for match in self._matches(text, SUSPICIOUS, _words_near(text))
+        }
+        # What an entity or a hidden character keeps apart
+        clear = uncovered(text)
+        for view in (clear, "" if clear.isascii() else visible_letters(clear)):
+            if view not in ("", text):
+                names |= {match.rule.id: None for match in self._matches(view, SUSPICIOUS, set())}
+        if self._orders is None:
+            self._orders = Orders(
+                [
+                    combination(rule.id, line)
+                    for rule in self._by_kind[SUSPICIOUS]
+                    for line in rule.parts
+                ]
+            )
+        return tuple(names | self._orders.rules(text))
+
+    def _matches(self, text: str, kind: str, near: set[str]) -> list[GateMatch]:
+        """Every place where the expression of a rule of `kind` matches."""
         lower = text.lower()
         found = []
-        near = set() if text.isascii() else {"unseen"}
-        if kind == SECRET and sum(map(text.count, _DIGITS)) >= _CARD_DIGITS:
-            near.add("digits")
         for rule in self._by_kind[kind]:
-            for word in rule.near:
-                if word in lower or word in near:
-                    break
-            else:
+            if not any(word in lower or word in near for word in rule.near):
                 continue
             for match in rule.pattern.finditer(text):
-                start, end = match.span("secret" if "secret" in rule.pattern.groupindex else 0)
+                start, end = _secret_span(match)
                 if all(_passes(text[start:end], *check) for check in rule.checks):
                     found.append(GateMatch(rule, start, end))
-        kept: list[GateMatch] = []
-        for each in sorted(found, key=lambda each: (each.start, -each.end)) if found else ():
-            if not kept or each.start >= kept[-1].end:
-                kept.append(each)
-        return kept
+        return found
 
     def redacted(self, text: str) -> str:
         """`text` with `[redacted: id]` for every secret."""
         return redact(text, self.find(text, SECRET))
+
+
+def _secret_span(match: re.Match[str]) -> tuple[int, int]:
+    """What of a match is to be redacted: the group `secret`, or that of one letter which took part,
+    else all of it.
+    """
+    for group in match.re.groupindex:
+        if match[group] is not None and (group == "secret" or len(group) == 1):
+            return match.span(group)
+    return match.span()
+
+
+def _words_near(text: str) -> set[str]:
+    """The words of `near` that stand for a kind of character, where the text has it."""
+    near = set()
+    if not text.isascii():
+        near.add("unseen")
+    if sum(map(text.count, _DIGITS)) >= _CARD_DIGITS:
+        near.add("digits")
+    return near
 
 
 def redact(text: str, findings: list[GateMatch]) -> str:
@@ -149,27 +210,34 @@ def parse(text: str) -> dict[str, GateRule]:
         if not row.strip() or row.startswith("#"):
             continue
         if row.startswith("["):
-            rule = rules[row.strip("[] ")] = GateRule(row.strip("[] "))
+            name = row.strip("[] ")
+            rule = GateRule(name)
+            rules[name] = rule
             continue
-        key, colon, value = (each.strip() for each in row.partition(":"))
-        if rule is None or not colon or key not in _KEYS:
+        key, colon, value = row.partition(":")
+        if rule is None or not colon or key.strip() not in _KEYS:
             raise ValueError(f"line {number}: expected [id], or one of {', '.join(_KEYS)}")
-        if key in ("yes", "no"):
-            getattr(rule, key).append(value)
-        elif key == "near":
-            rule.near = tuple(each.replace("~", " ") for each in value.lower().split())
-        elif key == "check":
-            rule.checks = tuple(
-                (name, float(number or 0)) for name, number in re.findall(_CHECK, value)
-            )
-        elif key == "kind" and value not in _KINDS:
+        if key.strip() == "kind" and value.strip() not in _KINDS:
             raise ValueError(f"line {number}: kind must be one of {', '.join(_KINDS)}")
-        else:
-            setattr(rule, key, value)
-    for each in rules.values():
-        if each.kind != OFF and not (each.kind and each.near and each.match):
-            raise ValueError(f"rule {each.id}: kind, near and match are needed")
+        _set(rule, key.strip(), value.strip())
+    for rule in rules.values():
+        has_match = rule.near and rule.match
+        if rule.kind != OFF and not (rule.kind and (has_match or rule.parts)):
+            raise ValueError(f"rule {rule.id}: kind, near and match are needed")
     return rules
+
+
+def _set(rule: GateRule, key: str, value: str) -> None:
+    """Set what one line of a rules file says."""
+    if key in ("yes", "no", "parts"):
+        getattr(rule, key).append(value)
+    elif key == "near":
+        rule.near = tuple(word.replace("~", " ") for word in value.lower().split())
+    elif key == "check":
+        checks = re.findall(_CHECK, value)
+        rule.checks = tuple((name, float(number or 0)) for name, number in checks)
+    else:
+        setattr(rule, key, value)
 
 
 def example(text: str) -> str:
@@ -179,19 +247,46 @@ def example(text: str) -> str:
 
 
 def _passes(text: str, check: str, least: float) -> bool:
-    # Whether the last digit of a card number checks the others
+    """Whether a match passes one of the checks at the head of gate.rules."""
     if check == "luhn":
-        digits = [int(each) for each in reversed(text) if each.isdigit()]
-        return (
-            sum(digits[::2]) + sum(sum(divmod(2 * each, 10)) for each in digits[1::2])
-        ) % 10 == 0
-    # Bits per character, by how often each occurs
+        return _has_check_digit(text)
     if check == "entropy":
-        shares = [text.count(each) / len(text) for each in set(text)]
-        return -sum(share * math.log2(share) for share in shares) >= least
+        return _bits_per_character(text) >= least
+    if check == "words":
+        return len(set(re.findall("[a-z]{3,}", text))) >= _SEED_WORDS
     value = text.rstrip(".!?):")
     if len(value) < 3 or re.match(_PLACEHOLDER, value):
         return False
-    return check == "given" or (
-        len(value) > 3 and any(each.isdigit() or each in _SYMBOLS for each in value)
-    )
+    if check == "token":
+        return _is_random(value)
+    if check == "given":
+        return True
+    return len(value) > 3 and any(char.isdigit() or char in _SYMBOLS for char in value)
+
+
+def _has_check_digit(text: str) -> bool:
+    """Whether the last digit of a card number checks the others."""
+    digits = [int(char) for char in reversed(text) if char.isdigit()]
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def _bits_per_character(text: str) -> float:
+    """The entropy of a text, by how often each character occurs in it."""
+    shares = [text.count(char) / len(text) for char in set(text)]
+    return -sum(share * math.log2(share) for share in shares)
+
+
+def _is_random(value: str) -> bool:
+    """Whether a value looks drawn by a machine: digits among letters, and no words that signs
+    part, as in names of files, modules and settings.
+    """
+    digits = sum(char.isdigit() for char in value)
+    uppers = sum(char.isupper() for char in value)
+    lowers = sum(char.islower() for char in value)
+    is_mixed = digits >= 1 and uppers >= 3 and lowers >= 3
+    if not (is_mixed or digits >= 3) or _SAMPLE.search(value):
+        return False
+    pieces = re.split("[-_./:=+~]", value)
+    wordlike = sum(len(piece) for piece in pieces if _WORDLIKE.fullmatch(piece))
+    return wordlike * 2 <= len(value)

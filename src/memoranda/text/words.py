@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from memoranda.text.folding import fold
@@ -53,7 +54,7 @@ JOINER = "\uf8f0"
 """Behind each character of a syllabic script but the last of a pair, so that `ปู` is not `ปู่`."""
 
 _ASCII = bytes(range(128))
-_MOST_KNOWN = 50_000
+_MOST_KNOWN = 100_000
 _MOST_PIECES = 6
 _LONGEST_JOINED = 40
 
@@ -90,9 +91,15 @@ def _unit() -> re.Pattern[str]:
 
 
 @cache
+def _signed() -> re.Pattern[str]:
+    """Matches words with signs behind their letters."""
+    return re.compile(rf"(?<!{_LETTER}){_SIGNED}")
+
+
+@cache
 def _signs() -> re.Pattern[str]:
-    """Matches words that hold signs, as they stand in a text."""
-    return re.compile(rf"(?<!{_LETTER}){_SIGNED}|[{_SIGNS}]")
+    """Matches signs that are words themselves."""
+    return re.compile(f"[{_SIGNS}]")
 
 
 @cache
@@ -120,6 +127,7 @@ def _number() -> re.Pattern[str]:
     return re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 
 
+_SIGN_BEHIND_LETTER = re.compile("[+#](?<=[a-z0-9].)")
 _SIGN = re.compile("[\U000f0000-\U000fffff]")
 _EXTENSION = re.compile(r"\.([a-z][a-z0-9]{0,15})(?![a-z0-9])", re.I)
 _JOINTS = re.compile(r"[\W_]+")
@@ -191,7 +199,8 @@ class _Extras(dict[str, tuple[str, ...]]):
     def __missing__(self, piece: str) -> tuple[str, ...]:
         if len(self) >= _MOST_KNOWN:
             self.clear()
-        self[piece] = found = _extras_of(piece)
+        is_plain = piece.isalpha() and piece[1:].islower()
+        self[piece] = found = () if is_plain else _extras_of(piece)
         return found
 
 
@@ -200,11 +209,8 @@ _EXTRAS = _Extras()
 
 def extras(text: str) -> str:
     """What the words of `text` are found by besides as they are written, in index form."""
-    found: dict[str, None] = {}
-    for piece in dict.fromkeys(text.split()):
-        if not (piece.isalpha() and piece[1:].islower()):
-            found.update(dict.fromkeys(_EXTRAS[piece]))
-    return " ".join(found)
+    found = chain.from_iterable(map(_EXTRAS.__getitem__, dict.fromkeys(text.split())))
+    return " ".join(dict.fromkeys(found))
 
 
 def _extras_of(piece: str) -> tuple[str, ...]:
@@ -218,12 +224,18 @@ def indexed(folded: str) -> str:
 
     `重跑qx7z后` becomes `重跑 跑 qx7z 后`: pairs, then the run's last character by itself.
     """
-    if folded.isascii():
-        has_signs = "+" in folded or "#" in folded or "$" in folded
-        return _signs().sub(_sign_match, folded) if has_signs else folded
-    text = _signs().sub(_sign_match, folded)
-    if runs().search(beyond_ascii(text)):
-        return runs().sub(_pairs, text)
+    text = folded
+    if ("+" in text or "#" in text) and _SIGN_BEHIND_LETTER.search(text):
+        text = _signed().sub(_sign_match, text)
+    if "$" in text:
+        text = text.replace("$", f" {_sign_word('$')} ")
+    if text.isascii():
+        return text
+    signs = beyond_ascii(text)
+    if _signs().search(signs):
+        text = _signs().sub(_sign_match, text)
+    if runs().search(signs):
+        text = runs().sub(_pairs, text)
     return text
 
 

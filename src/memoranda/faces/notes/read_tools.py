@@ -26,7 +26,7 @@ from memoranda.faces.notes.replies import (
     whole,
 )
 from memoranda.faces.reply import Reply
-from memoranda.index.rows import Edge, NoteInfo, Reached
+from memoranda.index.rows import Edge, NoteInfo, Reached, day_of
 from memoranda.note.frontmatter import split
 from memoranda.note.links import SCHEME
 from memoranda.note.model import ARCHIVED, Observation
@@ -339,7 +339,7 @@ def search_notes(memory: MemorySession, args: Arguments) -> Reply:
             kind = f"{short(note.type)}, archived"
         else:
             kind = short(note.type)
-        when = (note.date or note.created)[:10]
+        when = day_of(note, memory.settings.zone)
         who = note.provenance.who
         head = f"{number}. {short(note.title)} ({address(note)}), {kind}, {when}{mark(note)}"
         heads.append(head if who in ("owner", "file") else f"{head}, by {who}")

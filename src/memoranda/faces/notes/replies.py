@@ -17,7 +17,7 @@ from memoranda.faces.arguments import Arguments
 from memoranda.faces.reply import Reply, error_reply
 from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Prompt, Run, Template
-from memoranda.index.rows import Hits, NoteInfo
+from memoranda.index.rows import Hits, NoteInfo, day_of
 from memoranda.note.frontmatter import split
 from memoranda.note.model import Note
 from memoranda.query import parse
@@ -373,7 +373,7 @@ def _message(memory: MemorySession, name: str, hits: Hits, found: str, **words: 
             + short(f"[{each.category}] {each.content}" if each.category else each.content, 200)
             for each in memory.observations(note)[:_PROMPT_OBSERVATIONS]
         ]
-        head = f"## {short(note.title)}\n{(note.date or note.created)[:10]}, {short(address(note), 300)}"
+        head = f"## {short(note.title)}\n{day_of(note, memory.settings.zone)}, {short(address(note), 300)}"
         blocks.append("\n".join([head, *(observations or [short(hit.passage, 200)])]).rstrip())
     count = fitting([len(block) + 2 for block in blocks], room)
     return frame.substitute(words, found=found, notes="\n\n".join(blocks[:count])).strip()

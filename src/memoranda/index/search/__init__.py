@@ -14,7 +14,7 @@ import sqlite3
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, tzinfo
 from itertools import groupby, product
 from string import ascii_lowercase
 from typing import NamedTuple
@@ -29,6 +29,7 @@ from memoranda.index.rows import (
     NoteInfo,
     ScoredMemory,
     SmartResult,
+    day_of,
     in_order,
     infos,
     observations,
@@ -505,16 +506,16 @@ def find_evidence(
     )
 
 
-def format_evidence(hits: Sequence[Hit]) -> str:
+def format_evidence(hits: Sequence[Hit], zone: tzinfo | None = None) -> str:
     """Evidence as text: under one line with title, day and address the passages of a note, in its
-    order.
+    order. The day is that of `zone`, None for the system's.
 
     The lines of passages are indented by two blanks, so that none can pass for a line about a note.
 
     Notes of one folder and day whose address says their title share the line, and each begins with
     its own name; a memory begins with the first 8 characters of its id.
     """
-    lines = {hit.note.row: _note_line(hit.note) for hit in hits}
+    lines = {hit.note.row: _note_line(hit.note, zone) for hit in hits}
     groups: dict[tuple[bool, str], list[Hit]] = {}
     for hit in hits:
         groups.setdefault(lines[hit.note.row].group, []).append(hit)
@@ -549,7 +550,7 @@ class _NoteLine(NamedTuple):
     heading: str
 
 
-def _note_line(note: NoteInfo) -> _NoteLine:
+def _note_line(note: NoteInfo, zone: tzinfo | None) -> _NoteLine:
     last = note.permalink.rpartition("/")[2]
     is_memory = bool(note.id) and note.permalink.endswith(f"-{note.id[:_ID]}")
     is_title_said = is_memory or slug(note.title) == last
@@ -558,7 +559,7 @@ def _note_line(note: NoteInfo) -> _NoteLine:
         address = note.permalink
     else:
         address = f"{note.project}: {note.permalink}"
-    day = (note.date or note.created)[:10] + (f", {ARCHIVED}" if note.phase == ARCHIVED else "")
+    day = day_of(note, zone) + (f", {ARCHIVED}" if note.phase == ARCHIVED else "")
     if is_title_said and "/" in address:
         place = address.rpartition("/")[0]
     else:
@@ -596,7 +597,7 @@ def _fitting(
         if row in lines:
             line = lines[row]
         else:
-            line = lines.setdefault(row, _note_line(note))
+            line = lines.setdefault(row, _note_line(note, None))
         head = 1
         if row not in given:
             name = len(line.name) + 3

@@ -32,7 +32,7 @@ from memoranda.index.filters import (
 )
 from memoranda.index.listing import columns, passing
 from memoranda.index.resolve import key
-from memoranda.index.rows import FIRST_PASSAGE
+from memoranda.index.rows import FIRST_PASSAGE, property_text
 from memoranda.index.search.parse import ParsedQuery, Term, term
 from memoranda.index.search.weights import COLUMNS
 from memoranda.index.search.words import inflected, inflections, one_edit
@@ -104,7 +104,8 @@ _NEIGHBORS = (
 
 @dataclass(slots=True)
 class NoteText:
-    """What is read of a candidate. `called`: its title, aliases, headings and tags. `spans` are the
+    """What is read of a candidate. `called`: its title, aliases, headings and tags. `address`: its
+    path, and the values of its header. `spans` are the
     parts of its text to be read: of a long one the passages that match."""
 
     row: int
@@ -488,11 +489,12 @@ class SearchContext:
             path,
             headings,
             front,
+            header,
             text,
             count,
         ) in self.db.execute(
             "select n.row, p.name, n.title, n.aliases, n.tags, n.path, t.headings,"
-            " t.front, t.text, t.passages"
+            " t.front, t.header, t.text, t.passages"
             " from note n join project p on p.id = n.project join text t on t.row = n.row"
             f" where n.row in {_GIVEN}",
             (_json(rows),),
@@ -507,10 +509,9 @@ class SearchContext:
                     inside = inside or [at for (at,) in self.db.execute(matching, asked)]
                 spans = self.db.execute(reading, (_json(inside or [first]),)).fetchall()
             spans = spans or [(0, len(text))]
+            address = f"{project}/{path}\n{property_text(header)}"
             called = "\n".join((*names, headings, *(json.loads(tags) if tags else ())))
-            found.append(
-                NoteText(row, project, names, called, f"{project}/{path}", front, text, spans)
-            )
+            found.append(NoteText(row, project, names, called, address, front, text, spans))
         return found
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:

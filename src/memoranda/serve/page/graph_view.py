@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import tzinfo
 from typing import Any
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.index.rows import NoteInfo
+from memoranda.index.rows import NoteInfo, day_of
 from memoranda.serve.page import lists
 from memoranda.serve.page.visit import HOME, Visit, note_url
 
@@ -77,9 +78,8 @@ def drawing(visit: Visit) -> dict[str, Any]:
         and (found := _clusters(memory, infos, given))
     ):
         return found
-    return _notes(
-        infos, memory.relations({each.row for each in infos}), set(), limit, len(infos), given
-    )
+    pairs = memory.relations({each.row for each in infos})
+    return _notes(infos, pairs, set(), limit, len(infos), given, memory.settings.zone)
 
 
 def _depth(visit: Visit) -> int:
@@ -89,9 +89,9 @@ def _depth(visit: Visit) -> int:
 def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0) -> dict[str, Any]:
     notes, pairs = visit.memory.neighbourhood(infos, depth=_depth(visit), limit=limit)
     found = [each for each in notes if visit.given.get("project") in (None, "", each.project)]
-    return _notes(
-        found, pairs, {each.row for each in infos}, limit, max(total, len(notes)), visit.given
-    )
+    start = {each.row for each in infos}
+    zone = visit.memory.settings.zone
+    return _notes(found, pairs, start, limit, max(total, len(notes)), visit.given, zone)
 
 
 def _notes(
@@ -101,8 +101,9 @@ def _notes(
     limit: int,
     total: int,
     given: Mapping[str, str],
+    zone: tzinfo | None,
 ) -> dict[str, Any]:
-    """These notes, of too many those that begin it and those with most links."""
+    """These notes, of too many those that begin it and those with most links; days are of `zone`."""
     known = {each.row for each in infos}
     pairs = {
         (a, b, kind)
@@ -122,7 +123,7 @@ def _notes(
             "size": degree[each.row],
             "cluster": "/".join(_place(each)[:2]),
             "start": each.row in start,
-            "date": each.date or each.created[:10],
+            "date": day_of(each, zone),
         }
         for each in infos
     ]

@@ -1,0 +1,68 @@
+"""How a note may be told to a session that did not ask for it: as a fact, as what somebody noted, or
+not at all (docs/trust.md).
+
+What the owner wrote or confirmed is a fact. What an agent, a program or an import wrote is told with
+its author, as unconfirmed, never as the owner's. What seems to hold instructions, and what comes
+from the web, is not told.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+from memoranda.note.model import Provenance
+
+_NAME = re.compile(r"[^\w.-]+")
+_LONGEST_NAME = 40
+WEB = "web"
+FILE = "file"
+_AUTHORS = {FILE: "a file", "import": "an import", WEB: "a web page"}
+"""Who is named where no agent is: an owner's edit of an agent's text leaves it the agent's."""
+
+
+class Telling(Enum):
+    """How a note may be told."""
+
+    FACT = "fact"
+    CLAIM = "claim"
+    SILENT = "silent"
+
+
+def telling(
+    provenance: Provenance, *, is_held_back: bool = False, is_confirmed: bool = False
+) -> Telling:
+    """How a note of this origin may be told.
+
+    `is_held_back`: it seems to hold instructions and nobody has said that it is fine.
+    `is_confirmed`: the owner has said that it is so, and its text is still the same.
+    """
+    if is_held_back:
+        return Telling.SILENT
+    if provenance.trust == "owner" or is_confirmed:
+        return Telling.FACT
+    if WEB in (provenance.trust, provenance.who):
+        return Telling.SILENT
+    return Telling.CLAIM
+
+
+def author(provenance: Provenance) -> str:
+    """Who wrote a note, in a word or two that cannot pass for anything else."""
+    agent = provenance.who.removeprefix("agent:")
+    if agent != provenance.who:
+        return _NAME.sub(" ", agent).strip()[:_LONGEST_NAME] or "an agent"
+    if provenance.who == "owner":
+        return "the owner" if provenance.trust == "owner" else "an agent"
+    return _AUTHORS.get(provenance.who, "an agent")
+
+
+def claimed(provenance: Provenance, text: str) -> str:
+    """`text` as what its author noted: `claude noted: Anna prefers tabs`."""
+    return f"{author(provenance)} noted: {text}"
+
+
+def is_foreign(provenance: Provenance) -> bool:
+    """Whether nobody known wrote a text: a web page, or a program that wrote the file itself. It is
+    merged with no other's text, and not shown to a model that dreams.
+    """
+    return WEB in (provenance.who, provenance.trust) or provenance.who == FILE

@@ -1,0 +1,130 @@
+"""Tags and fields inside a note's text: `#tag`, `#nested/tag`, `key:: value`.
+
+A tag follows a blank or begins a line, as in Obsidian, and has a character that is no digit, so
+that `#12` is no tag. Code, comments, headings, addresses (`page#part`) and colours have none. A
+field is a line, a list item, or stands in brackets: `[due:: 2026-03-01]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from memoranda.note.grammar import STRUCTURED, mask_code
+from memoranda.note.links import TAG_SIGNS
+
+MOST = 1_000
+"""How many tags, and how many fields, of a note are read."""
+
+_PICTURES = "\u2600-\u27bf\U0001f000-\U0001fbff"
+_TAGS = re.compile(rf"#(?<!\S#)([{TAG_SIGNS}{_PICTURES}#]+)")
+_HEX = re.compile(r"[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8}", re.I)
+_SPELLS_NOTHING = re.compile(r"[^aeiou]*|(.)\1*", re.I)
+_KEY = r"[^\W\d_][\w -]{0,59}?"
+_LINE_FIELD = re.compile(
+    rf"[ \t]*(?:[-*+>][ \t]+)?(?:\*\*)?({_KEY})(?:\*\*)?::(?:\*\*)?[ \t]+(\S.*)"
+)
+_BRACKET_FIELD = re.compile(rf"[\[(]({_KEY})::[ \t]+([^\[\]()\n]+)[\])]")
+_FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+)?(`{3,}|~{3,})")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|%%.*?%%", re.S)
+_LIST_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_TAG_KEYS = ("tag", "tags")
+
+
+@dataclass(slots=True)
+class Inline:
+    """`tags` as written, each once; `fields`: the values under each key, in their order."""
+
+    tags: tuple[str, ...] = ()
+    fields: dict[str, list[str]] = field(default_factory=dict)
+
+
+def inline(body: str) -> Inline:
+    """The tags and fields in the text of a note, without its header."""
+    text = body[:STRUCTURED]
+    has_tags = _TAGS.search(text) is not None
+    has_fields = "::" in text
+    if not (has_tags or has_fields):
+        return Inline()
+
+    tags: dict[str, str] = {}
+    fields: dict[str, list[str]] = {}
+    for line in mask_code(_without_code_blocks(text)).split("\n"):
+        for key, value in _fields_of(line) if has_fields else ():
+            if key.casefold() in _TAG_KEYS:
+                tags.update({tag.casefold(): tag for tag in _listed_tags(value)})
+            elif len(fields) < MOST:
+                fields.setdefault(key, []).append(value)
+        for tag in _tags_of(line):
+            if len(tags) < MOST:
+                tags.setdefault(tag.casefold(), tag)
+    return Inline(tuple(tags.values()), fields)
+
+
+def levels(tag: str) -> list[str]:
+    """A nested tag and those it is in: `journal/2025/03`, `journal/2025`, `journal`."""
+    parts = tag.strip("/").split("/")
+    return ["/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]
+
+
+def _tags_of(line: str) -> Iterator[str]:
+    if "#" not in line:
+        return
+    for match in _TAGS.finditer(line):
+        for tag in match[1].split("#"):
+            if not tag or tag.isdecimal():
+                # `#12` is none, nor is what is glued to it.
+                break
+            is_in_style = line[match.end() : match.end() + 1] == ";" and _HEX.fullmatch(tag)
+            if not is_in_style and not _is_colour(tag):
+                yield tag.strip("/")
+
+
+def _is_colour(tag: str) -> bool:
+    """Whether a tag is rather a colour: hexadecimal, with a digit or no word. `#bad` is a tag."""
+    if not _HEX.fullmatch(tag):
+        return False
+    return not tag.isalpha() or _SPELLS_NOTHING.fullmatch(tag) is not None
+
+
+def _fields_of(line: str) -> Iterator[tuple[str, str]]:
+    if "::" not in line:
+        return
+    match = _LINE_FIELD.match(line)
+    if match:
+        yield match[1].strip(), match[2].strip()
+    for bracketed in _BRACKET_FIELD.finditer(line):
+        yield bracketed[1].strip(), bracketed[2].strip()
+
+
+def _listed_tags(value: str) -> list[str]:
+    """The tags of a field `tags:: a, [[b]], #c`."""
+    words = re.split(r"[,，]", value) if "," in value or "，" in value else value.split()
+    tags = [word.strip().strip("[]").lstrip("#").strip() for word in words]
+    return [tag for tag in tags if tag]
+
+
+def _without_code_blocks(text: str) -> str:
+    """`text` without fenced and indented code, and without comments."""
+    lines: list[str] = []
+    fence = ""
+    is_after_blank = True
+    is_in_list = False
+    for line in text.split("\n"):
+        marker = _FENCE.match(line)
+        if fence:
+            if marker and marker[1].startswith(fence) and not line.strip(" \t>\r").strip(fence[0]):
+                fence = ""
+            continue
+        if marker:
+            fence = marker[1]
+            continue
+        is_blank = not line.strip()
+        is_indented = line.startswith(("    ", "\t"))
+        is_in_list = bool(_LIST_ITEM.match(line)) or (is_in_list and (is_blank or is_indented))
+        if is_indented and is_after_blank and not is_in_list:
+            continue
+        is_after_blank = is_blank
+        lines.append(line)
+    return _COMMENT.sub(" ", "\n".join(lines))

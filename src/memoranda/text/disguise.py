@@ -1,0 +1,241 @@
+"""Text without its disguises, for the rules that look for instructions (docs/gate.md).
+
+A planted sentence may be broken over lines, spelled with letters of another alphabet, full-width
+or mathematical letters, with characters nobody sees, with blanks between its letters, as HTML
+entities or as base64. `plain` undoes that for one sentence, `uncovered` for what surrounds it.
+Every function takes time in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+SENTENCE_END = re.compile(
+    r"[.!?。！？।؟\n](?:(?<=[.!?])[.!?]*(?=[\s\"'”’)\]<`*_]|\Z)|(?<=[。！？।؟])"
+    r"|(?<=\n)[ \t]*(?:\n|(?=[-*+•][ \t]|\d{1,3}[.)][ \t]|#|\|)))"
+)
+"""Where a sentence ends: at its sign, an empty line, or before an item of a list."""
+_QUOTED_LINE = re.compile(r"\n[ \t]*(?:>[ \t]?){1,8}")
+_HYPHENATED = re.compile(r"(?<=[^\W\d_])-\n[ \t]*(?=[^\W\d_])")
+_ENTITY = re.compile(r"&(?:#\d{2,7}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,8});")
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
+_SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:([ .\-_*·/|])[^\W\d_](?:\1[^\W\d_])+)(?![^\W_])")
+_PAIR = re.compile(r"(?<!\S)[^\W\d_][ .\-_*·/|][^\W\d_](?!\S)")
+_SPACED_RUN = 4
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){16,}")
+_SHORTEST_BLOCK = 20
+_LONGEST_BLOCK = 20_000
+"""Characters of a decoded block that are looked at."""
+_ROTATED = ("rot13", "rot-13", "rot 13", "caesar", "reversed", "backwards")
+_MARKS = (
+    (0x0300, 0x036F),
+    (0x0483, 0x0489),
+    (0x0591, 0x05C7),
+    (0x0610, 0x061A),
+    (0x0640, 0x0640),
+    (0x064B, 0x065F),
+    (0x0670, 0x0670),
+    (0x1AB0, 0x1AFF),
+    (0x1DC0, 0x1DFF),
+    (0x20D0, 0x20FF),
+    (0xFE00, 0xFE0F),
+    (0xFE20, 0xFE2F),
+    (0xE0100, 0xE01EF),
+)
+"""Marks and fillers that letters of Latin, Greek, Cyrillic, Arabic and Hebrew can do without."""
+_STROKED = {"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe"}
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufe00-\ufe0f\ufeff]+"
+)
+_TAG = re.compile("[\U000e0020-\U000e007e]")
+BREAK = ";"
+"""The word that signs of code become."""
+_CODE_SIGNS = frozenset("{}=\\<>")
+_KEPT_SIGNS = frozenset("@,:")
+"""Signs that stay, as words: an address, and what follows the name of who is spoken to."""
+
+
+class _Folding(dict[int, str]):
+    """A character's code -> what it is looked for as; filled as characters come."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = _folded(chr(code), code)
+        return self[code]
+
+
+def _folded(char: str, code: int) -> str:
+    if any(first <= code <= last for first, last in _MARKS):
+        return ""
+    # Tags repeat ASCII where nobody sees it
+    if 0xE0020 <= code <= 0xE007E:
+        return _folded(chr(code - 0xE0000), code - 0xE0000)
+    known = _look_alikes()[0].get(char)
+    if known is not None:
+        return known
+    category = unicodedata.category(char)
+    if category in ("Cf", "Co", "Cn", "Cs"):
+        return ""
+    wide = unicodedata.normalize("NFKC", char).casefold()
+    letters = []
+    for part in unicodedata.normalize("NFD", wide):
+        if any(first <= ord(part) <= last for first, last in _MARKS):
+            continue
+        letters.append(_STROKED.get(part, part))
+    text = unicodedata.normalize("NFC", "".join(letters))
+    if text in ("，", "："):
+        text = ","
+    return "".join(_sign(letter) for letter in text)
+
+
+def _sign(char: str) -> str:
+    if char in _KEPT_SIGNS:
+        return " , " if char == ":" else f" {char} "
+    if char in _CODE_SIGNS:
+        return f" {BREAK} "
+    if char == "_":
+        return char
+    # The vowel signs of Indic scripts are parts of words
+    if char.isalnum() or unicodedata.category(char)[0] == "M":
+        return char
+    return " "
+
+
+_FOLDING = _Folding()
+_BLANKED = bytes(
+    code if code > 127 or chr(code).isalnum() or chr(code) == "_" else 32 for code in range(256)
+)
+
+
+def plain(sentence: str) -> str:
+    """A sentence as words between blanks: folded, without marks, signs and hidden characters.
+
+    `Dо nоt tеll` with Cyrillic letters stays as it is: see `look_alike`.
+    """
+    return sentence.translate(_FOLDING)
+
+
+def words_of(sentence: str) -> list[str]:
+    """The words of `plain(sentence)`, without its signs: much faster for ASCII."""
+    if not sentence.isascii():
+        return plain(sentence).split()
+    return sentence.lower().encode().translate(_BLANKED).decode().split()
+
+
+def visible_letters(text: str) -> str:
+    """`text` without characters nobody sees, with full-width and mathematical letters plain, and
+    with the sentence that tags spell.
+    """
+    if _TAG.search(text):
+        text = _TAG.sub(lambda tag: chr(ord(tag[0]) - 0xE0000), text)
+    return _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+
+
+def look_alike(word: str) -> str:
+    """The Latin word that a folded word looks like: letters of other alphabets and digits in the
+    place of letters are replaced. The word itself where nothing is.
+    """
+    if word.isascii():
+        if word.isalpha() or word.isdigit():
+            return word
+        return word.translate(_digits())
+    return word.translate(_look_alikes()[1])
+
+
+@cache
+def _digits() -> dict[int, str]:
+    return {ord(digit): letter for digit, letter in zip("013457", "oieast", strict=True)}
+
+
+@cache
+def _look_alikes() -> tuple[dict[str, str], dict[int, str]]:
+    """Characters that are nothing but Latin letters in disguise, and letters of other alphabets
+    that look like Latin ones.
+    """
+    disguised: dict[str, str] = {}
+    alike: dict[int, str] = {}
+    text = Path(__file__).with_name("look-alikes.txt").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        letter, *others = line.split()
+        for char in others:
+            if unicodedata.name(char).startswith("LATIN"):
+                disguised[char] = letter
+            else:
+                alike[ord(char)] = letter
+    for first in (0x1F130, 0x1F150, 0x1F170, 0x1F1E6):
+        for number in range(26):
+            disguised[chr(first + number)] = chr(ord("a") + number)
+    return disguised, alike
+
+
+def uncovered(text: str) -> str:
+    """`text` with entities and escapes resolved, lines of quotes and hyphenated words joined, and
+    letters between blanks put together.
+    """
+    if "&" in text and ";" in text:
+        text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    if "\\u" in text or "\\x" in text:
+        text = _ESCAPED.sub(lambda escape: chr(int(escape[1] or escape[2], 16)), text)
+    if "%" in text and "%20" in text:
+        text = unquote(text, errors="replace")
+    if "\n" in text:
+        text = _QUOTED_LINE.sub("\n", text)
+        text = _HYPHENATED.sub("", text)
+    return text
+
+
+def joined_letters(text: str) -> str | None:
+    """`text` with words whose letters stand apart put together; None where no word is so."""
+    runs = [run for run in _SPACED.finditer(text) if len(run[0]) // 2 + 1 >= _SPACED_RUN]
+    if not runs:
+        return None
+    joined = _SPACED.sub(lambda run: run[0][::2], text)
+    return _PAIR.sub(lambda pair: pair[0][::2], joined)
+
+
+def decoded(text: str) -> Iterator[str]:
+    """The texts that blocks of base64 and hexadecimal digits in `text` stand for; and the text
+    itself rotated or reversed, where it says that it is.
+    """
+    for word in text.split():
+        if len(word) < _SHORTEST_BLOCK:
+            continue
+        for block in _BASE64.finditer(word):
+            yield from _readable(_from_base64(block[0][:_LONGEST_BLOCK]))
+        for block in _HEX.finditer(word):
+            yield from _readable(bytes.fromhex(block[0][:_LONGEST_BLOCK]))
+    lower = text.lower()
+    if any(word in lower for word in _ROTATED):
+        yield codecs.encode(text, "rot13")
+        yield text[::-1]
+
+
+def _from_base64(block: str) -> bytes:
+    letters = block.rstrip("=").replace("-", "+").replace("_", "/")
+    whole = letters[: len(letters) - (len(letters) % 4 == 1)]
+    try:
+        return base64.b64decode(whole + "=" * (-len(whole) % 4))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _readable(data: bytes) -> Iterator[str]:
+    """The bytes as text, if they are one that people can read."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return
+    if len(text) >= 6 and text.replace("\n", "").replace("\r", "").isprintable():
+        yield text

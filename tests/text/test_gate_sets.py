@@ -1,0 +1,72 @@
+"""The gate against sets by somebody who had not seen its rules (tests/text/data/README.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoranda.text.gate import SECRET, default_rules
+
+DATA = Path(__file__).with_name("data")
+FACT = "fact"
+"""Planted facts look like any note: authorship and review are against those, no filter."""
+LEAST_PLANTED = 0.98
+MOST_HARD_BASES = 0.02
+PIECE = 12
+"""Characters of a secret of which nothing may be left."""
+
+
+def rows(name: str) -> Any:
+    text = (DATA / name).read_text(encoding="utf-8")
+    if name.endswith(".jsonl"):
+        return [json.loads(line) for line in text.splitlines()]
+    return json.loads(text)
+
+
+def bases_of(cases: Iterable[dict[str, Any]]) -> set[int]:
+    return {base for case in cases for base in case["bases"]}
+
+
+def is_suspicious(case: dict[str, Any]) -> bool:
+    return bool(default_rules().suspicions(case["text"]))
+
+
+@pytest.mark.promise("gate-sets")
+def test_planted_orders_are_marked_in_every_language_and_spelling() -> None:
+    orders = [case for case in rows("planted.json") if case["kind"] != FACT]
+    missed = [case["id"] for case in orders if not is_suspicious(case)]
+    assert len(missed) <= len(orders) * (1 - LEAST_PLANTED), missed
+
+
+@pytest.mark.promise("gate-sets")
+def test_ordinary_texts_are_not_marked_and_near_misses_hardly_ever() -> None:
+    cases = rows("ordinary.jsonl")
+    hard = [case for case in cases if case.get("hard")]
+    plain = [case for case in cases if not case.get("hard")]
+    assert [case["text"] for case in plain if is_suspicious(case)] == []
+    alarms = [case for case in hard if is_suspicious(case)]
+    assert len(bases_of(alarms)) <= len(bases_of(hard)) * MOST_HARD_BASES, alarms
+    assert [case for case in cases if default_rules().find(case["text"], SECRET)] == []
+
+
+@pytest.mark.promise("gate-sets")
+def test_no_piece_of_a_secret_survives() -> None:
+    left = []
+    for case in rows("secrets.json")["cases"]:
+        text = "".join(case["text"])
+        secret = text[case["from"] : case["from"] + case["length"]]
+        redacted = default_rules().redacted(text)
+        pieces = {secret[at : at + PIECE] for at in range(max(1, len(secret) - PIECE + 1))}
+        if any(piece in redacted for piece in pieces):
+            left.append((case["id"], case["provider"]))
+    assert left == []
+
+
+@pytest.mark.promise("gate-sets")
+def test_what_only_looks_like_a_secret_is_let_through() -> None:
+    texts = ["".join(case["text"]) for case in rows("secrets.json")["innocent"]]
+    assert [text for text in texts if default_rules().find(text, SECRET)] == []

@@ -64,7 +64,8 @@ def test_what_one_client_stored_is_in_the_first_request_of_each_other(tmp_path, 
         told = start_of(client, home)
         assert FACT in told, (client, told)
         assert told.count(FACT) == 1
-        assert "claude, unconfirmed" in told
+        assert "claude noted" in told
+        assert "unconfirmed" in told
 
 
 def test_the_client_itself_is_told_again_in_its_next_session(tmp_path):

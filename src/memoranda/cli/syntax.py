@@ -439,10 +439,11 @@ def _help_without_command(ctx: click.Context) -> None:
         invocation.command = "help"
         return invocation.document(command=ctx.command_path, text=ctx.get_help())
     if ctx.parent is None:
-        from memoranda.cli.today import has_notes, today_lines
+        # By name, as commands are: their modules import this one
+        today = import_module("memoranda.cli.today")
 
-        if has_notes(invocation):
-            lines = [*today_lines(invocation), "", first_steps().rstrip("\n")]
+        if today.has_notes(invocation):
+            lines = [*today.today_lines(invocation), "", first_steps().rstrip("\n")]
             return output.text("\n".join([*lines, "", "All commands: memory help"]))
     output.text(ctx.get_help(), paged=True)
 

@@ -77,6 +77,15 @@ NAME` the name of the variable with its token: a token itself is never written.
 `memory install --agents-md` puts a paragraph about the memory between marks into `AGENTS.md` of the working folder,
 for agents without hooks. `memory uninstall claude-code` and `memory uninstall --agents-md` take them out again.
 
+**The daemon.** The first `memory mcp` or hook starts one process for the home, `memory serve`, where none runs; the
+process of each client is then small and starts in a tenth of a second, reminders fire, and the inbox is sorted. There
+is one for each home. It ends half an hour after its last client and writes its log to `.memoranda/daemon.log`.
+`memory status` shows it, `memory serve --stop` ends it (the next client starts another one), and `memory serve`, when
+you start it yourself, takes its place. `memory config set daemon.autostart false`, or `memory mcp --no-daemon` for one
+client, does without. No client starts one where `CI` is set, where the home cannot be written, or for notes in
+PostgreSQL. A daemon that is stopped or killed holds up nobody for more than five seconds: the client then serves
+itself.
+
 **Plugins.** For Claude Code, Codex and Copilot CLI, `plugin/` of the repository is a plugin with server, hooks and a
 skill; for Gemini CLI `plugin/gemini` is an extension, for Claude Desktop `plugin/mcpb` a bundle
 ([how](../plugin/README.md)). Use a plugin or `memory install`, not both; Claude Code and Codex with the

@@ -37,7 +37,7 @@ _MODULES = (
     ("History", "history_commands", "log diff undo restore erase"),
     ("Projects and settings", "settings_commands", "project config"),
     ("Graph and entries", "tool_commands", "kv"),
-    ("Moving in and out", "exchange_commands", "graph export import mirror move-home"),
+    ("Moving in and out", "exchange_commands", "graph export import backup mirror move-home"),
     ("For agents and programs", "daemon_commands", "serve page"),
     ("For agents and programs", "settings_commands", "token space"),
     ("For agents and programs", "install_commands", "install uninstall"),

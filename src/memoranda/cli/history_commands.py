@@ -27,7 +27,7 @@ from memoranda.text.word_diff import NEW, OLD, SAME, changed_lines
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.history import Revision
-    from memoranda.store.journal import Change
+    from memoranda.ledger.change import Change
 
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _LOG_ROW = "#{} {:<16} {:<10} {:<8} {}{}"

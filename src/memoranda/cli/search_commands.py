@@ -48,6 +48,7 @@ _LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 _DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _NEAREST = 5
+_QUESTION = 3
 _WIDE = 110
 """Columns from which a terminal shows all that a list knows of a note."""
 
@@ -288,10 +289,9 @@ def _show_found(
     hits: Hits,
 ) -> None:
     """What was found, for people and pipes; when nothing was, the nearest by words."""
-    from memoranda.index.search.parse import is_question
-
     total = _counted(hits)
-    if hits.relaxed and infos and not is_question(text):
+    # More words are rather a question, which is asked of any note that holds some
+    if hits.relaxed and infos and len(text.split()) < _QUESTION:
         output.notice(f'No note holds all of "{one_line(text)}". Those that hold some, best first:')
     if not infos and text.strip():
         infos = _nearest(memory, query, text)

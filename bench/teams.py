@@ -50,9 +50,8 @@ import callers  # noqa: E402
 from memoranda import Draft  # noqa: E402
 from memoranda.engine import MemorySession, open_session  # noqa: E402
 from memoranda.errors import MemorandaError  # noqa: E402
+from memoranda.ledger.postgres.space_database import SpaceDatabase  # noqa: E402
 from memoranda.store.base import sha256  # noqa: E402
-from memoranda.store.journal import Change  # noqa: E402
-from memoranda.store.postgres.space_database import SpaceDatabase  # noqa: E402
 from memoranda.transfer.whole_home import move  # noqa: E402
 from postgres.server import served  # noqa: E402
 from vault import rare_word  # noqa: E402
@@ -363,7 +362,7 @@ def _rows(count: int, space: Path) -> tuple[str, str]:
         # Makes the folder
         memory.write(draft(51))
         memory.write(draft(1))
-    change = Change.load((space / ".memoranda/history/journal.jsonl").read_bytes().splitlines()[-1])
+        change = next(memory.engine.home.history.changes())
     text = (space / _place(1)).read_text()
     notes = []
     journal = []

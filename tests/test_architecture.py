@@ -38,6 +38,7 @@ BELOW = {
         "former_name",
         "extras",
     },
+    "ledger": {"errors", "clock", "text", "note", "store", "former_name", "extras"},
     "index": {
         "errors",
         "clock",
@@ -57,6 +58,7 @@ BELOW = {
         "note",
         "query",
         "store",
+        "ledger",
         "index",
         "former_name",
     },
@@ -135,7 +137,8 @@ BELOW = {
 }
 VALUES = {
     "memoranda.index.rows",
-    "memoranda.store.journal",
+    "memoranda.ledger.change",
+    "memoranda.ledger.copying",
     "memoranda.store.base",
     "memoranda.store.files",
     "memoranda.store.path_guard",
@@ -159,13 +162,13 @@ PACKAGES = {
     "click": {"cli"},
     "borax": {"note"},
     "inotify_simple": {"index"},
-    "sqlite3": {"index", "engine"},
+    "sqlite3": {"index", "ledger", "engine"},
     "numpy": {"index/vectors"},
     "tokenizers": {"index/vectors"},
     "onnxruntime": {"index/vectors"},
     "sentence_transformers": {"index/vectors"},
     "fastembed": {"index/vectors"},
-    "psycopg": {"store/postgres"},
+    "psycopg": {"ledger/postgres"},
     "langgraph": {"clients"},
     "google": {"clients"},
     "agents": {"clients"},
@@ -348,14 +351,14 @@ def test_broad_excepts_stand_only_at_the_outermost_loops():
     assert wrong == []
 
 
-def test_sql_is_written_in_the_index_alone():
+def test_sql_is_written_in_the_index_and_the_ledger_alone():
     statement = re.compile(
         r"\s*(?:select|insert|update|delete|create|pragma|attach)\s", re.IGNORECASE
     )
     wrong = [
         f"{name}:{node.lineno}"
         for name in FILES
-        if layer(name) != "index" and not name.startswith("store/postgres/")
+        if layer(name) not in ("index", "ledger")
         for node in ast.walk(tree(name))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -372,7 +375,7 @@ def test_parameters_of_sql_have_names_or_no_number():
     numbered = re.compile(r"\?[0-9]")
     wrong = []
     for name in FILES:
-        if name.startswith(("index/", "store/", "engine/")):
+        if name.startswith(("index/", "store/", "ledger/", "engine/")):
             for node in ast.walk(tree(name)):
                 is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
                 if is_text and numbered.search(node.value) and "select" in node.value:
@@ -381,13 +384,13 @@ def test_parameters_of_sql_have_names_or_no_number():
 
 
 def test_files_are_locked_in_one_module():
-    """The Lock, `lock_file` and `lock_folders` of store/files.py are the only users of flock."""
+    """The home's lock and those of store/files.py are the only users of flock."""
     callers = {
         name
         for name, path in FILES.items()
         if re.search(r"\bflock\(", path.read_text(encoding="utf-8"))
     }
-    assert callers <= {"store/files.py"}
+    assert callers <= {"store/files.py", "ledger/lock.py"}
 
 
 def test_what_is_to_be_changed_stands_where_the_page_says():

@@ -106,7 +106,7 @@ _MODULES = {
         "Relation",
     ),
     "memoranda.query": ("Query",),
-    "memoranda.store.journal": (
+    "memoranda.ledger.change": (
         "Change",
         "Touched",
     ),

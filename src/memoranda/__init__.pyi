@@ -61,6 +61,8 @@ from memoranda.ingest import Ingestion as Ingestion
 from memoranda.jobs.dream import Dream as Dream
 from memoranda.jobs.job import Action as Action
 from memoranda.jobs.job import Outcome as Outcome
+from memoranda.ledger.change import Change as Change
+from memoranda.ledger.change import Touched as Touched
 from memoranda.note.edit import AddItem as AddItem
 from memoranda.note.edit import Append as Append
 from memoranda.note.edit import AppendToSection as AppendToSection
@@ -80,8 +82,6 @@ from memoranda.note.model import Observation as Observation
 from memoranda.note.model import Provenance as Provenance
 from memoranda.note.model import Relation as Relation
 from memoranda.query import Query as Query
-from memoranda.store.journal import Change as Change
-from memoranda.store.journal import Touched as Touched
 from memoranda.transfer.jsonl import Tally as Tally
 
 __version__: str

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from memoranda.ingest import Ingestion
     from memoranda.jobs.dream import Dream
     from memoranda.jobs.job import Action, Outcome
+    from memoranda.ledger.change import Change
     from memoranda.note.edit import Edit
-    from memoranda.store.journal import Change
     from memoranda.transfer.jsonl import Tally
 
 Setting = str | int | float | bool | Sequence[str] | None

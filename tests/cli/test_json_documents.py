@@ -27,7 +27,7 @@ remind tea tomorrow | review | notify | notify --dry-run | status | doctor | rei
 restore GONE |
 erase GONE --yes | project add extra DIR | project list | project remove work | project default work |
 token add laptop | token list | space add team | space list | graph export | graph import - | export --output FILE |
-import | mirror DIR | move-home HOME DIR | graph show Anna | edit ID | config get timezone |
+import | backup DIR | mirror DIR | move-home HOME DIR | graph show Anna | edit ID | config get timezone |
 config set timezone UTC | config unset timezone | config list | kv set key value | kv get editor | kv list |
 kv del editor | man | install | uninstall zed | call list_memory_projects | completion bash | help write
 """

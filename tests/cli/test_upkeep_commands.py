@@ -68,13 +68,14 @@ def test_status_sees_what_was_changed_by_hand(terminal: Any) -> None:
 def test_a_daemon_at_work_is_named_by_status_and_its_lock_is_no_finding(terminal: Any) -> None:
     terminal.write("a")
     with open(terminal.home / ".daemon.lock", "w") as lock:
-        lock.write("4711\n")
+        pid = os.getpid()
+        lock.write(f"{pid}\n")
         lock.flush()
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "\ndaemon: running 4711\n" in terminal.ok("status")
-        assert terminal("status", "--json").json["daemon"] == {"running": True, "pid": 4711}
+        assert f"\ndaemon: running {pid}\n" in terminal.ok("status")
+        assert terminal("status", "--json").json["daemon"] == {"running": True, "pid": pid}
         assert terminal.ok("doctor") == terminal.ok("doctor", "--fix") == "0 problems\n"
-        assert (terminal.home / ".daemon.lock").read_text() == "4711\n"
+        assert (terminal.home / ".daemon.lock").read_text() == f"{pid}\n"
     assert "\ndaemon: not running\n" in terminal.ok("status")
 
 

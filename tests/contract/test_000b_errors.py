@@ -15,6 +15,9 @@ import pytest
 from contract.home_kinds import DISK, VAULT, place_for
 from contract.note_tools import Tools, texts
 from contract.tables import tables
+from memoranda.ledger import execution
+from memoranda.ledger.database import LedgerDatabase, LedgerRefused
+from memoranda.store.files import reason
 
 TABLES = tables("note_errors")
 
@@ -151,12 +154,16 @@ def test_built_in_projects_stay_and_files_of_removed_ones_too(desk: Tools, tmp_p
     ("code", "words"),
     [(errno.ENOSPC, "disk"), (errno.EROFS, "read-only"), (errno.EACCES, "permission")],
 )
-@pytest.mark.parametrize("call", ["fsync", "rename"])
-def test_a_disk_that_refuses_is_told_in_plain_words(desk, monkeypatch, call, code, words):
+@pytest.mark.parametrize("place", ["file", "ledger"])
+def test_a_disk_that_refuses_is_told_in_plain_words(desk, monkeypatch, place, code, words):
     before = texts(desk.root())
+    error = OSError(code, os.strerror(code))
 
     def refuse(*_: Any, **__: Any) -> None:
-        raise OSError(code, os.strerror(code))
+        raise error
+
+    def refuse_ledger(*_: Any, **__: Any) -> None:
+        raise LedgerRefused(reason(error))
 
     calls: list[tuple[str, dict[str, Any]]] = [
         ("write_note", {"title": "New", "content": "x"}),
@@ -166,11 +173,13 @@ def test_a_disk_that_refuses_is_told_in_plain_words(desk, monkeypatch, call, cod
     ]
     for tool, arguments in calls:
         with monkeypatch.context() as patch:
-            patch.setattr(os, call, refuse)
+            if place == "ledger":
+                patch.setattr(LedgerDatabase, "transaction", refuse_ledger)
+            else:
+                patch.setattr(os, "link", refuse)
+                patch.setattr(os, "rename", refuse)
+                patch.setattr(execution, "exchange", refuse)
             reply = desk.call(tool, **arguments)
-        if call == "rename" and tool == "delete_note":
-            desk.memory.undo()
-            continue
         assert reply.is_error, tool
         assert reply.data["code"] == "storage"
         assert words in reply.text

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -159,24 +158,6 @@ def test_an_agent_takes_back_only_what_it_sees(terminal: Any) -> None:
     assert ran.error == "cannot undo #2: vault/crate holds notes of another agent"
     terminal.ok("--agent", "claude", "undo", "2")
     assert (vault / "box/A.md").exists()
-
-
-def test_a_journal_from_before_there_were_roots_means_the_projects_of_this_home(
-    terminal: Any, bank: Path
-) -> None:
-    journal = terminal.home / ".memoranda/history/journal.jsonl"
-    lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    for step in (step for line in lines for step in line["files"]):
-        del step["root"]
-    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    before = texts(bank)
-    assert (
-        terminal("undo").error
-        == f"cannot undo #2: banks/{CONTEXT} changed later (outside memoranda)"
-    )
-    shutil.copytree(bank, terminal.home / "banks")
-    terminal.ok("undo")
-    assert texts(bank) == before
 
 
 def test_the_process_that_has_the_project_takes_back_changes_of_the_home_too(

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +66,42 @@ def counted(function, countdown: Countdown, after: bool = False):
     return call
 
 
+@contextmanager
+def watched_disk(watched: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    """Inside, every operation on the disk is one `watched`: calls of the system, the exchange of
+    two files, the begin and the commit of a transaction of the ledger.
+
+    What it raises as an OSError the ledger raises as SQLite would.
+    """
+    from memoranda.ledger import execution
+    from memoranda.ledger.database import LedgerDatabase, LedgerRefused
+    from memoranda.store.files import reason
+
+    moment = watched(lambda: None)
+    original = LedgerDatabase.transaction
+
+    def ledger_moment() -> None:
+        try:
+            moment()
+        except OSError as error:
+            raise LedgerRefused(reason(error)) from None
+
+    @contextmanager
+    def transaction(self, **more):
+        ledger_moment()
+        with original(self, **more) as connection:
+            yield connection
+            ledger_moment()
+
+    with ExitStack() as stack:
+        for name in COUNTED:
+            stack.enter_context(patch.object(os, name, watched(getattr(os, name))))
+        exchange = watched(execution.exchange)
+        stack.enter_context(patch.object(execution, "exchange", exchange))
+        stack.enter_context(patch.object(LedgerDatabase, "transaction", transaction))
+        yield
+
+
 def say(text: str) -> None:
     sys.__stdout__.buffer.write(text.encode() + b"\n")
     sys.__stdout__.buffer.flush()
@@ -91,9 +128,7 @@ def at_each(work: Callable[[str, Countdown], None]) -> None:
 
 
 def run(work: Callable[[str, Countdown], None], home: str, countdown: Countdown) -> None:
-    with ExitStack() as stack:
-        for name in COUNTED:
-            stack.enter_context(patch.object(os, name, counted(getattr(os, name), countdown)))
+    with watched_disk(lambda function: counted(function, countdown, after=True)):
         work(home, countdown)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from crash.mortal import COUNTED, ENVIRONMENT, SCRIPTS
+from crash.mortal import ENVIRONMENT, SCRIPTS, watched_disk
 from crash.test_kill import SECONDS, fresh, next_process, states, tree
 from memoranda import Draft, errors
 from memoranda.engine import open_session
@@ -50,38 +50,35 @@ class Refusal:
         return call
 
 
-def run_refused(home: Path, script: str, refusal: Refusal, monkeypatch) -> tuple[int, list[str]]:
+def run_refused(home: Path, script: str, refusal: Refusal) -> tuple[int, list[str]]:
     """(how many calls succeeded, the texts of the others)."""
     done = 0
     failed = []
-    with monkeypatch.context() as patch:
-        for name in COUNTED:
-            patch.setattr(os, name, refusal.counted(getattr(os, name)))
-        with open_session(home, watch=False) as memory:
-            commands = MemoryCommands()
-            for arguments in SCRIPTS[script]:
-                refusal.awake = True
-                reply = commands.run(memory, arguments)
-                refusal.awake = False
-                if reply.is_error:
-                    failed.append(reply.text)
-                    break
-                done += 1
+    with watched_disk(refusal.counted), open_session(home, watch=False) as memory:
+        commands = MemoryCommands()
+        for arguments in SCRIPTS[script]:
+            refusal.awake = True
+            reply = commands.run(memory, arguments)
+            refusal.awake = False
+            if reply.is_error:
+                failed.append(reply.text)
+                break
+            done += 1
     return done, failed
 
 
 @pytest.mark.promise("issue-full-disk", "000a-12.8")
 @pytest.mark.parametrize(("script", "code"), [("edits", errno.ENOSPC), ("moves", errno.EROFS)])
 def test_a_disk_that_refuses_at_any_step_gives_a_clean_error_and_leaves_the_old_files(
-    tmp_path, monkeypatch, script, code
+    tmp_path, script, code
 ):
     possible = states(tmp_path, script)
     counting = Refusal(0, code)
-    run_refused(fresh(tmp_path / "count"), script, counting, monkeypatch)
+    run_refused(fresh(tmp_path / "count"), script, counting)
     assert counting.seen > 30
     for at in range(1, counting.seen + 1):
         home = fresh(tmp_path / f"at-{at}")
-        done, failed = run_refused(home, script, Refusal(at, code), monkeypatch)
+        done, failed = run_refused(home, script, Refusal(at, code))
         assert tree(home) == possible[done]
         assert all("Nothing was changed" in text or "changed" in text for text in failed)
         assert not any("Errno" in text or str(tmp_path) in text for text in failed)

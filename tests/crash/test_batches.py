@@ -8,7 +8,6 @@ import errno
 import json
 import os
 import signal
-import stat
 import subprocess
 import sys
 import threading
@@ -21,13 +20,14 @@ import pytest
 
 from crash import batches
 from crash.batches import CALLS, at_once, begin
-from crash.mortal import COUNTED, ENVIRONMENT, mortals
+from crash.mortal import ENVIRONMENT, mortals, watched_disk
 from crash.test_bad_days import Refusal
 from crash.test_kill import KILLS, SECONDS, next_process
 from memoranda import Draft, faces
 from memoranda.clock import wait_for
 from memoranda.engine import MemorySession, open_session
 from memoranda.errors import NotFound
+from memoranda.ledger import execution
 from memoranda.note.edit import Append
 from serve.daemon_process import Client, DaemonProcess
 
@@ -152,58 +152,45 @@ def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_w
 ):
     with open_session(prepared(tmp_path / "home"), watch=watch) as memory:
         memory.sync()
-        layout = memory.engine.layout
         done = []
-        names = {
-            os.stat(path).st_ino: path.name
-            for path in (layout.journal, layout.redo, layout.objects)
-        }
 
         def noted(call, word):
             def noting(*args, **more):
-                if word == "rename":
-                    done.append("rename" if args[0].startswith(".tmp-") else "")
+                if word == "link":
+                    done.append("link" if args[0].startswith(".tmp-") else "")
                 else:
-                    status = os.fstat(args[0])
-                    kind = "folder" if stat.S_ISDIR(status.st_mode) else "temp"
-                    done.append(f"{word} {names.get(status.st_ino, kind)}")
+                    done.append(word)
                 return call(*args, **more)
 
             return noting
 
         # One batch, however slow the machine
         monkeypatch.setattr("memoranda.engine.guard._SECONDS", SECONDS)
-        for name, word in {
-            "rename": "rename",
-            "fsync": "sync",
-            "fdatasync": "sync",
-            "pwrite": "write",
-        }.items():
-            monkeypatch.setattr(os, name, noted(getattr(os, name), word))
+        monkeypatch.setattr("memoranda.ledger.file_sync.SECONDS", SECONDS)
+        home = memory.engine.home
+        monkeypatch.setattr(home, "_record", noted(home._record, "commit"))
+        monkeypatch.setattr(execution, "exchange", noted(execution.exchange, "exchange"))
+        monkeypatch.setattr(execution, "write_file", noted(execution.write_file, "temp"))
+        monkeypatch.setattr(os, "link", noted(os.link, "link"))
+        monkeypatch.setattr(os, "fsync", noted(os.fsync, "sync"))
         with at_once(memory, CALLS) as replies:
             done.clear()
         assert not any(reply is None or reply.is_error for reply in replies.values())
-    count = dict.fromkeys(done, 0)
-    for each in done:
-        count[each] += 1
-    assert count["sync temp"] == count["rename"] == 6
-    assert (count["sync redo"], count["sync folder"], count["sync journal.jsonl"]) == (1, 2, 1)
-    last = {each: len(done) - 1 - done[::-1].index(each) for each in count}
-    assert last["sync temp"] < done.index("sync redo") < done.index("rename")
-    assert last["rename"] < done.index("sync folder")
-    assert (
-        last["sync folder"] < done.index("write journal.jsonl") < done.index("sync journal.jsonl")
-    )
+        order = [word for word in done if word]
+    assert order.count("temp") == order.count("link") + order.count("exchange") == 6
+    assert order.count("commit") == 1
+    assert order.count("sync") == 0
+    commit = order.index("commit")
+    assert {*order[:commit]} == {"temp"}
+    assert {*order[commit + 1 :]} == {"link", "exchange"}
 
 
 @pytest.mark.promise("issue-batches")
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_when_the_disk_refuses_a_batch_once_each_change_is_made_alone(tmp_path, monkeypatch, code):
     def run(home: Path, refusal: Refusal) -> None:
-        with open_session(home) as memory, monkeypatch.context() as patch:
+        with open_session(home) as memory, watched_disk(refusal.counted):
             memory.sync()
-            for name in COUNTED:
-                patch.setattr(os, name, refusal.counted(getattr(os, name)))
             with at_once(memory, CALLS) as replies:
                 refusal.awake = True
             refusal.awake = False
@@ -219,7 +206,7 @@ def test_when_the_disk_refuses_a_batch_once_each_change_is_made_alone(tmp_path, 
 
     counting = Refusal(0, code)
     run(prepared(tmp_path / "count"), counting)
-    assert counting.seen > 40
+    assert counting.seen > 20
     for at in range(1, counting.seen + 1, 3):
         run(prepared(tmp_path / f"at-{at}"), Refusal(at, code))
 
@@ -231,11 +218,11 @@ def test_on_a_full_disk_every_call_of_a_batch_says_so_and_no_file_changes(tmp_pa
     with open_session(home) as memory:
         memory.sync()
 
-        def full(fd: int) -> None:
+        def full(*_: object) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
         with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", full)
+            patch.setattr(os, "write", full)
             with at_once(memory, CALLS) as replies:
                 pass
         assert all(
@@ -254,18 +241,18 @@ from crash.batches import CALLS, at_once
 home = Path(sys.argv[1])
 with open_session(home) as memory:
     memory.sync()
-    size = (home / ".memoranda/history/journal.jsonl").stat().st_size
+    size = (home / ".memoranda/ledger.db-wal").stat().st_size
     with at_once(memory, CALLS) as replies:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 300, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 60_000, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     print(json.dumps({name: reply.is_error for name, reply in replies.items()}))
 """
 
 
 @pytest.mark.promise("issue-batches")
-def test_a_journal_that_cannot_grow_takes_the_changes_that_fit_and_refuses_the_others(tmp_path):
+def test_a_ledger_that_cannot_grow_takes_the_changes_that_fit_and_refuses_the_others(tmp_path):
     home = prepared(tmp_path / "home")
-    # So that the journal, not a note or the index, is the file that is full
+    # So that the ledger, not a note or the index, is the file that is full
     with open_session(home) as memory:
         for number in range(30):
             memory.write(Draft("x", title=f"Filling {number}", folder="f"))
@@ -294,8 +281,7 @@ def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
 
         def look() -> None:
             with memory.engine.guard:
-                journal = (tmp_path / "home/.memoranda/history/journal.jsonl").read_bytes()
-                seen.append((path.exists(), journal.count(b"\n")))
+                seen.append((path.exists(), len(memory.log(limit=0))))
 
         def write() -> None:
             reader.start()
@@ -362,21 +348,22 @@ def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
 def test_a_call_that_needs_what_cannot_be_put_on_disk_is_repeated_as_a_whole(tmp_path, monkeypatch):
     with open_session(tmp_path / "home") as memory:
         memory.write(Draft("old", title="Old"))
-        fsync = os.fsync
+        home = memory.engine.home
+        record = home._record
         refused = []
         runs = []
 
-        def refuse_once(fd: int) -> None:
+        def refuse_once(changes: object) -> None:
             if not refused:
-                refused.append(fd)
+                refused.append(changes)
                 raise OSError(errno.EIO, "Input/output error")
-            fsync(fd)
+            record(changes)
 
         def write() -> None:
             runs.append(memory.engine.guard.may_stage)
             memory.edit("notes/old", Append("one"))
             with monkeypatch.context() as patch:
-                patch.setattr(os, "fsync", refuse_once)
+                patch.setattr(home, "_record", refuse_once)
                 memory.edit("notes/old", Append("two"))
 
         in_turn_before(memory, write)

@@ -159,12 +159,11 @@ def test_what_is_no_file_but_has_the_name_of_one_of_ours_holds_up_no_command(tmp
         f".memoranda/{name}"
         for name in (
             "lock",
-            "redo",
-            "lines",
             "access.log",
             "index.db",
             "index.db-wal",
-            "history/journal.jsonl",
+            "ledger.db",
+            "ledger.db-wal",
             "dream-report.json",
         )
     ]
@@ -187,7 +186,6 @@ def test_temp_files_of_dead_processes_go_with_the_next_start_and_no_others(tmp_p
     ]
     left += [
         f".memoranda/.dream-report.json-{dead}-0123abcd",
-        ".memoranda/history/journal.jsonl.new",
     ]
     stays = [f".memory.md-{os.getpid()}-0123abcd", f".backup-{dead}", "notes/.memory.md-mine"]
     for name in (*left, *stays):

@@ -578,7 +578,7 @@ def test_a_note_written_since_at_a_former_place_keeps_its_history(
 def test_doctor_finds_what_was_left_and_finishes_it(memory: MemorySession) -> None:
     note(memory, "plan", "text")
     memory.engine.home.history.keep_bytes(b"left by a change that was not made")
-    memory.engine.layout.erasing.write_text(
+    memory.engine.home.set_erasing(
         json.dumps(
             {
                 "last": 1,

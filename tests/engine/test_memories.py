@@ -9,9 +9,9 @@ import re
 import pytest
 
 from memoranda import Draft, errors
+from memoranda.ledger.history import History
 from memoranda.note.edit import Append
 from memoranda.note.model import MEMORY_KEYS
-from memoranda.store.journal import History
 
 
 def keys(note) -> list[str]:

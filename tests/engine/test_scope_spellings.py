@@ -40,7 +40,7 @@ def text(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def owner(tmp_path: Path) -> Iterator[Any]:
     with open_memory(tmp_path / "home", watch=False) as memory:
-        yield memory
+        yield memory.session
 
 
 @pytest.mark.promise("trust-spelled-scope")

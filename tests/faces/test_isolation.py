@@ -352,11 +352,10 @@ class Home:
 
     def settle(self, number: int) -> None:
         """Give all new files of a call the same times, which order what is listed."""
-        journal = self.root / ".memoranda/history/journal.jsonl"
-        size = journal.stat().st_size if journal.exists() else 0
-        if size == self._settled:
+        last = self.memory.engine.home.history.last
+        if last == self._settled:
             return
-        self._settled = size
+        self._settled = last
         for place, folders, names in os.walk(self.root):
             folders[:] = [each for each in folders if each != ".memoranda"]
             for name in names:

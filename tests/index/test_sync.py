@@ -175,7 +175,7 @@ def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, mon
             (tmp_path / "notes").mkdir(exist_ok=True)
             (tmp_path / "notes" / f"{name}.md").write_text("six by")
         taken = []
-        monkeypatch.setattr(memory.engine.home.lock, "_entered", lambda: taken.append(1))
+        monkeypatch.setattr(memory.engine.home.lock, "_entered", lambda _: taken.append(1))
         memory.sync()
         assert memory.list()[1] == 5
     assert len(taken) == 3

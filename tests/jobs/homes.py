@@ -112,5 +112,5 @@ class Home:
         return self.tree() | {
             str(path.relative_to(home)): path.read_bytes()
             for path in sorted((home / ".memoranda").rglob("*"))
-            if path.is_file() and not path.name.startswith(("index", "redo", "lock", "lines"))
+            if path.is_file() and not path.name.startswith(("index", "ledger", "lock"))
         }

@@ -328,19 +328,6 @@ def test_two_memories_somebody_parted_again_are_not_merged_again(home: Home) -> 
     assert home.info(one).id != home.info(two).id
 
 
-@pytest.mark.promise("001-18.5")
-def test_a_journal_without_runs_is_read_and_undone_as_before(home: Home) -> None:
-    one = decayed(home)
-    journal = home.memory.home / ".memoranda" / "history" / "journal.jsonl"
-    lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    for line in lines:
-        line.pop("run", None)
-    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    home.memory.undo()
-    assert home.info(one).phase == "organized"
-    assert home.job("decay").actions == ()
-
-
 def test_a_run_number_belongs_to_one_job_alone(home: Home) -> None:
     home.write("we decided to use SQLite")
     decayed(home)

@@ -16,9 +16,9 @@ import pytest
 
 from memoranda import Draft
 from memoranda.engine import open_session
+from memoranda.ledger.execution import Execution
+from memoranda.ledger.postgres.replica import ReplicaFolder, ReplicaHistory
 from memoranda.note.edit import Append
-from memoranda.store.change import Execution
-from memoranda.store.postgres.replica import ReplicaFolder, ReplicaHistory
 from postgres.conftest import Replica, die_at, in_child
 from postgres.test_commits import DRAFTS
 from postgres.test_replicas import are_alike, files, journal
@@ -51,8 +51,8 @@ def go_back(database: str, space: str) -> None:
 
 @pytest.mark.parametrize(
     ("owner", "method", "call"),
-    [(Execution, "run", 1), (Execution, "run", 2), (ReplicaHistory, "append_lines", 1)],
-    ids=["before the first file", "between two files", "before the line of the journal"],
+    [(Execution, "run", 1), (Execution, "run", 2), (ReplicaHistory, "append_all", 1)],
+    ids=["before the first file", "between two files", "before the ledger has it"],
 )
 def test_a_process_that_dies_after_its_commit_leaves_nothing_to_repair(
     space: str, replica: Replica, tmp_path: Path, owner: type, method: str, call: int
@@ -146,9 +146,7 @@ def test_a_purged_journal_is_the_same_on_every_replica(replica: Replica, databas
     assert journal(a.home) == journal(b.home) == journal(c.home)
     with connected(database, a.settings.space) as db:
         assert db.execute("select count(*) from memoranda.blob").fetchone() == (0,)
-    assert not [
-        each for each in (b.home / ".memoranda/history/objects").rglob("*") if each.is_file()
-    ]
+    assert list(b.engine.home.history.texts()) == []
     b.write(Draft("more", title="L"))
     assert [each.number for each in a.log()] == [4, 3]
 

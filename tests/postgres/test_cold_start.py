@@ -10,8 +10,8 @@ import pytest
 from memoranda import Draft
 from memoranda.clock import wait_for, waits_at_most
 from memoranda.errors import StorageError
-from memoranda.store.postgres import replica_home as module
-from memoranda.store.postgres.replica import ColdStart
+from memoranda.ledger.postgres import replica_home as module
+from memoranda.ledger.postgres.replica import ColdStart
 from memoranda.transfer.whole_home import Mirror
 from postgres.conftest import Replica
 from postgres.test_replicas import are_alike

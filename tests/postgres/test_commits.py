@@ -14,8 +14,8 @@ import pytest
 from memoranda import Conflict, Draft
 from memoranda.engine import MemorySession, open_session
 from memoranda.errors import DatabaseAway, OutcomeUnknown, StorageError
+from memoranda.ledger import execution
 from memoranda.note.edit import Append
-from memoranda.store import change
 from postgres.conftest import Replica, die_at, in_child
 from postgres.test_replicas import are_alike, files
 
@@ -214,7 +214,7 @@ def test_text_that_a_full_disk_of_copies_cannot_take_is_not_committed(
         raise OSError(28, "full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(change, "write_file", full)
+        patch.setattr(execution, "write_file", full)
         with pytest.raises(StorageError, match="disk is full"):
             a.write(Draft("x", title="One"))
     assert b.list()[1] == 0

@@ -13,8 +13,8 @@ import pytest
 from memoranda import Draft
 from memoranda.engine import open_session
 from memoranda.errors import InvalidInput, StorageError
+from memoranda.ledger.postgres.new_space import NewSpace
 from memoranda.serve.auth import Access
-from memoranda.store.postgres.new_space import NewSpace
 from memoranda.transfer.whole_home import MIRROR, Mirror, move
 from transfer.conftest import times_killed
 

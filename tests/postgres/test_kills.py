@@ -19,6 +19,7 @@ import pytest
 from memoranda import Draft
 from memoranda.engine import MemorySession, open_session
 from memoranda.note.edit import Append
+from postgres.test_replicas import journal
 
 KILLS = int(os.environ.get("MEMORANDA_KILLS", "24"))
 TOGETHER = 4
@@ -152,7 +153,5 @@ def test_what_two_killed_replicas_acknowledged_is_there_once(
             every = sorted(
                 (path.name, path.read_bytes()) for path in (replica.home / "notes").rglob("*.md")
             )
-            views.append(
-                (every, (replica.home / ".memoranda" / "history" / "journal.jsonl").read_bytes())
-            )
+            views.append((every, journal(replica.home)))
     assert all(view == views[0] for view in views)

@@ -9,6 +9,9 @@ import pytest
 
 from memoranda import Draft, NotFound
 from memoranda.engine import MemorySession
+from memoranda.ledger.database import LedgerDatabase
+from memoranda.ledger.history import History
+from memoranda.store.layout import Layout
 from postgres.conftest import Replica
 
 
@@ -23,7 +26,14 @@ def files(home: Path) -> dict[str, bytes]:
 
 
 def journal(home: Path) -> bytes:
-    return (home / ".memoranda/history/journal.jsonl").read_bytes()
+    """The changes of a home as lines, the oldest first."""
+    layout = Layout(home)
+    history = History(layout, LedgerDatabase(layout.ledger))
+    try:
+        changes = [*history.changes(origins=True)]
+        return b"".join(change.dump() for change in reversed(changes))
+    finally:
+        history.database.close()
 
 
 def are_alike(one: MemorySession, two: MemorySession) -> bool:

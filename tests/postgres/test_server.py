@@ -16,10 +16,10 @@ from memoranda.clock import wait_for
 from memoranda.engine import open_session
 from memoranda.engine.doctor import examine
 from memoranda.errors import ConfigError, DatabaseAway, DatabaseRefused
-from memoranda.store.journal import Change
-from memoranda.store.postgres.server_connection import SETTINGS, Connection
-from memoranda.store.postgres.space_database import SCHEMA, SpaceDatabase
-from memoranda.store.postgres.space_rows import SqlStatement
+from memoranda.ledger.change import Change
+from memoranda.ledger.postgres.server_connection import SETTINGS, Connection
+from memoranda.ledger.postgres.space_database import SCHEMA, SpaceDatabase
+from memoranda.ledger.postgres.space_rows import SqlStatement
 from postgres.conftest import Replica
 from postgres.server import admin_of
 from postgres.test_commits import cut

@@ -10,8 +10,8 @@ import pytest
 from contract.graph_tools import GraphFile
 from memoranda import clock
 from memoranda.engine import open_session
+from memoranda.ledger.home import Home
 from memoranda.store.folder import FolderStore
-from memoranda.store.home import Home
 from memoranda.store.layout import Layout
 
 

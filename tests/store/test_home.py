@@ -6,20 +6,20 @@ import errno
 import fcntl
 import os
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from memoranda import clock
 from memoranda.errors import Conflict, Exists, NotFound, StorageError
-from memoranda.store.change import Step
-from memoranda.store.files import lock_file, lock_owner
+from memoranda.ledger.change import Step
+from memoranda.ledger.database import LedgerRefused
+from memoranda.ledger.execution import Execution
+from memoranda.ledger.home import Home
+from memoranda.store.files import lock_owner
 from memoranda.store.folder import FolderStore
-from memoranda.store.home import Home
-from memoranda.store.journal import Change, History
 
 
 def step(notes: FolderStore, do: str, path: str, **more) -> Step:
@@ -74,60 +74,98 @@ def test_a_change_of_many_files_is_nothing_when_one_step_is_refused(home, notes)
     assert not home.unfinished()
 
 
-def test_a_disk_that_refuses_the_journal_line_takes_everything_back(home, notes, monkeypatch):
+def test_a_ledger_that_refuses_changes_nothing(home, notes, monkeypatch):
     commit(home, put(notes, "a.md", "one"))
 
-    def full(lines, last):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full(*_, **__):
+        raise LedgerRefused("the disk is full")
 
-    monkeypatch.setattr(home.history, "append_lines", full)
-    with pytest.raises(StorageError, match="disk is full"):
-        commit(home, put(notes, "a.md", "two"), put(notes, "b.md", "b"))
+    steps = [put(notes, "a.md", "two"), put(notes, "b.md", "b")]
+    with monkeypatch.context() as patch:
+        patch.setattr(home, "_record", full)
+        with pytest.raises(StorageError, match=r"a\.md: the disk is full"):
+            commit(home, *steps)
     assert files(notes) == {"a.md": "one"}
+    assert home.history.last == 1
+
+
+def test_a_file_that_cannot_be_replaced_takes_the_whole_change_back(home, notes, monkeypatch):
+    commit(home, put(notes, "a.md", "one"))
+    commit(home, put(notes, "c.md", "c"))
+    steps = [
+        put(notes, "a.md", "two"),
+        put(notes, "b.md", "b"),
+        step(notes, "remove", "c.md", old=notes.read("c.md")),
+        put(notes, "d.md", "d"),
+    ]
+    link = os.link
+
+    def refuse_last(source, target, **more):
+        if target == "d.md":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        link(source, target, **more)
+
+    monkeypatch.setattr(os, "link", refuse_last)
+    with pytest.raises(StorageError, match="disk is full"):
+        commit(home, *steps)
+    assert files(notes) == {"a.md": "one", "c.md": "c"}
+    assert home.history.last == 2
+    assert list(home.history.texts()) == []
 
 
 def test_purging_forgets_old_changes_and_their_texts_and_numbers_go_on(home, notes):
     for text in ("one", "two", "three"):
         commit(home, put(notes, "a.md", text))
     with home.lock:
-        assert home.history.purge(clock.now()) == 2
+        assert home.purge(clock.now()) == 2
     assert [change.number for change in home.history.changes()] == [3]
     assert commit(home, put(notes, "a.md", "four")).number == 4
-    kept = [p for p in Path(home.layout.objects).rglob("*") if p.is_file()]
-    assert sorted(p.read_text() for p in kept) == ["three", "two"]
+    kept = [home.history.text(digest, "") for digest in home.history.texts()]
+    assert sorted(kept) == [b"three", b"two"]
 
 
-def test_a_half_written_journal_line_spoils_no_other(home, notes):
-    commit(home, put(notes, "a.md", "one"))
-    with open(home.layout.journal, "ab") as journal:
-        journal.write(b'{"change": 2, "ti')
-    assert commit(home, put(notes, "a.md", "two")).number == 2
-    assert [change.number for change in home.history.changes()] == [2, 1]
+def is_free(home: Home) -> bool:
+    """Whether another process could lock the home."""
+    fd = os.open(home.layout.private, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+    return True
 
 
 def test_a_home_that_was_away_when_its_lock_was_wanted_is_not_locked_once_it_is_back(
     home, tmp_path
 ):
-    lock = home.layout.lock
     away = tmp_path / "away"
     os.rename(home.layout.root, away)
     with pytest.raises(FileNotFoundError), home.lock:
         pass
     os.rename(away, home.layout.root)
-    os.close(lock_file(lock, fcntl.LOCK_EX | fcntl.LOCK_NB))
+    assert is_free(home)
 
 
-def test_a_lock_file_removed_while_others_wait_lets_one_writer_in_at_a_time(home):
+def test_a_deleted_lock_file_lets_no_second_writer_in(home):
     with home.lock:
         home.layout.lock.unlink()
-    # Its descriptor is that of the removed file: only the check afterwards finds out
+        assert not is_free(home)
     with home.lock:
-        with pytest.raises(BlockingIOError):
-            lock_file(home.layout.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        owner = lock_owner(home.layout.lock)
+        assert not is_free(home)
+        owner = lock_owner(home.layout.private)
         assert owner is not None
         assert owner.pid == str(os.getpid())
         assert str(owner).startswith(f"process {os.getpid()} (")
+    assert lock_owner(home.layout.private) is None
+
+
+def test_a_process_that_ended_is_never_named_as_the_holder(home):
+    with home.lock:
+        home.layout.lock.write_text("4194304 1700000000.000 memory write".ljust(79) + "\n")
+        owner = lock_owner(home.layout.private)
+        assert owner is not None
+        assert owner.pid != "4194304"
 
 
 @contextmanager
@@ -157,16 +195,31 @@ def test_a_home_that_was_away_for_a_moment_is_written_again_with_no_descriptor_u
         assert [change.number for change in home.history.changes()] == [2, 1]
 
 
-def test_a_journal_that_cannot_be_opened_again_leaves_no_closed_descriptor_in_use(home, notes):
+def test_a_ledger_that_was_deleted_begins_again_and_the_notes_are_whole(home, notes):
     commit(home, put(notes, "a.md", "one"))
-    home.layout.journal.unlink()
-    home.layout.journal.mkdir()
-    with pytest.raises(IsADirectoryError), home.lock:
-        pass
-    with others():
-        home.layout.journal.rmdir()
-        commit(home, put(notes, "b.md", "two"))
-        assert [change.path for change in home.history.changes()] == ["b.md"]
+    for path in home.layout.private.glob("ledger.db*"):
+        path.unlink()
+    commit(home, put(notes, "b.md", "two"))
+    assert [change.path for change in home.history.changes()] == ["b.md"]
+    assert files(notes) == {"a.md": "one", "b.md": "two"}
+
+
+@pytest.mark.parametrize("at", [0, 4000])
+def test_a_damaged_ledger_is_set_aside_and_its_history_begins_again(home, notes, at):
+    for text in ("one", "two", "three"):
+        commit(home, put(notes, "a.md", text * 1000))
+    home.close()
+    data = bytearray(home.layout.ledger.read_bytes())
+    data[at : at + 9000] = b"x" * 9000
+    home.layout.ledger.write_bytes(data)
+    other = Home(home.layout, clock.now)
+    with suppress(StorageError):
+        commit(other, put(notes, "b.md", "b"))
+    commit(other, put(notes, "c.md", "c"))
+    assert files(notes)["a.md"] == "three" * 1000
+    assert files(notes)["c.md"] == "c"
+    assert "its history begins again" in other.trouble().replace("their", "its")
+    other.close()
 
 
 def test_a_command_in_the_lock_file_has_two_words_and_no_private_ones(home, monkeypatch):
@@ -177,7 +230,7 @@ def test_a_command_in_the_lock_file_has_two_words_and_no_private_ones(home, monk
     ):
         monkeypatch.setattr(sys, "argv", arguments)
         with home.lock:
-            owner = lock_owner(home.layout.lock)
+            owner = lock_owner(home.layout.private)
         assert owner is not None
         assert owner.command == shown
 
@@ -201,12 +254,12 @@ def test_a_change_reaches_into_more_folders_than_a_process_may_have_files_open(h
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_recovery_syncs_every_folder_a_dead_writer_used_before_the_journal_says_so(
+def test_recovery_syncs_every_folder_a_dead_writer_used_before_the_ledger_forgets_it(
     home, notes, monkeypatch
 ):
     paths = [f"{number}/a.md" for number in range(450)]
     with monkeypatch.context() as patch:
-        patch.setattr(History, "append_lines", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(Execution, "finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             commit(home, *(put(notes, path, path) for path in paths))
     synced = set[int]()
@@ -214,21 +267,41 @@ def test_recovery_syncs_every_folder_a_dead_writer_used_before_the_journal_says_
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.add(os.fstat(fd).st_ino), sync(fd))[1])
     with home.lock:
         assert len(list(home.history.changes())) == 1
-    assert {
-        os.stat(os.path.join(notes.root, path.partition("/")[0])).st_ino for path in paths
-    } <= synced
+    folders = [os.path.join(notes.root, path.partition("/")[0]) for path in paths]
+    assert {os.stat(folder).st_ino for folder in folders} <= synced
+    assert home.database.rows("select * from unsynced") == []
 
 
-def test_a_long_line_of_the_journal_is_read_about_as_fast_as_it_is_parsed(home, notes):
+def test_files_are_synced_and_their_new_texts_forgotten(home, notes):
     commit(home, put(notes, "a.md", "one"))
-    change = next(home.history.changes())
-    change.number = 2
-    change.files = change.files * 60_000
-    with open(home.layout.journal, "ab") as journal:
-        journal.write(line := change.dump())
-    begun = time.process_time()
-    Change.load(line)
-    loaded = time.process_time()
+    assert home.database.row("select data from pending_step")["data"] == b"one"
+    home.file_sync.sync()
+    assert home.database.rows("select * from pending_step") == []
+    assert home.database.rows("select * from unsynced") == []
+
+
+def test_what_is_synced_is_everything_a_change_touched(home, notes, monkeypatch):
+    commit(home, put(notes, "a/x.md", "one"))
+    home.file_sync.sync()
+    synced = set[int]()
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.add(os.fstat(fd).st_ino), sync(fd))[1])
+    commit(home, put(notes, "a/x.md", "two"), step(notes, "move", "a/x.md", to="b/y.md"))
+    home.file_sync.sync()
+    root = Path(notes.root)
+    assert {os.stat(root / name).st_ino for name in ("a", "b")} <= synced
+
+
+def test_a_large_text_is_kept_as_a_file_beside_the_ledger(home, notes):
+    large = "x" * (2 << 20)
+    commit(home, put(notes, "a.md", large))
+    change = commit(home, put(notes, "a.md", "small"))
+    digest = change.files[0].old
+    assert home.history.text(digest, "a.md") == large.encode()
+    assert os.listdir(home.layout.texts) == [digest]
+    assert home.layout.ledger.stat().st_size < 1 << 20
     with home.lock:
-        assert home.history.last == 2
-    assert time.process_time() - loaded < 2 * (loaded - begun)
+        home.file_sync.sync()
+        home.history.retract([2])
+        assert home.history.sweep() == 1
+    assert os.listdir(home.layout.texts) == []

@@ -19,13 +19,13 @@ from transfer.conftest import times_killed
 
 
 def files(home: Path) -> dict[str, bytes]:
-    """What a move takes: all files but the index and locks."""
+    """What a move takes byte for byte: all files but the index, locks and the ledger."""
     names = (each for each in home.rglob("*") if each.is_file() and not each.is_symlink())
     found = {str(each.relative_to(home)): each.read_bytes() for each in names}
     return {
         name: data
         for name, data in found.items()
-        if not name.rpartition("/")[2].startswith(("index", "lock", "access.lock", "redo", "lines"))
+        if not name.rpartition("/")[2].startswith(("index", "lock", "access.lock", "ledger"))
     }
 
 
@@ -159,6 +159,23 @@ def test_what_is_written_while_it_is_copied_is_moved_too(home, tmp_path):
     }
     with open_session(home) as old, open_session(tmp_path / "new") as new:
         assert new.log(limit=0) == old.log(limit=0)
+
+
+def test_a_backup_of_a_home_in_use_is_a_home_with_the_same_notes_and_history(home, tmp_path):
+    target = tmp_path / "backup"
+    with open_session(home) as memory:
+        memory.write(Draft("written just now", project="notes", title="z"))
+        copied = whole_home.back_up(memory, target)
+        log = memory.log(limit=0)
+        memory.write(Draft("written later", project="notes", title="later"))
+    assert copied.rewritten == []
+    assert copied.changes == len(log)
+    with open_session(target) as other:
+        assert other.log(limit=0) == log
+        assert other.read("notes/z").content == "written just now"
+        assert other.restore("notes/b.md")
+    with pytest.raises(InvalidInput, match="not empty"), open_session(home) as memory:
+        whole_home.back_up(memory, target)
 
 
 def test_a_move_from_another_home_is_not_gone_on_with(home, tmp_path, monkeypatch):

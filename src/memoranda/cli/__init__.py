@@ -37,7 +37,7 @@ _MODULES = (
     ("History", "history_commands", "log diff undo restore erase"),
     ("Projects and settings", "settings_commands", "project config"),
     ("Graph and entries", "tool_commands", "kv"),
-    ("Moving in and out", "exchange_commands", "graph export import mirror move-home"),
+    ("Moving in and out", "exchange_commands", "graph export import backup mirror move-home"),
     ("For agents and programs", "daemon_commands", "serve page"),
     ("For agents and programs", "settings_commands", "token space"),
     ("For agents and programs", "install_commands", "install uninstall"),
@@ -195,7 +195,16 @@ def command_group() -> Group:
     more: dict[str, Any] = {"callback": show_version, "help": "Show the version and exit."}
     version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, **more)
     titles = {name: title for title, _, names in _MODULES for name in names.split()}
-    return Group("memory", COMMANDS, now=True, titles=titles, params=[version], help=_HELP)
+    return Group(
+        "memory", COMMANDS, now=True, titles=titles, params=[version], help=_HELP, alone=_today
+    )
+
+
+def _today(invocation: Invocation) -> list[str]:
+    """What `memory` alone says, of a home with notes."""
+    from memoranda.cli.today import has_notes, today_lines
+
+    return today_lines(invocation) if has_notes(invocation) else []
 
 
 _HELP = """One memory for you and your agents: plain Markdown notes on your disk.

@@ -573,6 +573,25 @@ def _after_erase(*_: object) -> tuple[str, ...]:
     return AFTER_ERASE
 
 
+@command("backup", "DIR", keys=_MOVE_KEYS, example="memory backup ~/backups/2026-11-28")
+def backup(call: Invocation, folder: str) -> None:
+    """Copy the whole memory, with its history, into the empty folder DIR while it is in use.
+
+    The copy is read again and compared. It is a memory home: memory --home DIR opens it.
+    """
+    from memoranda.transfer.whole_home import back_up
+
+    if call.caller is not None:
+        raise InvalidInput("a backup holds all notes; run this without an agent's name")
+    with call.memory() as memory, output.progress("Copying") as progress:
+        copied = back_up(memory, Path(folder), progress)
+    what = f"{copied.files} files, {copied.changes} changes, {copied.texts} older texts"
+    lines = [f"Copied {what} to {folder}"]
+    lines += [f"All notes read again at {folder} are the same: {copied.checksum}"]
+    lines += [f"project {name} is in a folder elsewhere and not copied" for name in copied.outside]
+    call.answer("\n".join(lines), **asdict(copied))
+
+
 @command("mirror", "DIR", keys=_MIRROR_KEYS, example="memory mirror ~/memory-mirror --git")
 @flag("--git", "Commit each change, by its author; once it was given, always.")
 @option(

@@ -14,7 +14,7 @@ from memoranda.cli.invocation import Invocation, preview
 from memoranda.cli.syntax import Names, Number, flag, option
 from memoranda.engine.overview import contents
 from memoranda.index.rows import NoteInfo
-from memoranda.note.model import MEMORY_PROJECTS, TRACE_PROJECT
+from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
@@ -78,6 +78,16 @@ def mention_left_out(memory: MemorySession, query: Query) -> None:
 def noun(infos: Sequence[NoteInfo]) -> str:
     """What these are called: memories, or notes where one is of another project."""
     if all(info.project in MEMORY_PROJECTS for info in infos):
+        return "memories"
+    return "notes"
+
+
+def noun_of(memory: MemorySession, query: Query, total: int) -> str:
+    """What the `total` notes are called that `query` lists: memories, where all of them are."""
+    memories = query.replace(projects=(CATEGORY_PROJECT,))
+    if query.projects is not None and CATEGORY_PROJECT not in query.projects:
+        return "notes"
+    if memory.list(memories, limit=1)[1] == total:
         return "memories"
     return "notes"
 

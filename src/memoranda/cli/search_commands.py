@@ -24,6 +24,7 @@ from memoranda.cli.rows import (
     limit_option,
     mention_left_out,
     noun,
+    noun_of,
     origin,
     project_option,
     traces_flag,
@@ -107,7 +108,8 @@ def list_(
         elif not infos:
             call.answer("No memories found.")
         else:
-            _show_list(call, memory, infos, f"Showing {len(infos)} of {total} {noun(infos)}")
+            shown = f"Showing {len(infos)} of {total} {noun_of(memory, query, total)}"
+            _show_list(call, memory, infos, shown)
         mention_left_out(memory, query)
 
 
@@ -161,7 +163,7 @@ def recent(
         elif not infos:
             call.answer(f"Nothing changed since {minute(start, memory.settings.zone)}.")
         else:
-            last = f"Showing {len(infos)} of {total} {noun(infos)}"
+            last = f"Showing {len(infos)} of {total} {noun_of(memory, query, total)}"
             _show_list(call, memory, infos, last, changed=True)
         mention_left_out(memory, query)
 

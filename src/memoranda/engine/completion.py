@@ -1,5 +1,5 @@
-"""What a shell is offered for a word that is being typed: read from the index and the journal as
-they lie there.
+"""What a shell is offered for a word that is being typed: read from the index and the ledger as
+they are there.
 
 Nothing is opened for writing, brought up to date or imported beyond need: an answer takes a few
 milliseconds, and may be a moment old.
@@ -7,18 +7,19 @@ milliseconds, and may be a moment old.
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 
 from memoranda.config import Settings
+from memoranda.errors import StorageError
 from memoranda.index.rows import indexed
+from memoranda.ledger.copying import latest_changes
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.store.layout import Layout
 from memoranda.text.unicode import one_line
 
 MOST = 100
-_TAIL = 64 << 10
-"""Bytes of the journal looked at for the latest changes."""
+_LATEST = 1000
+"""Changes looked at for those whose numbers begin in a certain way."""
 _PREVIEW = 50
 
 
@@ -31,17 +32,11 @@ def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = 
         return [*BUILT_IN_PROJECTS, *settings.projects]
     # number, and what was done to what
     if kind == "change" and agent is None:
-        found = list[str]()
-        lines = list[bytes]()
-        with suppress(OSError), layout.journal.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL))
-            lines = file.read().splitlines()[1 if size > _TAIL else 0 :]
-        for line in reversed(lines):
-            with suppress(ValueError, KeyError, TypeError):
-                row = json.loads(line)
-                found.append(f"{row['change']}\t{row['verb']} {row['project']}/{row['path']}")
-        return [each for each in found if each.startswith(prefix)][:MOST]
+        latest = list[tuple[int, str, str, str]]()
+        with suppress(StorageError):
+            latest = latest_changes(layout.ledger, _LATEST)
+        offered = [f"{number}\t{verb} {project}/{path}" for number, verb, project, path in latest]
+        return [line for line in offered if line.startswith(prefix)][:MOST]
     if kind == "change":
         return []
     rows = indexed(layout.index, kind, prefix, agent, MOST)

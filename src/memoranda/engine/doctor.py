@@ -20,12 +20,12 @@ from memoranda.engine.overview import home_path
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.writing import links_without, set_keys
 from memoranda.errors import MemorandaError, StorageError
+from memoranda.ledger.home import HOME_TEMP
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, REMINDERS
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
 from memoranda.store.base import sha256
 from memoranda.store.files import is_alive, lock_file, reason
-from memoranda.store.home import HOME_TEMP
 from memoranda.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
 from memoranda.store.path_guard import open_folder
 from memoranda.store.walking import walk
@@ -162,14 +162,12 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
 def _unfinished(engine: Engine) -> list[Finding]:
     """What a change and an erasure left: their records, and kept texts no change refers to."""
     text = "a change was interrupted and could not be finished; its files may be out of reach"
-    records = map(os.path.basename, engine.home.set_aside())
+    records = engine.home.set_aside()
     found = [Finding("error", "unfinished_write", record, text, "finish it") for record in records]
-    if engine.layout.erasing.exists():
+    if engine.home.erasing() is not None:
         text = "notes are being erased, or it was interrupted; some of their texts are still there"
-        found.append(
-            Finding("error", "unfinished_erase", engine.layout.erasing.name, text, "finish it")
-        )
-    count = len(engine.home.history.unreferenced(engine.home.spared()))
+        found.append(Finding("error", "unfinished_erase", "the ledger", text, "finish it"))
+    count = len(engine.home.history.unreferenced())
     if count:
         text = f"{count} kept {'text belongs' if count == 1 else 'texts belong'} to no change"
         found.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
@@ -263,11 +261,11 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
     place, _, path = finding.path.partition("/")
     match finding.code:
         case "unfinished_write":
-            home.retry(str(engine.layout.private / finding.path))
+            home.retry(finding.path)
         case "unfinished_erase":
             finish(HistoryVerbs(engine, None, memory.face))
         case "unreferenced_text":
-            home.history.sweep(home.spared())
+            home.history.sweep()
         case "unreferenced_vectors":
             Embedding(memory).drop_gone()
         case "index_stale":

@@ -17,13 +17,12 @@ from datetime import datetime, timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
-from memoranda import clock as clocks
 from memoranda import config
 from memoranda.clock import CALL_WAITS, Clock, waits_at_most
 from memoranda.config import Settings, absolute
 from memoranda.engine.freshness import NOT_UTF8, Freshness
 from memoranda.engine.guard import Again, Guard
-from memoranda.engine.write_gate import DayUse, Gate, Writers
+from memoranda.engine.write_gate import DayUse, Gate
 from memoranda.errors import (
     CannotRead,
     ConfigError,
@@ -39,6 +38,7 @@ from memoranda.errors import (
 )
 from memoranda.index.index import Index
 from memoranda.index.rows import NoteInfo
+from memoranda.ledger.home import Home
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     BUILT_IN_PROJECTS,
@@ -50,7 +50,6 @@ from memoranda.note.model import (
 from memoranda.store.base import File, Stamp, Store
 from memoranda.store.files import lock_folders, reason, storing
 from memoranda.store.folder import FolderStore
-from memoranda.store.home import Home
 from memoranda.store.layout import Layout
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class Engine:
         if settings.url is None:
             self.home = Home(self.layout, clock)
         else:
-            from memoranda.store.postgres.replica_home import PostgresHome
+            from memoranda.ledger.postgres.replica_home import PostgresHome
 
             self.home = PostgresHome(
                 self.layout, clock, settings.url, settings.space, serves=serving
@@ -141,7 +140,6 @@ class Engine:
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
         self.gate = Gate(settings, self.layout.root)
-        self.writers: Writers | None = None
         self.day_use = DayUse(self.home.history)
         self.config_trouble = ""
         self.call_waits = CALL_WAITS
@@ -292,9 +290,6 @@ class Engine:
                         "The last changes on disk may be missing here: "
                         f"the index could not follow ({why})."
                     )
-            finally:
-                # What it has read of the journal is worth its memory for one look at the disk
-                self.writers = None
             if self.home.erased():
                 self.freshness.drop_derived()
         if self._depth:
@@ -317,7 +312,6 @@ class Engine:
                         self._behind = None
                         return
                     self.freshness.catch_up(_PIECE)
-                    self.writers = None
             except (MemorandaError, OSError, sqlite3.Error):
                 # A call is at work for long, or the next one says what is wrong
                 continue
@@ -393,10 +387,10 @@ class Engine:
         return None
 
     def written_by(self, project: str, path: str, file: File) -> Provenance:
-        """Where the text of a file comes from, by the journal."""
-        if self.writers is None:
-            self.writers = Writers(self.home.history, is_system=self.clock is clocks.now)
-        return self.writers.of(project, path, file)
+        """Where the text of a file comes from: the ledger knows it by its hash, whatever the times
+        of the file.
+        """
+        return self.home.history.writer_at(project, path, file.etag) or Provenance()
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
         """The note these bytes are; None if they are not UTF-8 and the project takes only UTF-8."""

@@ -22,12 +22,12 @@ from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.engine.undo import EXPIRE
 from memoranda.errors import Exists, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.note_queries import Expired, Kept
+from memoranda.ledger.change import Touched
 from memoranda.note import entry as notes
 from memoranda.note.entry import PROJECT
 from memoranda.note.markdown import default_id
 from memoranda.note.model import GLOBAL
 from memoranda.store.base import File
-from memoranda.store.journal import Touched
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,9 +1,9 @@
 """`erase`: notes go for good, with every version and every trace the home keeps of them, and a scan
 shows it.
 
-A record (`.memoranda/erasing`) says what has to go before the first byte does, and leaves last.
-Every step may be done twice, so whoever opens the home after a crash does them all again; only then
-does the journal say that something was erased.
+The ledger says what has to go before the first byte does, and forgets it last. Every step may be
+done twice, so whoever opens the home after a crash does them all again; only then does the history
+say that something was erased.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import takewhile
 from typing import cast
 
 from memoranda.clock import stamp
@@ -29,17 +30,16 @@ from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import ERASE, Change, Step
 from memoranda.note import entry
 from memoranda.note.markdown import default_id
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
 from memoranda.note.names import Looseness
 from memoranda.query import Query, memory_query
 from memoranda.store.base import File
-from memoranda.store.change import Step
-from memoranda.store.files import put_derived, read_file, storing, sync_folder, write_file
+from memoranda.store.files import put_derived, read_file, storing
 from memoranda.store.inplace.graph_store import GraphStore
-from memoranda.store.journal import ERASE, Change
-from memoranda.store.layout import PRIVATE, changing_shared
+from memoranda.store.layout import PRIVATE
 
 _ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
 """An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY."""
@@ -156,7 +156,7 @@ class Erasure:
                 [observation.encode()] if observation else [*self._texts, *trail.texts],
                 [] if observation else [*plan.ids, *names],
             )
-            self._record(plan)
+            self.engine.home.set_erasing(json.dumps(asdict(plan)))
             changes, texts = _carry_out(self.memory, plan)
         folders = [row[0] for row in plan.rows]
         found = search(self.engine, needles, folders)
@@ -300,40 +300,29 @@ class Erasure:
                 if (other.project, other.path) not in gone:
                     yield f"{other.project}/{other.path}"
 
-    def _record(self, plan: Plan) -> None:
-        record = self.engine.layout.erasing
-        # Which the next start removes
-        fresh = record.with_name(f".{record.name}-{os.getpid()}")
-        with (
-            storing("the record of what is to be erased"),
-            changing_shared(self.engine.layout.root, record),
-        ):
-            fresh.unlink(missing_ok=True)
-            write_file(str(fresh), json.dumps(asdict(plan)).encode())
-            os.replace(fresh, record)
-            sync_folder(record.parent)
-
 
 @verb
 def finish(memory: HistoryVerbs) -> None:
     """Complete what a process that died was erasing, if anything. Raises MemorandaError, then the
     record waits for `memory doctor --fix`."""
-    record = memory.engine.layout.erasing
-    if not record.exists():
+    home = memory.engine.home
+    if home.erasing() is None:
         return
     with memory.engine.writing():
-        try:
-            row = json.loads(record.read_bytes())
-            row["places"], row["files"] = (
-                [tuple(each) for each in row[name]] for name in ("places", "files")
-            )
-            plan = Plan(**row)
-        except FileNotFoundError:
+        record = home.erasing()
+        if record is None:
             # Its process was alive
             return
+        try:
+            row = json.loads(record)
+            row["places"], row["files"] = (
+                [tuple(place) for place in row[name]] for name in ("places", "files")
+            )
+            plan = Plan(**row)
         except (ValueError, KeyError, TypeError):
+            home.set_erasing(None)
             raise StorageError(
-                record.name, "the record is damaged; remove it and erase again"
+                "the erasure that was cut off", "its plan is damaged; erase again"
             ) from None
         _carry_out(memory.as_caller(None), plan)
 
@@ -343,10 +332,8 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
     went. The lock is held."""
     engine = memory.engine
     history = engine.home.history
-    is_said = any(
-        each.number > plan.last and each.verb == ERASE and each.details
-        for each in history.changes()
-    )
+    later = takewhile(lambda change: change.number > plan.last, history.changes())
+    is_said = any(change.verb == ERASE and change.details for change in later)
     changes = texts = 0
     if not is_said:
         _remove(memory, plan)
@@ -354,10 +341,10 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
         trail.follow()
         with storing("the history"):
             if trail.files:
-                history.rewrite(trail.rewritten(stamp(engine.clock())))
+                history.revise(trail.revised(stamp(engine.clock())), trail.places)
             changes = sum(number <= plan.last for number in trail.files)
-            texts = history.sweep(engine.home.spared())
-            engine.home.wipe_records()
+            texts = history.sweep()
+            engine.home.wipe()
             _clear_derived(memory, plan)
             details = {"notes": len(plan.names)}
             moment = stamp(engine.clock())
@@ -365,9 +352,9 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
             history.append(
                 Change(number, moment, ERASE, "", "", None, memory.face, details=details)
             )
-    with changing_shared(engine.layout.root, engine.layout.erasing):
-        engine.layout.erasing.unlink(missing_ok=True)
-        sync_folder(engine.layout.private)
+    engine.home.set_erasing(None)
+    # The plan names what was erased
+    engine.home.wipe()
     return changes, texts
 
 

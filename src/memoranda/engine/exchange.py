@@ -33,15 +33,15 @@ from memoranda.errors import (
 )
 from memoranda.index.rows import NoteInfo
 from memoranda.index.rows import foreign_rows as foreign_rows
+from memoranda.ledger.change import Change, Touched
+from memoranda.ledger.postgres.new_space import Key, NewSpace
+from memoranda.ledger.postgres.space_rows import FileRow
 from memoranda.note.markdown import Record
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.store.base import File, Values, sha256
 from memoranda.store.files import read_file, stamp_of
-from memoranda.store.journal import Change, Touched
 from memoranda.store.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
 from memoranda.store.path_guard import clean, climbs, open_folder
-from memoranda.store.postgres.new_space import Key, NewSpace
-from memoranda.store.postgres.space_rows import FileRow
 from memoranda.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
@@ -223,7 +223,7 @@ def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> No
     with session.engine.writing():
         for each, data in lost:
             each.old = sha256(data)
-            if not os.path.exists(history.object_path(each.old)):
+            if not history.has_text(each.old):
                 history.keep_bytes(data)
                 files.append(each)
         if files:
@@ -455,9 +455,7 @@ class IntoDatabase:
                     if stat.S_ISREG((status := os.lstat(place)).st_mode):
                         self.digests[name] = ""
                         self.size += status.st_size
-                self.texts = sum(
-                    len(files) for _, _, files in os.walk(self.session.engine.layout.objects)
-                )
+                self.texts = len(set(self.session.engine.home.history.texts()))
                 self.changes = len(self._lines())
                 return
             space.begin()
@@ -544,21 +542,12 @@ class IntoDatabase:
         fresh = [row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]
         for part in batches(fresh, _ROWS, lambda _: 0, 1):
             space.put_lines(part)
-        here = {
-            name: os.path.join(place, name)
-            for place, _, names in os.walk(self.session.engine.layout.objects)
-            for name in names
-        }
+        history = self.session.engine.home.history
+        here = set(history.texts())
         known = space.texts()
-        space.remove_texts(known - here.keys())
-        for names in batches(sorted(here.keys() - known), _ROWS, lambda _: 0, 1):
-            texts = [(name, read_file(here[name])) for name in names]
-            damaged = next((name for name, file in texts if file.etag != name), None)
-            if damaged:
-                raise StorageError(
-                    f"the older text {damaged[:12]}", "it is damaged; see memory doctor"
-                )
-            space.put_texts((name, file.data) for name, file in texts)
+        space.remove_texts(known - here)
+        for digests in batches(sorted(here - known), _ROWS, lambda _: 0, 1):
+            space.put_texts([(digest, self._older_text(digest)) for digest in digests])
         self.texts, self.changes = len(here), len(lines)
 
     def _rows(
@@ -595,15 +584,18 @@ class IntoDatabase:
                 )
                 yield row._replace(kind="", body=None) if is_there else row
 
+    def _older_text(self, digest: str) -> bytes:
+        """A kept text. Raises StorageError for one that is damaged."""
+        try:
+            return self.session.engine.home.history.text(digest, "")
+        except (NotFound, StorageError):
+            name = f"the older text {digest[:12]}"
+            raise StorageError(name, "it is damaged; see memory doctor") from None
+
     def _lines(self) -> dict[int, tuple[Change, bytes]]:
-        """The journal: each line that can be read, by its number."""
-        found = {}
-        with suppress(FileNotFoundError):
-            for line in self.session.engine.layout.journal.read_bytes().split(b"\n"):
-                with suppress(ValueError):
-                    change = Change.load(line)
-                    found[change.number] = change, line + b"\n"
-        return found
+        """The history as lines, by the numbers of the changes."""
+        changes = self.session.engine.home.history.changes(origins=True)
+        return {change.number: (change, change.dump()) for change in changes}
 
     def _shared(self) -> dict[str, bytes]:
         """The files all replicas share, as they are to be there."""

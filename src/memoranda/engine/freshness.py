@@ -20,10 +20,10 @@ from memoranda.clock import Clock, microseconds, waits_at_most
 from memoranda.engine import daemon_client
 from memoranda.errors import Busy, MemorandaError
 from memoranda.index.index import Index
+from memoranda.ledger.home import Home
 from memoranda.note.model import GRAPH_PROJECT, KV_PROJECT, MEMORY_PROJECTS, Note
 from memoranda.store.base import Listing, Stamp, Store, Values, bounded
 from memoranda.store.folder import FolderStore
-from memoranda.store.home import Home
 from memoranda.store.path_guard import has_link
 
 if TYPE_CHECKING:

@@ -16,15 +16,15 @@ from memoranda.engine.write_gate import check_limits
 from memoranda.engine.writing import as_file
 from memoranda.errors import CannotUndo, MemorandaError, NotFound, StorageError
 from memoranda.index.index import Index
+from memoranda.ledger.change import LINES, Change, Step
+from memoranda.ledger.lines import KeptLines
 from memoranda.note.entity import Entity, EntityKey, GraphRelation
 from memoranda.query import Query
-from memoranda.store.change import Step
-from memoranda.store.inplace import KeptLines, LineChange
+from memoranda.store.inplace import LineChange
 from memoranda.store.inplace.graph_lines import GraphText as GraphText
 from memoranda.store.inplace.graph_lines import entity_line, relation_line, said_by
 from memoranda.store.inplace.graph_lines import parse_graph as parse_graph
 from memoranda.store.inplace.graph_store import EntityLine, GraphStore, LineEdit
-from memoranda.store.journal import LINES, Change
 
 T = TypeVar("T")
 MAX_RANKED = 1000

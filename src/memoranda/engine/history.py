@@ -30,6 +30,7 @@ from memoranda.engine.undo import (
 from memoranda.engine.writing import as_file, scope_of
 from memoranda.errors import Ambiguous, CannotUndo, Exists, InvalidInput, MemorandaError, NotFound
 from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import ERASE, FOLD, LINES, Change, Step, Touched
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     GLOBAL,
@@ -39,8 +40,6 @@ from memoranda.note.model import (
 from memoranda.note.names import Looseness
 from memoranda.store import path_guard
 from memoranda.store.base import File
-from memoranda.store.change import Step
-from memoranda.store.journal import ERASE, FOLD, LINES, Change, Touched
 
 _DELETING = ("delete", EXPIRE, "decay")
 _ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
@@ -109,7 +108,14 @@ class HistoryVerbs(NoteVerbs):
     ) -> Iterator[Change]:
         place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()
-        for change in self.engine.home.history.changes():
+        history = self.engine.home.history
+        if place is not None:
+            changes = history.changes_at(place[0], place[1])
+        elif agent is not None:
+            changes = history.changes_by(agent)
+        else:
+            changes = history.changes()
+        for change in changes:
             if since is not None and parse_stamp(change.time) < since:
                 break
             if (
@@ -171,7 +177,7 @@ class HistoryVerbs(NoteVerbs):
             if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
                 return own
             found: dict[Location, None] = {}
-            touched = (each for change in engine.home.history.changes() for each in change.files)
+            touched = engine.home.history.steps_at(wanted, ref)
             for each in (each for each in touched if self.may_see(each)):
                 for at in filter(None, (each.path, each.to)):
                     if own == (each.project, at, each.root):
@@ -187,10 +193,9 @@ class HistoryVerbs(NoteVerbs):
         try:
             info = self.memory_id(ref)
         except (NotFound, Ambiguous):
-            for change in engine.home.history.changes() if _ID_BEGIN.fullmatch(ref) else ():
-                for each in change.files:
-                    named = each.project in MEMORY_PROJECTS and each.path.endswith(f"-{ref[:8]}.md")
-                    if named and self.may_see(each):
+            for name in MEMORY_PROJECTS if _ID_BEGIN.fullmatch(ref) else ():
+                for each in engine.home.history.steps_named(name, f"-{ref[:8]}.md"):
+                    if self.may_see(each):
                         return each.project, each.path, each.root
             info = self.find(ref, looseness=looseness)
         return info.project, info.path, root_of(engine, info.project)

@@ -62,17 +62,15 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
     def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by memoranda; cheap."""
         if self.engine.settings.url is not None:
-            # The journal here is a copy: bring it up to date
+            # The ledger here is a copy: bring it up to date
             with (
                 suppress(StorageError),
                 self.engine.reading(),
             ):
                 pass
-        try:
-            status = os.stat(self.engine.layout.journal)
-        except OSError:
-            return "0-0"
-        return f"{status.st_size}-{status.st_ino}"
+        history = self.engine.home.history
+        latest = next(history.changes(), None)
+        return f"{history.last}-{latest.time if latest else ''}"
 
     @verb
     def lag(self) -> int | None:
@@ -132,7 +130,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
         memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
         if face == "cli":
             memory.engine.call_waits = COMMAND_WAITS
-        if memory.engine.layout.erasing.exists():
+        if memory.engine.home.erasing() is not None:
             from memoranda.engine.erase import finish
 
             # A disk that refuses hinders nobody to read; doctor names it
@@ -153,7 +151,7 @@ def load_settings(
     settings = load(home, config)
     if settings.url is None:
         return settings
-    from memoranda.store.postgres.replica import attach
+    from memoranda.ledger.postgres.replica import attach
 
     attach(settings.home, settings.url, settings.space).follow()
     return load(home, config)

@@ -44,6 +44,7 @@ from memoranda.errors import (
     choices,
 )
 from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import Step
 from memoranda.note import links
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -60,7 +61,6 @@ from memoranda.note.names import file_key
 from memoranda.query import Query
 from memoranda.store import path_guard
 from memoranda.store.base import File
-from memoranda.store.change import Step
 
 if TYPE_CHECKING:
     from memoranda.note.edit import Edit, Edited

@@ -398,7 +398,7 @@ def figures(memory: HistoryVerbs) -> Figures:
         counts,
         total,
         index,
-        _size([layout.journal, *layout.objects.rglob("*")]),
+        _size([layout.ledger, *layout.texts.rglob("*")]),
         [*written.items()],
     )
 

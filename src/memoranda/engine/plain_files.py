@@ -29,7 +29,7 @@ from memoranda.note.model import GLOBAL
 from memoranda.store.base import File, PathInfo, Stamp, bounded
 
 if TYPE_CHECKING:
-    from memoranda.store.journal import Change
+    from memoranda.ledger.change import Change
 
 Plan = Callable[[], Mapping[str, tuple[str, File | None]]]
 """Called with the lock held: path -> (new text, the file it replaces; None for a new one)."""

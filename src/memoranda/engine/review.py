@@ -26,9 +26,9 @@ from memoranda.engine.telling import Telling, author, telling
 from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.errors import InvalidInput, NotFound, ProjectRefused, StorageError
 from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import Step
 from memoranda.query import Query
 from memoranda.store.base import File, sha256
-from memoranda.store.change import Step
 from memoranda.store.files import read_file, reason
 from memoranda.store.layout import PRIVATE
 from memoranda.text.unicode import flat

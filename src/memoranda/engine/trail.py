@@ -17,10 +17,11 @@ from memoranda.engine.transaction import Location, own_root
 from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import NotFound, StorageError
 from memoranda.index.database import SCHEMA
+from memoranda.ledger.change import ERASE, LINES, Change, Touched
+from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
 from memoranda.note.entity import GraphRelation
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.store.inplace.graph_lines import said_by
-from memoranda.store.journal import ERASE, LINES, ORIGINS, Change, Touched
 from memoranda.store.layout import PRIVATE, TEMP_PREFIX
 from memoranda.store.walking import walk
 
@@ -55,6 +56,7 @@ class Trail:
         self._heads = {each[:8] for each in ids}
         self._entities = {file: set(names) for file, names in entities.items()}
         self.files: dict[int, list[Touched | None]] = {}
+        self._changes: dict[int, Change] = {}
         self.texts: list[bytes] = []
         self.met: set[Location] = set()
 
@@ -103,8 +105,12 @@ class Trail:
                 for at, each in enumerate(change.files)
             ]
             if left != change.files:
-                self.files[change.number] = left
+                self._note(change, left)
         self._drop_folders()
+
+    def _note(self, change: Change, left: list[Touched | None]) -> None:
+        self.files[change.number] = left
+        self._changes[change.number] = change
 
     def _is_hit(self, each: Touched) -> bool:
         """Whether a step is about one of the notes; where it lay before is where the walk goes on."""
@@ -213,39 +219,38 @@ class Trail:
                     )
                     left[at] = each if held else None
             if left != change.files:
-                self.files[change.number] = left
+                self._note(change, left)
 
-    def rewritten(self, moment: str) -> list[Change]:
-        """All changes, the oldest first, without the notes: one that was about nothing else leaves
-        its number, and `moment`."""
-        found = []
-        for change in self._history.changes(origins=True):
-            steps = self.files.get(change.number)
-            left = [each for each in steps or () if each is not None]
-            if change.verb == ORIGINS:
-                files = [
-                    each
-                    for each in change.files
-                    if (each.project, each.path, each.root) not in self._every
-                ]
-                change = replace(change, files=files)
-            elif steps is not None and all(each.do in ("mkdir", "rmdir") for each in left):
-                change = Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
-            elif steps is not None:
-                pairs = [*zip(change.files, steps, strict=True)]
-                gone = {
-                    (each.project, path)
-                    for each, now in pairs
-                    if now is None
-                    for path in (each.path, each.to)
-                }
-                if (change.project, change.path) in gone:
-                    about = next(each for each in left if each.do not in ("mkdir", "rmdir"))
-                    change = replace(change, project=about.project, path=about.to or about.path)
-                erased = sum(now != each and not _is_folder(each) for each, now in pairs)
-                change = replace(change, files=left, details={"erased": erased})
-            found.append(change)
-        return found[::-1]
+    def revised(self, moment: str) -> dict[int, Change]:
+        """The changes as they are to be without the notes, by number: one that was about nothing
+        else leaves its number, and `moment`.
+        """
+        return {
+            number: self._without(self._changes[number], steps, moment)
+            for number, steps in self.files.items()
+        }
+
+    @property
+    def places(self) -> Collection[Location]:
+        """All places the notes ever had."""
+        return self._every
+
+    def _without(self, change: Change, steps: list[Touched | None], moment: str) -> Change:
+        left = [touched for touched in steps if touched is not None]
+        if all(touched.do in ("mkdir", "rmdir") for touched in left):
+            return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
+        pairs = [*zip(change.files, steps, strict=True)]
+        gone = {
+            (touched.project, path)
+            for touched, now in pairs
+            if now is None
+            for path in (touched.path, touched.to)
+        }
+        if (change.project, change.path) in gone:
+            about = next(touched for touched in left if touched.do not in ("mkdir", "rmdir"))
+            change = replace(change, project=about.project, path=about.to or about.path)
+        erased = sum(now != touched and not _is_folder(touched) for touched, now in pairs)
+        return replace(change, files=left, details={"erased": erased})
 
 
 def written_by(engine: Engine, agent: str) -> Collection[Location]:
@@ -379,7 +384,13 @@ def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Fou
                     (ours if is_ours else theirs)[name] = held
         finally:
             os.close(fd)
-    common = needles.found_in(SCHEMA.read_bytes()).union(*theirs.values())
+    schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
+    common = needles.found_in(schemas).union(*theirs.values())
+    for digest in engine.home.history.texts():
+        held = needles.found_in(engine.home.history.text(digest, digest)) - known
+        common |= held
+        if held:
+            theirs[f"the kept text {digest[:8]} of another note"] = held
     common |= {each.lower() for each in common}
     found.remains = [name for name, held in ours.items() if held - common]
     found.mentions = list(theirs)[:_MOST_MENTIONS]
@@ -392,7 +403,7 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, b
     """
     layout = engine.layout
     home = str(layout.root)
-    objects = str(layout.objects)
+    objects = str(layout.texts)
     roots = {store.root: name for name, store in engine.stores.items()}
     for folder, _, names in walk(home):
         is_kept = folder.startswith(objects)

@@ -20,12 +20,11 @@ from memoranda.clock import waits_at_most
 from memoranda.engine.engine import Engine
 from memoranda.engine.write_gate import check_limits, sign
 from memoranda.errors import InvalidInput, MemorandaError, NotText, SecretRefused, StorageError
-from memoranda.note.model import GLOBAL, SCOPE, SCOPE_HINT, Note, Provenance
+from memoranda.ledger.change import Change, Step
+from memoranda.note.model import GLOBAL, KV_PROJECT, SCOPE, SCOPE_HINT, Note, Provenance
 from memoranda.store.base import File, Stamp
-from memoranda.store.change import Step
 from memoranda.store.files import make_private, storing
 from memoranda.store.folder import FolderStore
-from memoranda.store.journal import Change
 from memoranda.store.layout import PRIVATE
 
 T = TypeVar("T")
@@ -211,10 +210,12 @@ class Transaction:
         else:
             store = store
         away = own_root(self._engine, project) != store.root
-        if project == "kv" and isinstance(old := more.get("old"), File):
+        if project == KV_PROJECT:
             from memoranda.note.entry import is_passing
 
-            more["kept"] = more.get("kept", True) and not is_passing(old.data)
+            old = more.get("old")
+            more["kept"] = more.get("kept", True) and not (old and is_passing(old.data))
+            more["is_passing"] = is_passing(more.get("data") or b"")
         step = Step(do, project, store.root, path, away=away, **more)
         self.steps.append(step)
         return step

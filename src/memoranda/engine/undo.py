@@ -21,17 +21,14 @@ from memoranda.engine.transaction import (
 )
 from memoranda.engine.writing import as_file, id_list, scope_of
 from memoranda.errors import CannotUndo, NotFound
+from memoranda.ledger.change import ERASE, FOLD, Change, Step, Touched
 from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.store.base import File, sha256
-from memoranda.store.change import Step
 from memoranda.store.folder import FolderStore
-from memoranda.store.journal import ERASE, FOLD, Change, Touched
 
 ENTRIES = "kv"
 EXPIRE = "expire"
 """The verb of removing entries whose time to live is over."""
-_OF_JOBS = (EXPIRE, "decay", "merge", "classify")
-"""Verbs only jobs have: journals of older versions number no runs."""
 PASSING = "the text of an entry with a time to live is not kept"
 
 
@@ -63,7 +60,7 @@ class Undo:
             one for change in reversed(later) if change.verb == FOLD for one in change.files
         ):
             self._folds.setdefault((each.project, each.path), []).append(each)
-        is_of_job = done.undoes is None and (done.run is not None or done.verb in _OF_JOBS)
+        is_of_job = done.undoes is None and done.run is not None
         back = [
             each
             for each in done.files

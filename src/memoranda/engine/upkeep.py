@@ -26,6 +26,7 @@ from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError
 from memoranda.index.resolve import TITLE_CUT
 from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import FOLD, Step
 from memoranda.note import entry, frontmatter, links, model
 from memoranda.note.edit import SetKeys
 from memoranda.note.frontmatter import REMOVE
@@ -34,8 +35,6 @@ from memoranda.note.markdown import Record, names
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query
 from memoranda.store.base import File, sha256
-from memoranda.store.change import Step
-from memoranda.store.journal import FOLD
 from memoranda.store.layout import PRIVATE
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,10 +25,10 @@ from memoranda.clock import EPOCH, parse_stamp, to_utc
 from memoranda.config import Settings
 from memoranda.errors import ConfigError, LimitExceeded, SecretRefused
 from memoranda.index.index import Index
+from memoranda.ledger.change import IMPORTING, Change, Step
+from memoranda.ledger.history import History
 from memoranda.note.model import CATEGORY_PROJECT, Provenance, least
 from memoranda.store.base import File, sha256
-from memoranda.store.change import Step
-from memoranda.store.journal import IMPORTING, ORIGINS, Change, History
 from memoranda.store.layout import PRIVATE
 
 # text/gate.py is imported by the first text to be looked at: most commands have none.
@@ -283,58 +283,6 @@ def check_limits(
             )
 
 
-class Writers:
-    """Reads the journal backwards, as far as needed and each line once; what it saw is kept while
-    it lives.
-
-    With `is_system` the journal has the times of the system's clock, as files have: a text is not
-    looked for in changes older than its file.
-    """
-
-    def __init__(self, history: History, *, is_system: bool):
-        self._changes = history.changes(origins=True)
-        self._is_system = is_system
-        self._at: str | None = None
-        self._places: dict[tuple[str, str, str], Provenance] = {}
-        self._texts: dict[str, Provenance] = {}
-
-    def of(self, project: str, path: str, file: File) -> Provenance:
-        """Where the text of this file comes from: from the latest change that wrote it there, else
-        anywhere.
-        """
-        place = (project, path, file.etag)
-        if self._is_system:
-            oldest = datetime.fromtimestamp(file.stamp.mtime_ns / 1e9, UTC) - _SLACK
-        else:
-            oldest = None
-        while place not in self._places and self._read(oldest):
-            continue
-        return self._places.get(place) or self._texts.get(file.etag, _UNKNOWN)
-
-    def of_text(self, etag: str) -> Provenance | None:
-        """Where this text comes from, by the latest change that wrote it anywhere; None when no
-        change did.
-        """
-        while etag not in self._texts and self._read(None):
-            continue
-        return self._texts.get(etag)
-
-    def _read(self, oldest: datetime | None) -> bool:
-        """Look at one more change. False when there is none, or none young enough."""
-        if oldest is not None and self._at is not None and parse_stamp(self._at) < oldest:
-            return False
-        change = next(self._changes, None)
-        if change is None:
-            return False
-        self._at = change.time
-        for each in change.files:
-            if each.do in ("put", ORIGINS) and each.new is not None:
-                found = change.provenance(each)
-                self._places.setdefault((each.project, each.path, each.new), found)
-                self._texts.setdefault(each.new, found)
-        return True
-
-
 def sign(
     steps: Sequence[Step],
     verb: str,
@@ -357,14 +305,10 @@ def sign(
         own = "owner"
     else:
         own = "agent"
-    if verb in _RESTORING:
-        writers = Writers(history, is_system=False)
-    else:
-        writers = None
     for step in puts:
-        if writers is not None:
+        if verb in _RESTORING:
             assert step.data is not None
-            was = writers.of_text(sha256(step.data))
+            was = history.writer_of(sha256(step.data))
             if was:
                 step.by = (step.by or {}) | was.row()
                 continue

@@ -15,9 +15,9 @@ from memoranda.clock import EPOCH, stamp
 from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.errors import Conflict, InvalidInput, Locked, MemorandaError, NotText
 from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import Step
 from memoranda.note.model import GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS, Note
 from memoranda.store.base import File, Stamp, sha256
-from memoranda.store.change import Step
 
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """What a note may say of its source only when the owner, or an import, writes it."""

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -215,6 +215,10 @@ def sync_folder(folder: Path) -> None:
 
 LOCK_WAITS = 3.0
 """Seconds a holder may have a lock before those who wait for it are refused."""
+HOLDER = "lock"
+"""The file in a locked folder that says who holds the lock."""
+SIGNATURE = 80
+"""Bytes of what it says."""
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyz-")
 _SIGNED = re.compile(rb"(\d+)(?: (\d{9,}\.\d{3}) ([^\n]*?) *)?\n")
 
@@ -245,31 +249,25 @@ class Owner(NamedTuple):
 def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
     """Open one of the home's own files, private when it is made. What is no file is refused, and
     neither opened nor waited for. Raises OSError."""
-    odd = OSError(errno.ENODEV, f"{os.path.basename(path)} is no regular file; remove it")
-    with suppress(FileNotFoundError):
-        mode = os.stat(path).st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise odd
+    check_own(path)
     fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     # Put there meanwhile
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise odd
+        raise _odd(path)
     return fd
 
 
-def open_if_may(path: Path | str) -> tuple[int, bool]:
-    """Open one of the home's own files, and whether it may be written; where nothing may be made,
-    an empty stand-in. Raises OSError."""
-    try:
-        return open_own(path), True
-    except OSError as error:
-        if error.errno not in UNWRITABLE:
-            raise
-    try:
-        return open_own(path, os.O_RDONLY), False
-    except OSError:
-        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), False
+def check_own(path: Path | str) -> None:
+    """Raise OSError when something else than a file has the name of one of the home's own files."""
+    with suppress(FileNotFoundError):
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise _odd(path)
+
+
+def _odd(path: Path | str) -> OSError:
+    return OSError(errno.ENODEV, f"{os.path.basename(path)} is no regular file; remove it")
 
 
 def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool = True) -> int:
@@ -330,14 +328,29 @@ def _command(*arguments: str) -> str:
     return " ".join(words)[:50]
 
 
+def _signature(fd: int) -> bytes:
+    """What the holder of the lock wrote: into the locked file, or into `lock` in the folder."""
+    with suppress(OSError):
+        if not stat.S_ISDIR(os.fstat(fd).st_mode):
+            return os.pread(fd, SIGNATURE, 0)
+        inside = os.open(HOLDER, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=fd)
+        try:
+            return os.pread(inside, SIGNATURE, 0)
+        finally:
+            os.close(inside)
+    return b""
+
+
+def signature() -> bytes:
+    """What a process writes of itself when it takes a lock: SIGNATURE bytes."""
+    text = f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}"
+    return text.encode().ljust(SIGNATURE)[: SIGNATURE - 1] + b"\n"
+
+
 def _owner(fd: int) -> Owner:
     """Who holds the lock on the open file: as it says itself, else as the system tells (Linux)."""
-    try:
-        signed = _SIGNED.match(os.pread(fd, 80, 0))
-    # A folder, or a file open for writing alone
-    except OSError:
-        signed = None
-    # One that is gone has left its signature; who holds the lock has not signed yet
+    signed = _SIGNED.match(_signature(fd))
+    # A process that ended has written it, and another one holds the lock
     if signed and is_alive(int(signed[1])):
         return Owner(
             signed[1].decode(), float(signed[2] or 0), (signed[3] or b"").decode("utf-8", "replace")
@@ -356,17 +369,17 @@ def _owner(fd: int) -> Owner:
 
 
 def lock_owner(path: Path | str) -> Owner | None:
-    """Who holds the lock at `path`; None when nobody does. Raises OSError."""
+    """Who holds the lock on the file or folder at `path`; None when nobody does. Raises OSError."""
     try:
-        os.close(lock_file(path, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False))
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        fd = open_own(path, os.O_RDONLY)
-        try:
-            return _owner(fd)
-        finally:
-            os.close(fd)
+        return _owner(fd)
+    finally:
+        os.close(fd)
     return None
 
 
@@ -464,72 +477,3 @@ class ThreadLock:
             self._owner = threading.get_ident()
             self._depth = 1
             return True
-
-
-class Lock:
-    """The home's one lock: a thread lock within the process and `flock` between processes.
-
-    Re-entrant; the system releases it when a process dies. `entered` runs each time the lock goes
-    from free to held, before the caller does anything: the place for recovery. Raises Busy, OSError
-    (a read-only home has none).
-    """
-
-    def __init__(self, path: Path, entered: Callable[[], None]):
-        self._path = path
-        self._threads = ThreadLock()
-        self._depth = 0
-        self._entered = entered
-        self._fd: int | None = None
-
-    def __enter__(self) -> Lock:
-        self._threads.__enter__()
-        try:
-            if self._depth == 0:
-                if self._fd is None:
-                    self._fd = open_own(self._path)
-                take_lock(self._fd, fcntl.LOCK_EX)
-                try:
-                    # Removed by somebody: a lock on it excludes nobody
-                    if not is_at(self._fd, self._path):
-                        fresh = lock_file(self._path, fcntl.LOCK_EX)
-                        os.close(self._fd)
-                        self._fd = fresh
-                    signed = (
-                        f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}".encode().ljust(80)[
-                            :79
-                        ]
-                    )
-                    # Those who wait are not told who holds it
-                    with suppress(OSError):
-                        os.pwrite(self._fd, signed + b"\n", 0)
-                    self._entered()
-                except BaseException:
-                    fcntl.flock(self._fd, fcntl.LOCK_UN)
-                    raise
-            self._depth += 1
-        except BaseException:
-            self._threads.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._depth -= 1
-        try:
-            if self._depth == 0 and self._fd is not None:
-                fcntl.flock(self._fd, fcntl.LOCK_UN)
-        finally:
-            self._threads.__exit__()
-
-    def keep(self) -> None:
-        """Hold it on when the holder leaves, until some holder calls `let_go`."""
-        self._depth += 1
-
-    def let_go(self) -> None:
-        """Take `keep` back. The lock is free once the holder leaves."""
-        self._depth -= 1
-
-    def close(self) -> None:
-        """Release the lock file."""
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None

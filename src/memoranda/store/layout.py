@@ -33,8 +33,8 @@ class Layout:
         self.index = self.private / "index.db"
         self.vectors = self.private / "vectors"
         self.lock = self.private / "lock"
-        self.redo = self.private / "redo"
-        self.lines = self.private / "lines"
+        self.ledger = self.private / "ledger.db"
+        self.texts = self.private / "texts"
         self.erasing = self.private / "erasing"
         self.edits = self.private / "edits"
         self.replica = self.private / "replica.json"
@@ -52,8 +52,6 @@ class Layout:
         self.http = self.private / "http"
         self.spaces = root / "spaces"
         self.access_log = self.private / "access.log"
-        self.journal = self.private / "history" / "journal.jsonl"
-        self.objects = self.private / "history" / "objects"
         names = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
         self.built_in: Mapping[str, Path] = {name: root / name.removeprefix(".") for name in names}
         """Every built-in project with its folder, the archive and the traces of sessions."""

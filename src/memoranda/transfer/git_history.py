@@ -23,8 +23,8 @@ from typing import Any
 from memoranda.clock import parse_stamp
 from memoranda.engine.exchange import Contents
 from memoranda.errors import InvalidInput, StorageError
+from memoranda.ledger.change import ERASE, LINES, Change
 from memoranda.store.files import make_private, put_derived, read_file
-from memoranda.store.journal import ERASE, LINES, Change
 from memoranda.text.unicode import one_line
 
 AFTER_ERASE = ("rewrite", "keep")

@@ -29,6 +29,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.exchange import OWN, Contents, IntoDatabase, Listed
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, StorageError
+from memoranda.ledger.copying import (
+    copy_ledger,
+    is_unfinished,
+    ledger_counts,
+    relocate_ledger,
+)
 from memoranda.store.base import Stamp, Values, sha256
 from memoranda.store.files import (
     lock_file,
@@ -48,17 +54,18 @@ from memoranda.transfer.moving import MIRROR, Progress
 MOVING = ".moving"
 _STAGED = "home"
 _NOTE = "move.json"
-_JOURNAL = f"{PRIVATE}/history/journal.jsonl"
-_TEXTS = f"{PRIVATE}/history/objects/"
+_LEDGER = f"{PRIVATE}/ledger.db"
+_TEXTS = f"{PRIVATE}/texts/"
 DATABASE = ("postgresql://", "postgres://")
 """How the address of a database begins."""
 _OF_THE_PLACE = ("memory.sock", ".daemon.lock", MOVING, f"{TEMP_PREFIX}*")
-_MADE_ANEW = ("index*.db*", "lock", "redo", "lines", "http", "access.lock", "journal.jsonl.new")
+_MADE_ANEW = ("index*.db*", "lock", "http", "access.lock", "ledger.db-*")
 """Names in `.memoranda` that are not moved."""
 _OF_A_COPY = ("README.txt", f"{PRIVATE}/replica.json", f"{PRIVATE}/incoming", f"{PRIVATE}/erased")
 """Names in the folder of copies of a database's notes that are not moved."""
 _READS = f"{PRIVATE}/access.log"
 _CONFIG = "config.yaml"
+_NEVER_THE_SAME = (-1, -1)
 _OWN_PATHS = (_CONFIG, f"{PRIVATE}/access.json")
 """Files that may name the home by its path."""
 
@@ -112,12 +119,23 @@ def move(
         return FolderMove(place, Path(target), memory).run(dry_run=dry_run, progress=progress)
 
 
+def back_up(memory: MemorySession, target: Path, progress: Progress | None = None) -> HomeMoved:
+    """Make `target` a copy of the home of `memory`, which may be in use, as it is at one moment.
+
+    The copy is read again and compared. It is a home: `memory --home TARGET` opens it. Raises
+    InvalidInput when `target` is not empty, StorageError; then the backup can be run again.
+    """
+    is_copy = memory.settings.url is not None
+    copy = FolderMove(memory.home, target, memory if is_copy else None, relocates=False)
+    return copy.run(progress=progress)
+
+
 def _home_at(place: Path) -> Path:
     """Where the home really is. Raises InvalidInput."""
     real = Path(os.path.realpath(place.expanduser()))
     if not Layout(real).private.is_dir():
         raise InvalidInput(f"{place} is no memory home.")
-    if list(Layout(real).private.glob("redo-*")):
+    if is_unfinished(real / _LEDGER):
         raise InvalidInput(
             f"{place} has a change that was not completed: run memory doctor --fix first."
         )
@@ -126,13 +144,23 @@ def _home_at(place: Path) -> Path:
 
 class FolderMove:
     """A move from the home at `source` to the folder `target`; `memory` is given of notes in a
-    database, of which `source` has the copies. Raises InvalidInput when that cannot be."""
+    database, of which `source` has the copies. With `relocates` the copy names the target where
+    the source named itself. Raises InvalidInput when that cannot be."""
 
-    def __init__(self, source: Path, target: Path, memory: MemorySession | None = None):
+    def __init__(
+        self,
+        source: Path,
+        target: Path,
+        memory: MemorySession | None = None,
+        *,
+        relocates: bool = True,
+    ):
+        self._relocates = relocates
         self.source, self.target = _home_at(source), Path(os.path.realpath(target.expanduser()))
         self._memory = memory
         self._staged = self.target / MOVING / _STAGED
         self._note = self.target / MOVING / _NOTE
+        self._gone = self.target / PRIVATE / f"{TEMP_PREFIX}moved"
         self._digests: dict[str, str] = {}
         self._seen: dict[str, Values] = {}
         if self.source in (self.target, *self.target.parents) or self.target in self.source.parents:
@@ -153,11 +181,10 @@ class FolderMove:
 
     def _noted(self) -> dict[str, Any]:
         """What is noted of a move from this source to this target, if one began."""
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            row: dict[str, Any] = json.loads(self._note.read_bytes())
-            if row["from"] == str(self.source):
-                return row
-            return {}
+        for note in (self._note, self._gone / _NOTE):
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                row: dict[str, Any] = json.loads(note.read_bytes())
+                return row if row["from"] == str(self.source) else {}
         return {}
 
     def run(self, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
@@ -206,7 +233,7 @@ class FolderMove:
                     )
         with storing(str(self.target)):
             read = dict(self._digests)
-            moved.rewritten = self._relocate()
+            moved.rewritten = self._relocate() if self._relocates else []
             self._check(progress)
             moved.checksum = checksum(read)
             self._counted(moved)
@@ -266,6 +293,11 @@ class FolderMove:
                 elif stat.S_ISLNK(there.st_mode):
                     staged.unlink(missing_ok=True)
                     staged.symlink_to(os.readlink(source))
+                elif _is_ledger(name):
+                    # It may be in use: its log has what the file has not
+                    copy_ledger(source, self._staged / name)
+                    self._digests[name] = read_file(str(staged)).etag
+                    stamp = Stamp(os.lstat(staged).st_size, *_NEVER_THE_SAME)
                 else:
                     file = read_file(str(source))
                     self._digests[name] = file.etag
@@ -301,29 +333,28 @@ class FolderMove:
         anywhere = re.compile(
             b"(%s)(?=[/\"'\\s]|$)" % b"|".join(re.escape(os.fsencode(old)) for old in olds)
         )
-        in_journal = re.compile(
-            b'("(?:file|root)":")' + re.escape(os.fsencode(self.source)) + b"(?=/)"
-        )
         new = os.fsencode(self.target)
         changed = []
-        for name in (*_OWN_PATHS, _JOURNAL):
+        for name in _OWN_PATHS:
             if name in self._digests:
                 file = read_file(str(self._staged / name))
-                if name == _JOURNAL:
-                    data = in_journal.sub(lambda found: found[1] + new, file.data)
-                else:
-                    data = anywhere.sub(lambda found: new, file.data)
-                    # Where projects of a database lie is told so
-                    if self._memory is not None and name == _CONFIG:
-                        data = re.sub(
-                            rb"(?m)(:\s*[\"']?)(?=projects/)",
-                            lambda found: found[0] + new + b"/",
-                            data,
-                        )
+                data = anywhere.sub(lambda found: new, file.data)
+                # Where projects of a database lie is told so
+                if self._memory is not None and name == _CONFIG:
+                    data = re.sub(
+                        rb"(?m)(:\s*[\"']?)(?=projects/)",
+                        lambda found: found[0] + new + b"/",
+                        data,
+                    )
                 if data != file.data:
                     self._put(name, data, file.mode, file.stamp.mtime_ns)
                     self._digests[name] = sha256(data)
                     changed.append(name)
+        for name in [name for name in self._digests if _is_ledger(name)]:
+            place = self._staged / name
+            if relocate_ledger(place, str(self.source), str(self.target)):
+                changed.append(name)
+            self._digests[name] = read_file(str(place)).etag
         return changed
 
     def _check(self, progress: Progress | None) -> None:
@@ -341,26 +372,32 @@ class FolderMove:
 
     def _finish(self) -> None:
         """Rename all that was checked into place, what makes it a home last."""
-        gone = self.target / PRIVATE / f"{TEMP_PREFIX}moved"
         with storing(str(self.target)):
-            for name in sorted(os.listdir(self._staged), key=lambda name: (name == PRIVATE, name)):
-                os.rename(self._staged / name, self.target / name)
-            os.sync()
-            os.rename(self.target / MOVING, gone)
-            shutil.rmtree(gone)
+            if (self.target / MOVING).exists():
+                names = os.listdir(self._staged)
+                for name in sorted(names, key=lambda name: (name == PRIVATE, name)):
+                    os.rename(self._staged / name, self.target / name)
+                os.sync()
+                os.rename(self.target / MOVING, self._gone)
+            # The note goes last: without it nobody knows what the folder is
+            shutil.rmtree(self._gone / _STAGED, ignore_errors=True)
+            shutil.rmtree(self._gone)
 
     def _counted(self, moved: HomeMoved) -> HomeMoved:
         names = [name for name in self._seen if not name.endswith("/")]
         moved.files, moved.bytes = len(names), sum(self._seen[name][0] for name in names)
+        ledger = (self._staged if self._staged.exists() else self.source) / _LEDGER
         moved.texts = sum(name.startswith(_TEXTS) for name in names)
-        with suppress(FileNotFoundError):
-            if self._staged.exists():
-                place = self._staged
-            else:
-                place = self.source
-            lines = (place / _JOURNAL).read_bytes().split(b"\n")
-            moved.changes = sum(1 for line in lines if line.strip())
+        if ledger.exists():
+            changes, texts = ledger_counts(ledger)
+            moved.changes = changes
+            moved.texts += texts
         return moved
+
+
+def _is_ledger(name: str) -> bool:
+    """Whether it is the ledger of the home, or of a space in it."""
+    return f"/{name}".endswith(f"/{_LEDGER}")
 
 
 def checksum(digests: Mapping[str, str]) -> str:

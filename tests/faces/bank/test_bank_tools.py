@@ -277,7 +277,7 @@ def test_a_disk_that_refuses_is_told_and_changes_nothing(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "write", full)
     given = {"bank_type": "project", "bank_id": "p", "target_file": "readme.md", "content": "x"}
     data = banks.refused("update", "disk_sync_failed", **given)
     assert data["error"] == "Failed to synchronize with disk: the disk is full"

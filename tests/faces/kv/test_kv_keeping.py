@@ -224,7 +224,7 @@ def test_a_disk_that_refuses_is_said_and_leaves_the_old_value(entries, monkeypat
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr(os, "fsync", full)
+        broken.setattr(os, "write", full)
         message = entries.refused("remember", key="k", value="new")
     assert message.startswith(
         "Internal error in memory_remember: Could not write default/k.md: the disk is full."

@@ -25,9 +25,9 @@ def install(url: str, put=setattr) -> None:
     edit is to notes in a database.
     """
     from memoranda.config import Settings, _File
+    from memoranda.ledger.postgres.replica import SharedFiles
+    from memoranda.ledger.postgres.replica_home import PostgresHome
     from memoranda.store.layout import Layout
-    from memoranda.store.postgres.replica import SharedFiles
-    from memoranda.store.postgres.replica_home import PostgresHome
 
     ours = url
     adopting = [False]
@@ -121,7 +121,7 @@ def _share_configuration(shared, layout) -> None:
 def _commit_what_was_done_by_hand(home, writing) -> None:
     from memoranda.clock import stamp
     from memoranda.errors import Busy, DatabaseAway
-    from memoranda.store.journal import Change
+    from memoranda.ledger.change import Change
 
     if home._depth or not home.layout.replica.exists():
         return
@@ -148,13 +148,13 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
                     touched,
                 )
                 home._database.commit([(change, steps)])
-                home.history.append_lines(change.dump(), number, durable=False)
+                home.history.append_all([change])
 
 
 def _steps(home) -> list:
     """What makes the rows of the space what lies in the folder."""
+    from memoranda.ledger.change import Step
     from memoranda.store.base import File, Stamp
-    from memoranda.store.change import Step
     from memoranda.store.layout import TEMP_PREFIX
 
     known = vars(home).setdefault("_known_by_stamp", {})

@@ -18,10 +18,10 @@ from memoranda.engine.completion import offers
 from memoranda.engine.review import ReviewItem
 from memoranda.errors import Ambiguous, CannotUndo, MemorandaError, NotFound
 from memoranda.index.rows import Hit
+from memoranda.ledger.change import Change
 from memoranda.note.model import CATEGORIES, INBOX, Note
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.visit import HOME, Visit, diff
-from memoranda.store.journal import Change
 
 CHANGES = 50
 CARDS = 20

@@ -1,11 +1,6 @@
 """Files used in place: one file, locked on itself, so that two homes, other programs and any path
-to it see one lock; changes of lines in a home's history, all or nothing, logged if and only if
-made; and files of JSON.
-
-Before a change reaches a graph file, the lines that go are kept, what is to come is noted in one
-record of the home, and the journal gets its line. A record found when the home's lock is taken
-belongs to a writer that died: lines that came only in part are completed, and a change that had not
-begun leaves the journal again. The order of locks is always the home's, then the file's.
+to it see one lock; what a change does to its lines; and files of JSON. How a change of lines gets
+into the history: ledger/lines.py. The order of locks is always the home's, then the file's.
 """
 
 from __future__ import annotations
@@ -17,18 +12,17 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memoranda.clock import waits_at_most
-from memoranda.errors import Busy, MemorandaError, NotFound, StorageError
+from memoranda.errors import Busy, MemorandaError, StorageError
 from memoranda.store import files
 from memoranda.store.base import Stamp, sha256
-from memoranda.store.journal import LINES, Change, History, RedoRecord, Touched, redo_lines
-from memoranda.store.layout import TEMP_PREFIX, Layout
+from memoranda.store.layout import TEMP_PREFIX
 
 _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
 _BYTES = "utf-8", "surrogateescape"
@@ -284,151 +278,6 @@ class LineChange:
     size: int | None = None
     data: bytes = b""
     whole: bytes | None = None
-
-
-class KeptLines(NamedTuple):
-    """What the history holds of one change to lines. `replaced`: (number, line before, line after,
-    empty for one that went); numbers from 0, in the file before."""
-
-    replaced: list[tuple[int, bytes, bytes]]
-    added: list[bytes]
-
-
-class LineChanges:
-    """The record of one home. For the holder of the home's lock, but for `waits`."""
-
-    def __init__(self, layout: Layout, history: History):
-        self._record = record = RedoRecord(layout.lines)
-        self._history = history
-        self._begun: Change | None = None
-        self.waits = record.waits
-        self.wipe = record.wipe
-        self.close = record.close
-        """Whether a record is there, of a writer at work or of one that died; drop what older ones
-        left in the file (none may wait); release the file."""
-
-    @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Inside, a change may `begin`; when it fails it leaves the journal again."""
-        try:
-            yield
-        except Unconfirmed:
-            self._clear()
-            raise
-        except (MemorandaError, OSError):
-            self._rollback()
-            raise
-        self._clear()
-
-    def begin(self, change: Change, lines: LineChange) -> None:
-        """Keep the lines that go and log `change`, right before `lines` reaches its file. Raises
-        OSError.
-        """
-        # A rename was begun before and did not work
-        self._rollback()
-        size = sum(map(len, (*lines.new, *lines.added)))
-        touched = Touched(LINES, change.project, change.path, file=lines.place, size=size)
-        if lines.old:
-            touched.old = self._history.keep_bytes(b"".join(lines.old))
-        touched.new = self._keep_new(lines.numbers, lines.new, lines.added, durable=False)
-        change.files = [touched]
-        if lines.whole:
-            whole = self._history.keep_bytes(lines.whole)
-            change.files.insert(0, Touched(LINES, change.project, change.path, old=whole))
-        self._begun = change
-        row = {
-            "change": change.dump().decode(),
-            "place": lines.place,
-            "size": lines.size,
-            "inode": lines.inode,
-        }
-        self._record.add({**row, "data": lines.data.decode(*_BYTES)}, is_new=True)
-        if len(lines.added) > 1:
-            # The file may come back from a power failure with some of them
-            self._record.sync()
-        self._history.append(change, durable=bool(lines.old))
-
-    def _keep_new(
-        self, at: Sequence[int], new: Iterable[bytes], added: Iterable[bytes], *, durable: bool
-    ) -> str:
-        row = {
-            "at": at,
-            "new": [line.decode(*_BYTES) for line in new],
-            "added": [line.decode(*_BYTES) for line in added],
-        }
-        return self._history.keep_bytes(json.dumps(row).encode(), durable=durable)
-
-    def keep(
-        self, touched: Touched, replaced: Sequence[tuple[int, bytes, bytes]], added: Sequence[bytes]
-    ) -> Touched:
-        """The step with only these lines kept of it. Raises OSError."""
-        old = b"".join(line for _, line, _ in replaced)
-        digest = self._history.keep_bytes(old) if old else None
-        new = self._keep_new(
-            [at for at, _, _ in replaced], [line for _, _, line in replaced], added, durable=True
-        )
-        return replace(touched, old=digest, new=new)
-
-    def _rollback(self) -> None:
-        if self._begun is not None:
-            self._history.retract(self._begun)
-            self._clear()
-
-    def _clear(self) -> None:
-        if self._begun is not None:
-            self._begun = None
-            self._record.drop()
-
-    def recover(self) -> None:
-        """Complete or take back what a writer that died left."""
-        self._begun = None
-        self._record.refresh()
-        if not self._record.waits():
-            return
-        try:
-            for row in redo_lines(self._record.read()):
-                change = Change.load(row["change"].encode())
-                latest = next(self._history.changes(), None)
-                is_logged = latest is not None and latest.dump() == change.dump()
-                file = LockedFile(Path(row["place"]))
-                data = row["data"].encode(*_BYTES)
-                if row["size"] is not None:
-                    is_made = file.complete_append(row["size"], data, row["inode"])
-                elif data:
-                    old = self._history.text(change.files[0].old or "", change.path)
-                    is_made = file.complete_overwrite(old, data, row["inode"])
-                else:
-                    stamp = file.stamp()
-                    is_made = stamp is not None and stamp.inode == row["inode"]
-                if is_logged and not is_made:
-                    self._history.retract(change)
-                # A power failure took the line
-                elif is_made and not is_logged:
-                    change.number = self._history.last + 1
-                    self._history.append(change)
-        except (ValueError, KeyError, TypeError):
-            # It died while it wrote the record: nothing was changed
-            pass
-        except (OSError, NotFound, StorageError):
-            # The file is out of reach; the record waits for it
-            return
-        self._record.drop()
-
-    def kept(self, touched: Touched) -> KeptLines:
-        """What the history holds of a change to lines. Raises NotFound, StorageError when it is
-        gone or damaged.
-        """
-        row = json.loads(self._history.text(touched.new or "", touched.path))
-        if touched.old:
-            old = self._history.text(touched.old, touched.path)
-        else:
-            old = b""
-        if old:
-            lines = [line + b"\n" for line in old.removesuffix(b"\n").split(b"\n")]
-        else:
-            lines = []
-        new, added = ([line.encode(*_BYTES) for line in row[key]] for key in ("new", "added"))
-        return KeptLines(list(zip(row["at"], lines, new, strict=True)), added)
 
 
 Row = dict[str, Any]

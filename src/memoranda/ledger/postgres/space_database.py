@@ -11,10 +11,8 @@ from uuid import UUID, uuid4
 from memoranda import former_name
 from memoranda.clock import block_for, parse_stamp
 from memoranda.errors import Busy, DatabaseAway, DatabaseRefused, MemorandaError, OutcomeUnknown
-from memoranda.store.base import sha256
-from memoranda.store.files import LOCK_WAITS
-from memoranda.store.postgres.server_connection import Connection, reason_of
-from memoranda.store.postgres.space_rows import (
+from memoranda.ledger.postgres.server_connection import Connection, reason_of
+from memoranda.ledger.postgres.space_rows import (
     FILE_ROWS,
     LINES,
     STATE,
@@ -26,12 +24,13 @@ from memoranda.store.postgres.space_rows import (
     of_log,
     of_step,
 )
+from memoranda.store.base import sha256
+from memoranda.store.files import LOCK_WAITS
 
 if TYPE_CHECKING:
     import psycopg
 
-    from memoranda.store.change import Step
-    from memoranda.store.journal import Change
+    from memoranda.ledger.change import Change, Step
 
 SCHEMA = 2
 """The number of the last migration."""
@@ -113,7 +112,7 @@ class SpaceDatabase(Connection):
                 "create table if not exists memoranda.version (number integer primary key, "
                 "reads integer not null, writes integer not null, at timestamptz not null default now())"
             )
-            scripts = files("memoranda.store.postgres").joinpath("migrations")
+            scripts = files("memoranda.ledger.postgres").joinpath("migrations")
             for number in range(self._known(db) + 1, SCHEMA + 1):
                 text = scripts.joinpath(f"{number:03}.sql").read_text("utf-8")
                 db.execute(text)

@@ -12,7 +12,7 @@ from memoranda.errors import Conflict, DatabaseRefused, Exists
 if TYPE_CHECKING:
     import psycopg
 
-    from memoranda.store.change import Step
+    from memoranda.ledger.change import Step
 
 _ROWS = 200
 """Rows of notes fetched at once."""

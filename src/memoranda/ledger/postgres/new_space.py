@@ -13,11 +13,11 @@ from uuid import uuid4
 
 from memoranda.clock import parse_stamp
 from memoranda.errors import InvalidInput
+from memoranda.ledger.change import Change
+from memoranda.ledger.postgres.server_connection import SETTINGS
+from memoranda.ledger.postgres.space_database import _PARTITIONED, SpaceDatabase
+from memoranda.ledger.postgres.space_rows import FileRow
 from memoranda.store.base import sha256
-from memoranda.store.journal import Change
-from memoranda.store.postgres.server_connection import SETTINGS
-from memoranda.store.postgres.space_database import _PARTITIONED, SpaceDatabase
-from memoranda.store.postgres.space_rows import FileRow
 
 if TYPE_CHECKING:
     import psycopg

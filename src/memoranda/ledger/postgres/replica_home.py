@@ -4,7 +4,7 @@ A change, or all that are staged, is one transaction in the database, under the 
 writers; COMMIT is the acknowledgement. Only then the files of the replica are exchanged and its
 journal gets the lines. Whoever comes next, here or elsewhere, sees by the numbers of the journal
 what is missing in its folder and brings it. So a process that dies between the two leaves nothing
-to repair, and the folder's own redo record is never carried out.
+to repair.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ from memoranda.errors import (
     NotPutBack,
     StorageError,
 )
-from memoranda.store.change import Execution, Step
-from memoranda.store.files import put_derived, reason, refusal
-from memoranda.store.home import Home, _Record
-from memoranda.store.inplace import LineChange, LineChanges
-from memoranda.store.journal import ERASE, Change, History, Touched
-from memoranda.store.layout import Layout
-from memoranda.store.path_guard import open_folder
-from memoranda.store.postgres.replica import (
+from memoranda.ledger.boot import boot_id
+from memoranda.ledger.change import ERASE, Change, Step, Touched
+from memoranda.ledger.execution import Execution
+from memoranda.ledger.history import History
+from memoranda.ledger.home import Home, place_temps, temp_mark
+from memoranda.ledger.lines import LineChanges
+from memoranda.ledger.postgres.replica import (
     ColdStart,
     Key,
     ReplicaAccess,
@@ -40,10 +39,20 @@ from memoranda.store.postgres.replica import (
     ReplicaHistory,
     ReplicaState,
     attach,
-    boot_id,
 )
-from memoranda.store.postgres.space_database import SpaceDatabase
-from memoranda.store.postgres.space_rows import FileRow, Snapshot, SpaceState
+from memoranda.ledger.postgres.space_database import SpaceDatabase
+from memoranda.ledger.postgres.space_rows import FileRow, Snapshot, SpaceState
+from memoranda.store.files import (
+    put_derived,
+    reason,
+    refusal,
+    storing,
+    sync_folder,
+    write_file,
+)
+from memoranda.store.inplace import LineChange
+from memoranda.store.layout import Layout, changing_shared
+from memoranda.store.path_guard import open_folder
 
 _BATCH = 200
 """Notes of a large space brought before others get the folder's lock."""
@@ -77,8 +86,7 @@ class PostgresHome(Home):
             self._folder = ReplicaFolder(layout)
             super().__init__(layout, clock)
             self.access = ReplicaAccess(layout.access_log, self._database)
-            self.lines.close()
-            self.lines = _NoLines(layout, self.history)
+            self.lines = _NoLines(self.history)
             state = self._folder.state()
             try:
                 newest = self._database.prepare()
@@ -97,9 +105,12 @@ class PostgresHome(Home):
             raise
 
     def _open_history(self) -> History:
-        # After the journal was written anew by this process, the copy here is of the new epoch.
+        # After this process revised the changes, the copy here is of the new epoch.
         return ReplicaHistory(
-            self.layout, self._database, lambda: self._note_whole(self._database.newest())
+            self.layout,
+            self.database,
+            self._database,
+            lambda: self._note_whole(self._database.newest()),
         )
 
     def close(self) -> None:
@@ -108,9 +119,9 @@ class PostgresHome(Home):
         self._database.close()
         self._shared.close()
 
-    def _finish(self, record: _Record, begun: Sequence[tuple[Change, list[Step]]]) -> None:
-        # What is so is in the database
-        super()._finish(record, ())
+    def _recover(self) -> None:
+        # What happened is in the database
+        self._remove_temps()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -176,6 +187,28 @@ class PostgresHome(Home):
 
     def erased(self) -> bool:
         return self.layout.erased.exists()
+
+    def erasing(self) -> str | None:
+        """Every replica sees the plan: it is a shared file."""
+        with suppress(FileNotFoundError):
+            return self.layout.erasing.read_text("utf-8")
+        return None
+
+    def set_erasing(self, plan: str | None) -> None:
+        record = self.layout.erasing
+        # Which the next start removes
+        fresh = record.with_name(f".{record.name}-{os.getpid()}")
+        with (
+            storing("the record of what is to be erased"),
+            changing_shared(self.layout.root, record),
+        ):
+            if plan is None:
+                record.unlink(missing_ok=True)
+            else:
+                fresh.unlink(missing_ok=True)
+                write_file(str(fresh), plan.encode())
+                os.replace(fresh, record)
+            sync_folder(record.parent)
 
     def lag(self) -> int | None:
         try:
@@ -271,9 +304,7 @@ class PostgresHome(Home):
                 self._folder.remove(*key)
         for row in rows:
             self._folder.put(row)
-        self.history.append_lines(
-            b"".join(line for _, line in numbered), numbered[-1][0], durable=False
-        )
+        self.history.append_all(changes)
         self._note_erased(changes)
         return True
 
@@ -310,9 +341,9 @@ class PostgresHome(Home):
 
     def _bring_journal(self, seen: Snapshot) -> None:
         before = self.history.last
-        lines = [line for _, line in seen.lines(0)]
-        self.history.replace(lines)
-        self._note_erased([Change.load(line) for line in lines], before)
+        changes = [Change.load(line) for _, line in seen.lines(0)]
+        self.history.replace_all(changes)
+        self._note_erased(changes, before)
 
     def _bring_slowly(self, tell: Callable[[int, int], bool]) -> None:
         """Bring everything for the first time, in batches between which others have the folder's
@@ -376,9 +407,7 @@ class PostgresHome(Home):
         """Commit changes in the database, all or none, then show them in the folder. Raises also
         DatabaseAway, and OutcomeUnknown when the connection was lost in the commit and nobody can
         be asked; then the next call sees what came of it."""
-        execution = staged or Execution(
-            self.history, strict=self.holds_truth, durable=self.holds_truth
-        )
+        execution = staged or Execution(holds_truth=self.holds_truth)
         first = changes[0][0]
         logs = [step for _, each in changes for step in each if self._is_log(step)]
         rows = [(change, [step for step in each if step not in logs]) for change, each in changes]
@@ -391,7 +420,6 @@ class PostgresHome(Home):
                 self._database.commit(rows, logs)
             except Exception as error:
                 execution.remove_temps(steps)
-                self._redo.drop()
                 if isinstance(error, (Conflict, Exists)):
                     self._mend(steps)
                 if isinstance(error, OSError):
@@ -400,10 +428,17 @@ class PostgresHome(Home):
             for step in logs:
                 self.access.fold(step.data or b"")
             self._exchange(execution, steps, [change for change, _ in changes])
+        except KeyboardInterrupt:
+            self.lock.leave_torn()
+            raise
         finally:
             execution.close()
-        with suppress(OSError):
-            self._redo.drop()
+
+    def _prepare(self, execution: Execution, steps: Sequence[Step], number: int) -> None:
+        """Write the new bytes beside the files; whether they are as read, the database knows."""
+        place_temps(steps, temp_mark(number))
+        self._note_temp_folders(steps)
+        execution.write_temps([step for step in steps if step.do == "put"])
 
     def flush(self) -> None:
         has_locks = self._staged is not None and not self._depth
@@ -423,9 +458,7 @@ class PostgresHome(Home):
         try:
             for step in steps:
                 execution.run(step)
-            self.history.append_lines(
-                b"".join(each.dump() for each in changes), last, durable=False
-            )
+            self.history.append_all(changes)
         # Something lay in the way that is in no row
         except (OSError, MemorandaError):
             try:

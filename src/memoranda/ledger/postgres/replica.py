@@ -13,12 +13,10 @@ import os
 import re
 import shutil
 import stat
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,6 +31,11 @@ from memoranda.errors import (
     OutsideError,
     StorageError,
 )
+from memoranda.ledger.change import ORIGINS, Change, Touched
+from memoranda.ledger.database import LedgerDatabase, LedgerRefused
+from memoranda.ledger.history import History
+from memoranda.ledger.postgres.space_database import SpaceDatabase
+from memoranda.ledger.postgres.space_rows import FileRow, counted
 from memoranda.store.access import AccessLog, LockedLog
 from memoranda.store.base import File, Stamp, sha256
 from memoranda.store.files import (
@@ -43,11 +46,8 @@ from memoranda.store.files import (
     put_derived,
     write_file,
 )
-from memoranda.store.journal import Change, History, Touched
 from memoranda.store.layout import PRIVATE, Layout, share
 from memoranda.store.path_guard import clean
-from memoranda.store.postgres.space_database import SpaceDatabase
-from memoranda.store.postgres.space_rows import FileRow, counted
 from memoranda.store.walking import walk
 
 Key = tuple[str, str]
@@ -263,70 +263,83 @@ class ColdStart:
             self._thread.join()
 
 
-def boot_id() -> str:
-    """A value that is another one after the machine was started again."""
-    if sys.platform == "darwin":
-        found = subprocess.run(
-            ["sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, check=False
-        )
-        return found.stdout.strip()
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
 class ReplicaHistory(History):
-    """As `History`; what is written goes to the database first. `rewritten` is called after
-    `rewrite`.
+    """As `History`; what is written goes to the database first. `rewritten` is called after changes
+    were revised or purged.
     """
 
-    def __init__(self, layout: Layout, database: SpaceDatabase, rewritten: Callable[[], None]):
-        self._database = database
+    def __init__(
+        self,
+        layout: Layout,
+        ledger: LedgerDatabase,
+        server: SpaceDatabase,
+        rewritten: Callable[[], None],
+    ):
+        super().__init__(layout, ledger)
+        self._server = server
         self._rewritten = rewritten
-        super().__init__(layout)
 
-    def replace(self, lines: Iterable[bytes]) -> None:
-        """Put the lines the database has in place of all, and drop the texts none of them refers
-        to. Raises OSError.
+    def replace_all(self, changes: Iterable[Change]) -> None:
+        """Put the changes the database has in place of all, and drop the texts none of them refers
+        to.
         """
-        self._replace(b"".join(lines), durable=False)
+        super().replace_all(changes)
         super().sweep()
 
     def append(self, change: Change, *, durable: bool = True) -> None:
         """Commit a change that changes no note, with the texts kept here that it refers to."""
-        wanted = [each.old for each in change.files if each.old]
-        here = [each for each in wanted if os.path.exists(self.object_path(each))]
-        self._database.append(
-            change, {each: super(ReplicaHistory, self).text(each, change.path) for each in here}
-        )
-        self.append_lines(change.dump(), change.number, durable=False)
+        digests = [touched.old for touched in change.files if touched.old]
+        here = [digest for digest in digests if self.has_text(digest)]
+        texts = {digest: super(ReplicaHistory, self).text(digest, change.path) for digest in here}
+        self._server.append(change, texts)
+        self.append_all([change])
 
     def text(self, digest: str, path: str) -> bytes:
         """As `History.text`; a text that is not here is fetched. Raises DatabaseAway."""
         try:
             return super().text(digest, path)
+        except LedgerRefused:
+            raise
         except StorageError:
-            os.unlink(self.object_path(digest))
+            self.forget_text(digest)
         except NotFound:
             pass
-        data = self._database.text(digest)
+        data = self._server.text(digest)
         if data is None or sha256(data) != digest:
             raise NotFound(path)
         self.keep_bytes(data, durable=False)
         return data
 
-    def rewrite(self, changes: Iterable[Change]) -> None:
-        """As `History.rewrite`, for all replicas."""
-        every = list(changes)
-        self._database.rewrite(every)
-        self.replace(each.dump() for each in every)
+    def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
+        """As `History.revise`, for all replicas."""
+        changes = [revised.get(change.number, change) for change in self.changes(origins=True)]
+        for change in changes:
+            if change.verb == ORIGINS:
+                change.files = [
+                    touched
+                    for touched in change.files
+                    if (touched.project, touched.path, touched.root) not in lost
+                ]
+        self._server.rewrite(reversed(changes))
+        super().revise(revised, lost)
         self._rewritten()
 
-    def sweep(self, spared: Collection[str | None] = ()) -> int:
+    def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
+        kept = [change for change in self.changes() if change.number not in numbers]
+        older = next(iter(self._origins()), None)
+        places = [*(older.files if older is not None else ()), *origins]
+        if places:
+            moment = min((touched.by or {}).get("time", "") for touched in places)
+            project = places[0].project
+            kept.append(Change(0, moment, ORIGINS, project, "", None, None, places))
+        self._server.rewrite(reversed(kept))
+        super()._forget(numbers, origins)
+        self._rewritten()
+
+    def sweep(self) -> int:
         """As `History.sweep`, in the database and here. Returns how many went in the database."""
-        gone = self._database.sweep({each for each in self.referenced() | {*spared} if each})
-        super().sweep(spared)
+        gone = self._server.sweep(self.referenced())
+        super().sweep()
         return gone
 
 

@@ -1,0 +1,22 @@
+"""Which start of the machine this is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def boot_id() -> str:
+    """A value that is another one after the machine was started again."""
+    if sys.platform == "darwin":
+        ran = subprocess.run(
+            ["sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, check=False
+        )
+        return ran.stdout.strip()
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""

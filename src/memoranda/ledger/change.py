@@ -1,0 +1,202 @@
+"""The values the ledger is made of: a change, what it did to each file, and the steps it is planned
+as.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from memoranda.note.model import Provenance
+from memoranda.store.base import File, Stamp, sha256
+
+LINES = "lines"
+ERASE = "erase"
+"""The verb of a change that says that something was erased. Without details it takes the place of
+a change about it.
+"""
+FOLD = "fold"
+"""The verb of writing counts of reads into files: upkeep that nobody sees as a change
+(docs/format.md).
+"""
+ORIGINS = "origins"
+"""The verb of the change numbered 0. It keeps where texts come from whose changes were purged."""
+IMPORTING = ("import", "ingest")
+NEW_MODE = 0o600
+KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
+
+
+@dataclass(slots=True)
+class Touched:
+    """One file or folder a change touched.
+
+    `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
+    to
+    `link`), `lines` (of the absolute `file` used in place; `old` is what went, `new` tells what
+    came: inplace).
+    `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the
+    project's real
+    folder, where no other process of the home would look for it, else empty. `size`: of the text
+    after, in bytes.
+    `by`: what is to be said of where this text comes from, besides what the change says: see
+    `Change.provenance`.
+    """
+
+    do: str
+    project: str
+    path: str
+    to: str = ""
+    old: str | None = None
+    new: str | None = None
+    mode: int | None = None
+    scope: str = "global"
+    link: str = ""
+    kept: bool = True
+    file: str = ""
+    root: str = ""
+    size: int = 0
+    by: dict[str, str] | None = None
+
+
+@dataclass(slots=True)
+class Change:
+    """One line of the journal. `path` is what the change was about; `undoes` names a change taken
+    back; `details` are what the caller said of it (words to texts and numbers), None for nothing.
+    `run` is the number of the first change of the job's run that made it; of an undo, that the
+    whole run is taken back. `by`: the client, session and tool it came through, as far as known."""
+
+    number: int
+    time: str
+    verb: str
+    project: str
+    path: str
+    agent: str | None
+    face: str | None
+    files: list[Touched] = field(default_factory=list)
+    undoes: int | None = None
+    details: dict[str, Any] | None = None
+    run: int | None = None
+    by: dict[str, str] | None = None
+
+    def provenance(self, each: Touched) -> Provenance:
+        """Where the text that this change wrote to the file comes from; also of lines of older
+        versions.
+        """
+        who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
+        if self.verb in IMPORTING:
+            who = who if self.agent else "import"
+            trust = "import"
+        said: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
+        return Provenance(**said | (self.by or {}) | (each.by or {}))
+
+    def texts(self) -> Iterator[Touched]:
+        """The files whose text this change wrote, removed or moved."""
+        return (each for each in self.files if each.do in ("put", "remove", "move"))
+
+    @property
+    def root(self) -> str:
+        """The folder of its project, where no other process would look for it, else empty: see
+        Touched.
+        """
+        return next((each.root for each in self.files if each.project == self.project), "")
+
+    def dump(self) -> bytes:
+        """The change as one JSON line; fields of a file with their default value are left out."""
+        row: dict[str, Any] = {"change": self.number, "time": self.time, "verb": self.verb}
+        row |= {"project": self.project, "path": self.path, "agent": self.agent, "face": self.face}
+        more = {
+            "undoes": self.undoes,
+            "details": self.details or None,
+            "run": self.run,
+            "by": self.by or None,
+        }
+        row |= {key: value for key, value in more.items() if value is not None}
+        row["files"] = [
+            {name: value for name, usual in _FIELDS if (value := getattr(each, name)) != usual}
+            for each in self.files
+        ]
+        return _ENCODER.encode(row).encode() + b"\n"
+
+    @classmethod
+    def load(cls, line: bytes) -> Change:
+        """The change a JSON line describes. Raises ValueError when it is none."""
+        row = json.loads(line)
+        try:
+            files = [Touched(**each) for each in row["files"]]
+            return cls(
+                row["change"],
+                row["time"],
+                row["verb"],
+                row["project"],
+                row["path"],
+                row.get("agent"),
+                row.get("face"),
+                files,
+                row.get("undoes"),
+                row.get("details"),
+                row.get("run"),
+                row.get("by"),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a change: {error}") from None
+
+
+_FIELDS = [(each.name, each.default) for each in fields(Touched)]
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(slots=True)
+class Step:
+    """One planned operation on a file or folder of a project at `root`; paths are project-relative.
+
+    `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a
+    file or folder to `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a
+    symlink), `symlink`. `old` is what the caller read: a file that changed since is a Conflict.
+    `kept` False leaves no old text in the ledger, `is_passing` no new one. `away`: other processes
+    do not know the project at `root`, so the ledger has to name it. Once a `put` is prepared,
+    `etag` and `stamp` are those of the file it makes. `by`: as in `Touched`.
+    """
+
+    do: str
+    project: str
+    root: str
+    path: str
+    to: str = ""
+    data: bytes | None = None
+    old: File | None = None
+    mode: int | None = None
+    scope: str = "global"
+    link: str = ""
+    kept: bool = True
+    is_passing: bool = False
+    away: bool = False
+    temp: str = ""
+    temp_folder: str = ""
+    etag: str | None = None
+    stamp: Stamp | None = None
+    by: dict[str, str] | None = None
+
+    def touched(self) -> Touched:
+        """What the journal holds of this step."""
+        if self.data is not None:
+            self.etag = sha256(self.data)
+        old, mode = (self.old.etag, self.old.mode) if self.old else (None, None)
+        root = os.path.realpath(self.root) if self.away else ""
+        return Touched(
+            self.do,
+            self.project,
+            self.path,
+            self.to,
+            old,
+            self.etag,
+            mode,
+            self.scope,
+            self.link,
+            self.kept,
+            root=root,
+            size=len(self.data or b""),
+            by=self.by,
+        )

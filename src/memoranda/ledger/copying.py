@@ -1,0 +1,78 @@
+"""A consistent copy of a ledger, also of one that is in use, and what it holds."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from memoranda.errors import StorageError
+
+
+@contextmanager
+def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    try:
+        name = f"file:{quote(str(path))}?mode={mode}"
+        with closing(sqlite3.connect(name, uri=True, isolation_level=None)) as connection:
+            yield connection
+    except sqlite3.Error as error:
+        raise StorageError(path.name, str(error)) from None
+
+
+def copy_ledger(source: Path, target: Path) -> None:
+    """Make `target` a copy of the ledger at `source` as it is at one moment, in one file.
+
+    Raises StorageError.
+    """
+    target.unlink(missing_ok=True)
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    with _opened(source, "rw") as there, _opened(target, "rw") as here:
+        there.backup(here)
+        here.execute("pragma journal_mode = delete")
+
+
+def relocate_ledger(path: Path, old: str, new: str) -> bool:
+    """Name the folder `new` where the ledger at `path` names `old`, or a folder inside. Returns
+    whether it did. Raises StorageError.
+    """
+    with _opened(path, "rw") as connection:
+        before = connection.total_changes
+        for table, column in (("step", "root"), ("step", "file"), ("origin", "root")):
+            connection.execute(
+                f"update or replace {table} set {column} = :new || "
+                f"substr({column}, length(:old) + 1) where {column} = :old "
+                f"or substr({column}, 1, length(:old) + 1) = :old || '/'",
+                {"new": new, "old": old},
+            )
+        is_changed = connection.total_changes > before
+        # The files of a copy are synced with it
+        for table in ("temp_folder", "pending_step", "unsynced"):
+            connection.execute(f"delete from {table}")
+        return is_changed
+
+
+def ledger_counts(path: Path) -> tuple[int, int]:
+    """How many changes and how many texts the ledger at `path` holds, large texts left out."""
+    with _opened(path, "ro") as connection:
+        changes = connection.execute("select count(*) from change").fetchone()[0]
+        texts = connection.execute("select count(*) from text").fetchone()[0]
+        return changes, texts
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a change of the ledger at `path` could not be carried out; False without a ledger."""
+    if not path.exists():
+        return False
+    with _opened(path, "ro") as connection:
+        return connection.execute("select 1 from waiting").fetchone() is not None
+
+
+def latest_changes(path: Path, limit: int) -> list[tuple[int, str, str, str]]:
+    """Number, verb, project and path of the latest changes, the newest first. Makes no file."""
+    is_closed = not path.with_name(f"{path.name}-wal").exists()
+    with _opened(path, "ro&immutable=1" if is_closed else "ro") as connection:
+        sql = "select number, verb, project, path from change order by number desc limit ?"
+        return connection.execute(sql, (limit,)).fetchall()

@@ -1,0 +1,241 @@
+"""The file `ledger.db`: opening it, beginning a new one where it is damaged, its transactions."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from memoranda.errors import StorageError
+from memoranda.store.files import check_own, make_private, open_own
+
+SCHEMA = Path(__file__).with_name("schema.sql")
+VERSION = 1
+_BUSY_SECONDS = 3.0
+_NOT_A_LEDGER = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
+_REASONS = {
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_READONLY: "permission denied",
+    sqlite3.SQLITE_CANTOPEN: "permission denied",
+    sqlite3.SQLITE_IOERR: "the disk reported an input/output error",
+    sqlite3.SQLITE_BUSY: "another process is writing it",
+}
+DAMAGED = "ledger.db.damaged"
+_SUFFIXES = ("", "-wal", "-shm")
+
+
+class LedgerRefused(StorageError):
+    """The ledger could not be read or written."""
+
+    def __init__(self, reason: str):
+        super().__init__("the history", reason)
+
+
+class LedgerDatabase:
+    """The ledger of one home at `path`. Thread-safe; every failure is a StorageError.
+
+    A damaged file is set aside and a new one begun: the notes are whole, `trouble` says that their
+    history is gone. Where nothing may be written, the file is read as it is.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.mutex = threading.RLock()
+        self.is_writable = False
+        self._inode = 0
+        self._connection = self._open()
+
+    @property
+    def trouble(self) -> str:
+        """Why the history begins later than the notes, "" for nothing."""
+        aside = self._set_aside()
+        if aside:
+            return (
+                f"{aside[-1].name}: the ledger was damaged and set aside; the notes are whole, and "
+                "their history begins again"
+            )
+        return ""
+
+    def _set_aside(self) -> list[Path]:
+        return sorted(self.path.parent.glob(f"{DAMAGED}*"))
+
+    def refresh(self) -> None:
+        """Use the file that is at `path` now: somebody may have removed it. Raises StorageError."""
+        try:
+            inode = os.stat(self.path).st_ino
+        except FileNotFoundError:
+            inode = 0
+        if inode and inode == self._inode and self.is_writable:
+            return
+        with self.mutex:
+            connection = self._open()
+            self._connection.close()
+            self._connection = connection
+
+    def _open(self) -> sqlite3.Connection:
+        for suffix in _SUFFIXES:
+            check_own(f"{self.path}{suffix}")
+        try:
+            return self._open_writable()
+        except sqlite3.DatabaseError as error:
+            if code_of(error) in _NOT_A_LEDGER:
+                self.begin_again()
+                return self._open_writable()
+            if not isinstance(error, sqlite3.OperationalError):
+                raise self.refusal(error) from None
+            return self._open_read_only()
+        except OSError:
+            return self._open_read_only()
+
+    def _open_writable(self) -> sqlite3.Connection:
+        make_private(self.path.parent)
+        os.close(open_own(self.path))
+        connection = _connect(str(self.path))
+        try:
+            connection.execute("pragma secure_delete = on")
+            known = connection.execute("pragma user_version").fetchone()[0]
+            if known > VERSION:
+                raise LedgerRefused("it is of a later version; upgrade memoranda")
+            connection.execute("pragma synchronous = full")
+            if known < VERSION:
+                connection.execute("pragma journal_mode = wal")
+                script = SCHEMA.read_text("utf-8")
+                connection.executescript(
+                    f"begin immediate; {script}; pragma user_version = {VERSION}; commit;"
+                )
+            # Whether it may be written is known after a first transaction
+            connection.execute("begin immediate")
+            connection.execute("rollback")
+        except BaseException:
+            connection.close()
+            raise
+        self.is_writable = True
+        self._inode = os.stat(self.path).st_ino
+        return connection
+
+    def _open_read_only(self) -> sqlite3.Connection:
+        """The file as it is on a disk that may not be written; an empty ledger where none is."""
+        self.is_writable = False
+        self._inode = 0
+        for option in ("mode=ro", "immutable=1"):
+            with suppress(sqlite3.Error):
+                connection = _connect(f"file:{quote(str(self.path))}?{option}", uri=True)
+                connection.execute("select number from change limit 1").fetchone()
+                return connection
+        connection = _connect(":memory:")
+        connection.executescript(SCHEMA.read_text("utf-8"))
+        connection.execute("pragma query_only = on")
+        return connection
+
+    def begin_again(self) -> None:
+        """Set a damaged file aside."""
+        number = len(self._set_aside()) + 1
+        os.replace(self.path, self.path.with_name(f"{DAMAGED}-{number}"))
+        for suffix in _SUFFIXES[1:]:
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self.path}{suffix}")
+
+    def refusal(self, error: sqlite3.Error) -> LedgerRefused:
+        """The error of our tree; a damaged file is another one from then on."""
+        code = code_of(error)
+        if code in _NOT_A_LEDGER:
+            with self.mutex, suppress(OSError, sqlite3.Error):
+                self._connection.close()
+                if is_damaged(self.path):
+                    self.begin_again()
+                self._connection = self._open()
+            return LedgerRefused("it was damaged and begins again; repeat the call")
+        return LedgerRefused(_REASONS.get(code, str(error)))
+
+    def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[sqlite3.Row]:
+        """All rows of a query. Raises StorageError."""
+        try:
+            with self.mutex:
+                return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise self.refusal(error) from None
+
+    def row(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Row | None:
+        """The first row of a query. Raises StorageError."""
+        return next(iter(self.rows(sql, values)), None)
+
+    @contextmanager
+    def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """One transaction, all or nothing; with `durable` it is on the disk on return.
+
+        Raises StorageError, then nothing of it is there.
+        """
+        with self.mutex:
+            connection = self._connection
+            try:
+                if not durable:
+                    connection.execute("pragma synchronous = normal")
+                connection.execute("begin immediate")
+                yield connection
+                connection.execute("commit")
+            except sqlite3.Error as error:
+                self._roll_back(connection)
+                raise self.refusal(error) from None
+            except BaseException:
+                self._roll_back(connection)
+                raise
+            finally:
+                if not durable:
+                    with suppress(sqlite3.Error):
+                        connection.execute("pragma synchronous = full")
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        with suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("rollback")
+
+    def scrub(self) -> None:
+        """Leave nothing of deleted rows in the write-ahead log. Raises StorageError."""
+        row = self.row("pragma wal_checkpoint(truncate)")
+        if row is not None and row["busy"]:
+            raise LedgerRefused("another process is reading it")
+
+    def version(self) -> int:
+        """A number that is another one after another connection changed the file."""
+        row = self.row("pragma data_version")
+        return row[0] if row is not None else 0
+
+    def close(self) -> None:
+        """Release the file."""
+        with self.mutex:
+            self._connection.close()
+
+    def is_here(self) -> bool:
+        """Whether the open file is the one at `path`."""
+        with suppress(OSError):
+            return os.stat(self.path).st_ino == self._inode
+        return False
+
+
+def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        name, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS, uri=uri
+    )
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """The primary code of SQLite for an error, 0 where there is none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def is_damaged(path: Path) -> bool:
+    """Whether SQLite finds the file damaged."""
+    connection = _connect(str(path))
+    try:
+        return connection.execute("pragma quick_check(1)").fetchone()[0] != "ok"
+    except sqlite3.DatabaseError as error:
+        return code_of(error) in _NOT_A_LEDGER
+    finally:
+        connection.close()

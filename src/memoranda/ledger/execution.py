@@ -1,0 +1,451 @@
+"""Carrying out the steps of a change on disk, taking them back, and knowing which of them a writer
+that died had done.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from memoranda.errors import Conflict, Exists, MemorandaError, NotFound
+from memoranda.ledger.change import NEW_MODE, Step, Touched
+from memoranda.ledger.file_exchange import Entry, exchange, put_new
+from memoranda.store.base import File
+from memoranda.store.files import read_file, stamp_of, stat_in, write_file
+from memoranda.store.path_guard import Folder, open_folder
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+PARALLEL_WRITES = 16
+"""From this number of files on they are synced by as many threads: the disk does them faster
+together.
+"""
+OPEN_FOLDERS = 200
+"""Folders a change keeps open at a time: a process may have but some hundred files open."""
+
+
+class Execution:
+    """Carries out steps and remembers how to take them back.
+
+    With `holds_truth` a file that is not what the step's `old` says is a Conflict, and stays where
+    it is. Without, the files are copies of what is safe elsewhere, and simply replaced.
+    """
+
+    def __init__(self, *, holds_truth: bool = True):
+        self._holds_truth = holds_truth
+        self._folders: dict[tuple[str, str], Folder] = {}
+        self._reverse: list[tuple[str, Step]] = []
+        self._left: list[Step] = []
+        self._refused: list[Step] = []
+
+    def _folder(self, step: Step, path: str) -> Folder:
+        """The open folder at `path` of the step's project, checked when it is opened. Of many only
+        those used last stay open."""
+        key = (step.root, path)
+        folder = self._folders.pop(key, None)
+        if folder is None:
+            if len(self._folders) >= OPEN_FOLDERS:
+                self._folders.pop(next(iter(self._folders))).close()
+            folder = open_folder(step.root, path, step.project)
+        self._folders[key] = folder
+        return folder
+
+    def _at(self, step: Step, path: str | None = None) -> tuple[Folder, str]:
+        """The open parent folder of `path`, by default the step's, and the name in it."""
+        parent, _, name = (step.path if path is None else path).rpartition("/")
+        return self._folder(step, parent), name
+
+    def _temp(self, step: Step) -> Entry:
+        """Where the temporary file of the step is."""
+        return Entry(self._folder(step, step.temp_folder).fd, step.temp)
+
+    @contextmanager
+    def opened(self, step: Step) -> Iterator[tuple[int, str]]:
+        """The open folder of the step's file, and its name there."""
+        folder, name = self._at(step)
+        yield folder.fd, name
+
+    # --- before the change is recorded
+
+    def check(self, steps: Sequence[Step]) -> None:
+        """Raise Conflict or Exists for a file that is not as it was read.
+
+        Steps at places that earlier ones touch are left to `run`.
+        """
+        touched = set[tuple[str, str]]()
+        rearranged = set[str]()
+        for step in steps:
+            is_first = step.root not in rearranged and (step.root, step.path) not in touched
+            if step.do in ("put", "remove"):
+                touched.add((step.root, step.path))
+                if is_first:
+                    self._check_file(step)
+            else:
+                rearranged.add(step.root)
+
+    def _check_file(self, step: Step) -> None:
+        try:
+            folder, name = self._at(step)
+        except NotFound:
+            if step.old is None:
+                # Its folder is still to be made
+                return
+            raise Conflict(step.path, "none", step.old.etag[:8]) from None
+        status = stat_in(name, folder.fd)
+        if step.old is None and status is not None:
+            raise Exists(step.path)
+        if step.old is not None and (status is None or stamp_of(status) != step.old.stamp):
+            raise self._conflict(step, folder, name)
+
+    def _conflict(self, step: Step, folder: Folder, name: str) -> Conflict:
+        """That something else is at the step's place than what was read."""
+        status = stat_in(name, folder.fd)
+        now = "none"
+        if status is not None and stat.S_ISREG(status.st_mode):
+            now = read_file(name, folder.fd).etag[:8]
+        return Conflict(step.path, now, step.old.etag[:8] if step.old else "none")
+
+    def write_temps(self, puts: Sequence[Step]) -> None:
+        """Write the new bytes of `put` steps as temporary files."""
+        for step in puts:
+            assert step.data is not None
+            temp = self._temp(step)
+            status = write_file(
+                temp.name, step.data, mode=mode_of(step), folder=temp.folder, durable=False
+            )
+            step.stamp = stamp_of(status)
+
+    def sync_temps(self, puts: Sequence[Step], threads: Executor | None = None) -> None:
+        """Sync temporary files, with `threads` many at once."""
+
+        def sync(files: Iterable[Entry]) -> None:
+            for file in files:
+                fd = os.open(
+                    file.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=file.folder
+                )
+                try:
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
+
+        # The folders of one part are open at the same time
+        for first in range(0, len(puts), OPEN_FOLDERS):
+            temps = [self._temp(step) for step in puts[first : first + OPEN_FOLDERS]]
+            if threads is None or len(temps) < PARALLEL_WRITES:
+                sync(temps)
+                continue
+            parts = [temps[number::PARALLEL_WRITES] for number in range(PARALLEL_WRITES)]
+            for _ in threads.map(sync, parts):
+                continue
+
+    # --- on disk
+
+    def run(self, step: Step) -> None:
+        """Carry out one step. Raises Conflict, Exists, NotFound, OSError; then it is not done."""
+        folder, name = self._at(step)
+        place = Entry(folder.fd, name)
+        if step.do == "put":
+            self._put(step, place, folder)
+        elif step.do == "remove":
+            self._remove(step, place, folder)
+        elif step.do == "move":
+            self._move(step, place)
+        elif step.do == "mkdir":
+            os.mkdir(name, 0o700, dir_fd=folder.fd)
+            self._reverse.append(("rmdir", step))
+            os.chmod(name, 0o700, dir_fd=folder.fd)
+        elif step.do == "rmdir":
+            os.rmdir(name, dir_fd=folder.fd)
+            self._reverse.append(("mkdir", step))
+            self._close_below(step.root, step.path)
+        elif step.do == "symlink":
+            os.symlink(step.link, name, dir_fd=folder.fd)
+            self._reverse.append(("unlink", step))
+        else:
+            self._unlink(step, place)
+
+    def _put(self, step: Step, place: Entry, folder: Folder) -> None:
+        """Put the new file in place of what was read, or where nothing was."""
+        temp = self._temp(step)
+        if not self._holds_truth:
+            os.rename(temp.name, place.name, src_dir_fd=temp.folder, dst_dir_fd=place.folder)
+            self._reverse.append(("remove file", step))
+            return
+        if step.old is None:
+            try:
+                if not put_new(temp, place):
+                    self._left.append(step)
+            except FileExistsError:
+                raise Exists(step.path) from None
+            self._reverse.append(("remove file", step))
+            return
+        try:
+            exchange(temp, place)
+        except (FileNotFoundError, FileExistsError):
+            raise self._conflict(step, folder, place.name) from None
+        if not self._is_old(step, temp):
+            self._give_back(step, temp, place)
+            raise self._conflict(step, folder, place.name)
+        self._left.append(step)
+        self._reverse.append(("exchange", step))
+
+    def _is_old(self, step: Step, temp: Entry) -> bool:
+        """Whether the file that came out is the one that was read."""
+        assert step.old is not None
+        status = stat_in(temp.name, temp.folder)
+        return status is not None and stamp_of(status) == step.old.stamp
+
+    def _give_back(self, step: Step, temp: Entry, place: Entry) -> None:
+        """Put a file that somebody saved back in its place.
+
+        Until the file that comes out is ours: somebody may save again meanwhile.
+        """
+        for _ in range(100):
+            exchange(temp, place)
+            status = stat_in(temp.name, temp.folder)
+            if status is None or step.stamp is None or status.st_ino == step.stamp.inode:
+                return
+
+    def _remove(self, step: Step, place: Entry, folder: Folder) -> None:
+        """Take the file that was read out of its place; it goes in `finish`."""
+        temp = self._temp(step)
+        if not self._holds_truth:
+            os.unlink(place.name, dir_fd=place.folder)
+            return
+        assert step.old is not None
+        try:
+            os.rename(place.name, temp.name, src_dir_fd=place.folder, dst_dir_fd=temp.folder)
+        except FileNotFoundError:
+            raise Conflict(step.path, "none", step.old.etag[:8]) from None
+        if not self._is_old(step, temp):
+            # Where a newer one came meanwhile, that stays
+            with suppress(FileExistsError):
+                put_new(temp, place)
+            raise self._conflict(step, folder, place.name)
+        self._left.append(step)
+        self._reverse.append(("put back", step))
+
+    def _move(self, step: Step, place: Entry) -> None:
+        target, new_name = self._at(step, step.to)
+        taken = stat_in(new_name, target.fd)
+        if taken is not None:
+            here = stat_in(place.name, place.folder)
+            if here is None or not os.path.samestat(here, taken) or step.path == step.to:
+                raise Exists(step.to)
+        os.rename(place.name, new_name, src_dir_fd=place.folder, dst_dir_fd=target.fd)
+        self._reverse.append(("rename", step))
+        if step.old is None:
+            self._close_below(step.root, step.path)
+
+    def _unlink(self, step: Step, place: Entry) -> None:
+        status = stat_in(place.name, place.folder)
+        if status is None or not stat.S_ISLNK(status.st_mode):
+            raise Conflict(step.path, "a file" if status else "none", "a link")
+        os.unlink(place.name, dir_fd=place.folder)
+        self._reverse.append(("symlink", step))
+
+    def _close_below(self, root: str, path: str) -> None:
+        """Folders opened below a moved or removed one are not where their names say any more."""
+        below = [
+            key
+            for key in self._folders
+            if key[0] == root and (key[1] == path or key[1].startswith(path + "/"))
+        ]
+        for key in below:
+            self._folders.pop(key).close()
+
+    def finish(self) -> None:
+        """Remove the files that were replaced or taken out: the steps stand."""
+        self.remove_temps(self._left)
+        self._left.clear()
+        self._reverse.clear()
+
+    def remove_temps(self, steps: Iterable[Step]) -> None:
+        """Remove the temporary files of these steps, where there are any."""
+        for step in steps:
+            if step.temp and not self._has_removed(step):
+                self._refused.append(step)
+
+    def _has_removed(self, step: Step) -> bool:
+        try:
+            temp = self._temp(step)
+            os.unlink(temp.name, dir_fd=temp.folder)
+        except (FileNotFoundError, MemorandaError):
+            return True
+        except OSError:
+            return False
+        return True
+
+    def remove_refused(self) -> bool:
+        """Try again to remove the temporary files the disk would not remove. Returns whether all
+        are gone.
+        """
+        refused = self._refused
+        self._refused = []
+        self.remove_temps(refused)
+        return not self._refused
+
+    # --- when it goes wrong
+
+    def rollback(self) -> list[str]:
+        """Take the steps back, last first. Returns the paths of files that could not be put back.
+
+        A failure does not stop the others; a folder that is no longer empty is kept.
+        """
+        lost = []
+        for what, step in reversed(self._reverse):
+            try:
+                self._take_back(what, step)
+            except (OSError, MemorandaError):
+                if what != "rmdir":
+                    lost.append(step.path)
+        self._reverse.clear()
+        self._left.clear()
+        return lost
+
+    def _take_back(self, what: str, step: Step) -> None:
+        folder, name = self._at(step)
+        place = Entry(folder.fd, name)
+        match what:
+            case "exchange":
+                temp = self._temp(step)
+                exchange(temp, place)
+                status = stat_in(temp.name, temp.folder)
+                if status is not None and step.stamp and status.st_ino != step.stamp.inode:
+                    # Somebody saved over our file: theirs is the newest
+                    exchange(temp, place)
+            case "put back":
+                put_new(self._temp(step), place)
+            case "remove file":
+                status = stat_in(name, folder.fd)
+                if status is not None and step.stamp and status.st_ino == step.stamp.inode:
+                    os.unlink(name, dir_fd=folder.fd)
+            case "rename":
+                target, new_name = self._at(step, step.to)
+                os.rename(new_name, name, src_dir_fd=target.fd, dst_dir_fd=folder.fd)
+                self._close_below(step.root, step.to)
+            case "rmdir":
+                self._close_below(step.root, step.path)
+                os.rmdir(name, dir_fd=folder.fd)
+            case "mkdir":
+                os.mkdir(name, 0o700, dir_fd=folder.fd)
+            case "unlink":
+                os.unlink(name, dir_fd=folder.fd)
+            case _:
+                os.symlink(step.link, name, dir_fd=folder.fd)
+
+    # --- after a writer died
+
+    def resume(self, step: Step, touched: Touched, *, lost_power: bool = False) -> None:
+        """Carry out one step of a dead writer unless it was done.
+
+        A file that is neither the old nor the new text was edited by somebody, and stays. With
+        `lost_power` a file that is missing or empty is one that had not reached the disk.
+        """
+        is_done = self._is_done(step, touched)
+        if step.do in ("put", "remove"):
+            etag = step.old.etag if step.old else None
+            is_unwritten = lost_power and (step.old is None or not step.old.data.strip(b"\0"))
+            has_old_text = etag == touched.old or is_unwritten
+            is_done = (is_done and not is_unwritten) or not has_old_text
+            is_done |= step.do == "remove" and step.old is None
+        if is_done:
+            return
+        if step.do == "put":
+            self._write_again(step, touched)
+        with suppress(Conflict, Exists):
+            self.run(step)
+
+    def _write_again(self, step: Step, touched: Touched) -> None:
+        """Have the new bytes in the temporary file: it may hold the old ones, or be gone."""
+        if step.data is not None:
+            self.remove_temps([step])
+            self.write_temps([step])
+            return
+        temp = self._temp(step)
+        file = read_file(temp.name, temp.folder)
+        if file.etag != touched.new:
+            raise NotFound(step.path, step.project)
+        step.stamp = file.stamp
+
+    def is_overtaken(self, steps: Sequence[Step], files: Sequence[Touched]) -> bool:
+        """On recovery: whether no step was done yet and somebody changed a file since the dead
+        writer read it.
+        """
+        is_changed = False
+        for step, touched in zip(steps, files, strict=True):
+            if step.do in ("put", "remove"):
+                file = self._file(step)
+                etag = file.etag if file else None
+                if etag == (touched.new if step.do == "put" else None):
+                    return False
+                is_changed = is_changed or etag != touched.old
+                continue
+            try:
+                if self._is_done(step, touched):
+                    return False
+            except NotFound:
+                # The folder it needs is still to be made
+                continue
+        return is_changed
+
+    def _file(self, step: Step) -> File | None:
+        """The file at the step's place now."""
+        with suppress(NotFound):
+            folder, name = self._at(step)
+            if stat_in(name, folder.fd) is not None:
+                return read_file(name, folder.fd)
+        return None
+
+    def _is_done(self, step: Step, touched: Touched) -> bool:
+        """On recovery: whether the dead writer had come past this step."""
+        try:
+            folder, name = self._at(step)
+        except NotFound:
+            if step.do in ("put", "mkdir", "symlink"):
+                raise
+            # Its folder is gone already
+            return True
+        status = stat_in(name, folder.fd)
+        if step.do == "put":
+            step.old = read_file(name, folder.fd) if status else None
+            return step.old is not None and step.old.etag == touched.new
+        makes = step.do in ("mkdir", "symlink")
+        if status is None or makes:
+            return makes == (status is not None)
+        if step.do == "remove":
+            step.old = read_file(name, folder.fd)
+            return step.old.etag != touched.old
+        if step.do == "unlink":
+            return not stat.S_ISLNK(status.st_mode)
+        if step.do == "rmdir":
+            return False
+        return self._is_moved(step, touched)
+
+    def _is_moved(self, step: Step, touched: Touched) -> bool:
+        """Whether the destination holds what was to go there; the source may have been made again."""
+        try:
+            target, name = self._at(step, step.to)
+        except NotFound:
+            return False
+        status = stat_in(name, target.fd)
+        if status is None or touched.old is None or not stat.S_ISREG(status.st_mode):
+            return status is not None
+        return read_file(name, target.fd).etag == touched.old
+
+    def close(self) -> None:
+        """Close the folders."""
+        for folder in self._folders.values():
+            folder.close()
+        self._folders.clear()
+
+
+def mode_of(step: Step) -> int:
+    """The mode of the file a `put` makes."""
+    if step.mode is not None:
+        return step.mode
+    return step.old.mode if step.old else NEW_MODE

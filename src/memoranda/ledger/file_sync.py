@@ -1,0 +1,152 @@
+"""Syncing the files behind the changes that were acknowledged.
+
+A change is durable once the ledger is. Its files follow within a second, or 64 changes, and when
+the home is closed; then the ledger forgets what it would need to write them again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+from memoranda.errors import MemorandaError
+from memoranda.ledger.change import Step
+
+CHANGES = 64
+SECONDS = 0.8
+_PARALLEL = 16
+_IDLE_ROUNDS = 20
+"""How often the thread finds nothing to do before it ends."""
+_PASSED_OVER = {
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EINVAL,
+    errno.ENXIO,
+    errno.ELOOP,
+}
+"""What the system says of a path that is no longer the file or folder it was."""
+
+
+class FileSync:
+    """Syncs files in a thread; `synced` hears of the numbers of the changes whose files are safe.
+
+    Thread-safe. `trouble` is what the disk said when it refused.
+    """
+
+    def __init__(self, synced: Callable[[Sequence[int]], None]):
+        self._synced = synced
+        self._guard = threading.Lock()
+        self._syncing = threading.Lock()
+        self._numbers: list[int] = []
+        self._places: set[str] = set()
+        self._wake = threading.Event()
+        self._is_closed = False
+        self._thread: threading.Thread | None = None
+        self._process = 0
+        self.trouble = ""
+
+    def add(self, numbers: Iterable[int], places: Iterable[str]) -> None:
+        """Note changes whose files, at these absolute paths, are to be synced."""
+        with self._guard:
+            self._numbers += numbers
+            self._places.update(places)
+            is_full = len(self._numbers) >= CHANGES
+            is_running = (
+                self._thread is not None
+                and self._thread.is_alive()
+                and self._process == os.getpid()
+            )
+            if not is_running:
+                self._process = os.getpid()
+                self._wake = threading.Event()
+                self._thread = threading.Thread(target=self._run, name="file-sync", daemon=True)
+                self._thread.start()
+        if is_full:
+            self._wake.set()
+
+    def _run(self) -> None:
+        idle = 0
+        while not self._is_closed and idle < _IDLE_ROUNDS:
+            self._wake.wait(SECONDS)
+            self._wake.clear()
+            idle = 0 if self.sync() else idle + 1
+            if idle == _IDLE_ROUNDS:
+                with self._guard:
+                    if not self._numbers:
+                        self._thread = None
+                        return
+                    idle = 0
+
+    def sync(self) -> bool:
+        """Sync what is noted, now. Returns whether there was anything.
+
+        What the disk refuses stays noted in the ledger.
+        """
+        with self._syncing:
+            with self._guard:
+                numbers = self._numbers
+                places = self._places
+                self._numbers = []
+                self._places = set()
+            if not numbers:
+                return False
+            try:
+                sync_places(places)
+                self._synced(numbers)
+            except (OSError, MemorandaError) as error:
+                self.trouble = str(error)
+            return True
+
+    def close(self) -> None:
+        """Sync what is left and end the thread."""
+        self._is_closed = True
+        self._wake.set()
+        self.sync()
+
+
+def places_of(steps: Iterable[Step]) -> set[str]:
+    """The absolute paths whose bytes or entries these steps changed."""
+    places = set[str]()
+    for step in steps:
+        place = os.path.join(step.root, step.path)
+        places.add(os.path.dirname(place))
+        if step.do == "put":
+            places.add(place)
+        elif step.do == "move":
+            places.add(os.path.dirname(os.path.join(step.root, step.to)))
+    return places
+
+
+def sync_places(places: Iterable[str]) -> None:
+    """Sync files and folders; what is gone meanwhile is passed over. Raises OSError."""
+    paths = sorted(places)
+    if len(paths) < _PARALLEL:
+        _sync_part(paths)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_PARALLEL) as threads:
+        parts = [paths[number::_PARALLEL] for number in range(_PARALLEL)]
+        for _ in threads.map(_sync_part, parts):
+            continue
+
+
+def _sync_part(paths: Iterable[str]) -> None:
+    for path in paths:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno in _PASSED_OVER:
+                continue
+            raise
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            if error.errno not in _PASSED_OVER:
+                raise
+        finally:
+            os.close(fd)

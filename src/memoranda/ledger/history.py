@@ -1,0 +1,586 @@
+"""The history: changes, the texts they replaced, and where every text comes from, as queries and
+transactions on the ledger.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from sqlite3 import Connection, Row
+from typing import Any
+
+from memoranda.clock import parse_stamp
+from memoranda.errors import NotFound, StorageError
+from memoranda.ledger.change import LINES, ORIGINS, Change, Touched
+from memoranda.ledger.database import LedgerDatabase
+from memoranda.note.model import Provenance
+from memoranda.store.base import File, sha256
+from memoranda.store.files import (
+    make_private,
+    open_own,
+    read_fd,
+    reason,
+    sync_folder,
+    write_file,
+)
+from memoranda.store.layout import Layout
+
+CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
+LARGE = 1 << 20
+"""Bytes from which on a text is kept as a file beside the ledger."""
+_FIRST_PART = 16
+_PART = 512
+"""Changes read at a time, first and at most: often only the latest is wanted."""
+_CHANGE = "insert into change values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_STEP = "insert into step values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ALL_WRITERS = (
+    "select s.*, c.time as at, c.verb, c.agent, c.face, c.made_by as by_caller "
+    "from step s join change c on c.number = s.change "
+    "where s.new = ? and s.do = 'put' order by s.change desc"
+)
+
+
+class History:
+    """The changes of one home. Writing is for the holder of the home's lock.
+
+    All methods raise StorageError where the ledger cannot be read or written.
+    """
+
+    def __init__(self, layout: Layout, database: LedgerDatabase):
+        self._layout = layout
+        self.database = database
+        self._last: int | None = None
+        self._version = -1
+        self.staged: list[Change] = []
+        """Changes that are to be recorded together, in order; they count as if they had been."""
+
+    # --- reading
+
+    @property
+    def last(self) -> int:
+        """The number of the latest change, 0 when there is none."""
+        if self.staged:
+            return self.staged[-1].number
+        version = self.database.version()
+        if self._last is None or version != self._version:
+            row = self.database.row("select max(number) as last from change")
+            self._last = row["last"] or 0 if row is not None else 0
+            self._version = version
+        return self._last
+
+    def changes(self, *, origins: bool = False, before: int | None = None) -> Iterator[Change]:
+        """All changes, newest first, or those numbered `before` this; with `origins` the one that
+        keeps where the texts of purged ones come from.
+        """
+        for change in reversed(self.staged):
+            if before is None or change.number < before:
+                yield change
+        yield from self._read_back("select * from change where number < ?", (), before)
+        if origins:
+            yield from self._origins()
+
+    def changes_by(self, agent: str) -> Iterator[Change]:
+        """The changes an agent made, newest first."""
+        yield from (change for change in reversed(self.staged) if change.agent == agent)
+        yield from self._read_back("select * from change where number < ? and agent = ?", (agent,))
+
+    def changes_at(self, project: str, path: str) -> Iterator[Change]:
+        """The changes that may be about the file at a place, newest first.
+
+        Moves of folders of the project are among them, whatever folder it is.
+        """
+        yield from reversed(self.staged)
+        sql = (
+            "select * from change where number < ? and (number in ("
+            "select change from step where project = ? and path = ? "
+            "union select change from step where project = ? and dest = ? and dest <> '' "
+            "union select change from step where project = ? and do = 'move' and old is null "
+            "union select number from change where project = ? and path = ?))"
+        )
+        place = (project, path)
+        yield from self._read_back(sql, (*place, *place, project, *place))
+
+    def steps_at(self, path: str, absolute: str) -> Iterator[Touched]:
+        """The steps at this path of any project, newest first, then those whose file is `absolute`
+        in a folder elsewhere.
+        """
+        for change in reversed(self.staged):
+            yield from change.files
+        for where in ("path = :path", "dest = :path and dest <> ''"):
+            sql = f"select * from step where {where} order by change desc"
+            for row in self.database.rows(sql, {"path": path}):
+                yield _touched_of(row)
+        for column in ("path", "dest"):
+            sql = (
+                "select * from step where root <> '' "
+                f"and root || '/' || {column} = :absolute order by change desc"
+            )
+            for row in self.database.rows(sql, {"absolute": absolute}):
+                yield _touched_of(row)
+
+    def steps_named(self, project: str, ending: str) -> Iterator[Touched]:
+        """The steps on files of a project whose names end so, newest first."""
+        for change in reversed(self.staged):
+            yield from (touched for touched in change.files if touched.path.endswith(ending))
+        sql = (
+            "select * from step where project = ? and substr(path, -length(?)) = ? "
+            "order by change desc"
+        )
+        for row in self.database.rows(sql, (project, ending, ending)):
+            yield _touched_of(row)
+
+    def changes_of_run(self, run: int) -> list[Change]:
+        """The changes of one run of a job, newest first."""
+        staged = [change for change in reversed(self.staged) if change.run == run]
+        sql = "select * from change where number < ? and run = ?"
+        return [*staged, *self._read_back(sql, (run,))]
+
+    def change(self, number: int) -> Change | None:
+        """The change of this number."""
+        for change in self.changes(before=number + 1):
+            return change if change.number == number else None
+        return None
+
+    def _read_back(
+        self, sql: str, values: tuple[Any, ...], before: int | None = None
+    ) -> Iterator[Change]:
+        """The changes of a query, newest first, in parts: others may write meanwhile."""
+        number = (1 << 62) if before is None else before
+        part = _FIRST_PART
+        while True:
+            rows = self.database.rows(
+                f"{sql} order by number desc limit ?", (number, *values, part)
+            )
+            yield from self._with_steps(rows)
+            if len(rows) < part:
+                return
+            number = rows[-1]["number"]
+            part = min(2 * part, _PART)
+
+    def _with_steps(self, rows: Sequence[Row]) -> list[Change]:
+        changes = [_change_of(row) for row in rows]
+        by_number = {change.number: change for change in changes}
+        if not changes:
+            return []
+        if len(changes) == 1 + changes[0].number - changes[-1].number:
+            where = f"change between {changes[-1].number} and {changes[0].number}"
+        else:
+            where = f"change in ({','.join(map(str, by_number))})"
+        sql = f"select * from step where {where} order by change, position"
+        for row in self.database.rows(sql):
+            by_number[row["change"]].files.append(_touched_of(row))
+        return changes
+
+    def _origins(self) -> Iterator[Change]:
+        rows = self.database.rows("select * from origin order by project, path")
+        if rows:
+            files = [_origin_of(row) for row in rows]
+            moments = [(touched.by or {}).get("time", "") for touched in files]
+            project = files[0].project
+            yield Change(0, min(moments), ORIGINS, project, "", None, None, files)
+
+    # --- where texts come from
+
+    def writer_at(self, project: str, path: str, etag: str) -> Provenance | None:
+        """Where the text with this SHA-256 comes from: from the latest change that wrote it at this
+        place, else from the latest that wrote it anywhere; None when none did.
+        """
+        anywhere: Provenance | None = None
+        for change in reversed(self.staged):
+            for touched in change.files:
+                if touched.do == "put" and touched.new == etag:
+                    provenance = change.provenance(touched)
+                    if (touched.project, touched.path) == (project, path):
+                        return provenance
+                    anywhere = anywhere or provenance
+        for row in self.database.rows(_ALL_WRITERS, (etag,)):
+            provenance = _writer_of(row).provenance(_touched_of(row))
+            if (row["project"], row["path"]) == (project, path):
+                return provenance
+            anywhere = anywhere or provenance
+        if anywhere is not None:
+            return anywhere
+        sql = "select * from origin where new = ? order by project = ? and path = ? desc"
+        origin = self.database.row(sql, (etag, project, path))
+        return Provenance(**json.loads(origin["made_by"])) if origin is not None else None
+
+    def writer_of(self, etag: str) -> Provenance | None:
+        """Where this text comes from, by the latest change that wrote it anywhere."""
+        return self.writer_at("", "", etag)
+
+    # --- recording
+
+    def record(self, connection: Connection, changes: Iterable[Change]) -> None:
+        """Insert changes, inside a transaction of the database."""
+        self._last = None
+        for change in changes:
+            if change.verb == ORIGINS:
+                self._insert_origins(connection, change.files)
+                continue
+            connection.execute(_CHANGE, _row_of(change))
+            connection.executemany(
+                _STEP,
+                [
+                    (change.number, position, *_step_row(touched))
+                    for position, touched in enumerate(change.files)
+                ],
+            )
+
+    def _insert_origins(self, connection: Connection, files: Iterable[Touched]) -> None:
+        rows = [
+            (
+                touched.project,
+                touched.path,
+                _stored(touched.root),
+                touched.new,
+                touched.scope,
+                json.dumps(touched.by or {}),
+            )
+            for touched in files
+        ]
+        connection.executemany("insert or replace into origin values (?, ?, ?, ?, ?, ?)", rows)
+
+    def append(self, change: Change, *, durable: bool = True) -> None:
+        """Record a change that changes no file; durable on return, unless told otherwise."""
+        with self.database.transaction(durable=durable) as connection:
+            self.record(connection, [change])
+
+    def append_all(self, changes: Sequence[Change]) -> None:
+        """Record changes that are safe elsewhere."""
+        with self.database.transaction(durable=False) as connection:
+            self.record(connection, changes)
+
+    def retract(self, numbers: Iterable[int]) -> None:
+        """Take changes back out: they were not made."""
+        self._last = None
+        with self.database.transaction() as connection:
+            for number in numbers:
+                connection.execute(
+                    "delete from text where sha256 in (select old from step where change = :change)"
+                    " and not exists (select 1 from step where old = sha256 and change <> :change)",
+                    {"change": number},
+                )
+                for table in ("step", "pending_step", "unsynced", "line_change", "waiting"):
+                    connection.execute(f"delete from {table} where change = ?", (number,))
+                connection.execute("delete from change where number = ?", (number,))
+
+    def replace_all(self, changes: Iterable[Change]) -> None:
+        """Put these changes, in the order of their numbers, in place of all."""
+        with self.database.transaction(durable=False) as connection:
+            for table in ("change", "step", "origin"):
+                connection.execute(f"delete from {table}")
+            self.record(connection, changes)
+
+    def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
+        """Put changes in place of those of the same numbers; forget where the texts at the `lost`
+        places, (project, path, root), come from.
+        """
+        with self.database.transaction() as connection:
+            for number, change in revised.items():
+                connection.execute("delete from step where change = ?", (number,))
+                connection.execute("delete from change where number = ?", (number,))
+                self.record(connection, [change])
+            connection.executemany(
+                "delete from origin where project = ? and path = ? and root = ?",
+                [(project, path, _stored(root)) for project, path, root in lost],
+            )
+
+    # --- texts
+
+    def object_path(self, digest: str) -> str:
+        """Where the text with this SHA-256 is, if it is a large one."""
+        return os.path.join(self._layout.texts, digest)
+
+    def keep_large(self, old: File, name: str, folder: int) -> None:
+        """Keep the text of file `name` in the open `folder` beside the ledger, durable on return.
+        Raises OSError.
+        """
+        place = self.object_path(old.etag)
+        make_private(self._layout.texts)
+        try:
+            os.link(name, place, src_dir_fd=folder, follow_symlinks=False)
+            self._sync_text(place)
+        except FileExistsError:
+            if not self._is_sound(old.etag):
+                # Somebody who kept that file open wrote into it: it is no longer that text
+                os.unlink(place)
+                write_file(place, old.data)
+        except OSError as error:
+            if error.errno not in CANNOT_LINK:
+                raise
+            write_file(place, old.data)
+        sync_folder(self._layout.texts)
+
+    def _sync_text(self, place: str) -> None:
+        fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def keep_text(self, connection: Connection, data: bytes) -> str:
+        """Keep a text, inside a transaction of the database. Returns its SHA-256. Raises OSError."""
+        digest = sha256(data)
+        if len(data) >= LARGE and not self._is_sound(digest):
+            make_private(self._layout.texts)
+            with suppress(FileNotFoundError):
+                os.unlink(self.object_path(digest))
+            write_file(self.object_path(digest), data)
+            sync_folder(self._layout.texts)
+        if len(data) < LARGE:
+            connection.execute("insert or ignore into text values (?, ?)", (digest, data))
+        return digest
+
+    def keep_bytes(self, data: bytes, *, durable: bool = True) -> str:
+        """Keep a text, durable on return unless told otherwise. Returns its SHA-256."""
+        with self.database.transaction(durable=durable) as connection:
+            return self.keep_text(connection, data)
+
+    def _is_sound(self, digest: str) -> bool:
+        try:
+            self._large_text(digest, digest)
+        except (NotFound, StorageError):
+            return False
+        return True
+
+    def has_text(self, digest: str) -> bool:
+        """Whether the text with this SHA-256 is kept."""
+        row = self.database.row("select 1 from text where sha256 = ?", (digest,))
+        return row is not None or os.path.exists(self.object_path(digest))
+
+    def text(self, digest: str, path: str) -> bytes:
+        """The kept text with this SHA-256. Raises NotFound, StorageError when it is damaged."""
+        row = self.database.row("select data from text where sha256 = ?", (digest,))
+        if row is None:
+            return self._large_text(digest, path)
+        data = bytes(row["data"])
+        if sha256(data) == digest:
+            return data
+        raise StorageError(path, "its kept text is damaged")
+
+    def _large_text(self, digest: str, path: str) -> bytes:
+        try:
+            fd = open_own(self.object_path(digest), os.O_RDONLY)
+        except FileNotFoundError:
+            raise NotFound(path) from None
+        except OSError as error:
+            raise StorageError(path, reason(error)) from None
+        try:
+            data = read_fd(fd)
+        finally:
+            os.close(fd)
+        if sha256(data) != digest:
+            raise StorageError(path, "its kept text is damaged")
+        return data
+
+    def forget_text(self, digest: str) -> None:
+        """Drop a kept text, which is damaged."""
+        with self.database.transaction(durable=False) as connection:
+            connection.execute("delete from text where sha256 = ?", (digest,))
+        with suppress(FileNotFoundError):
+            os.unlink(self.object_path(digest))
+
+    def texts(self) -> Iterator[str]:
+        """The texts that are kept, by SHA-256."""
+        yield from (row["sha256"] for row in self.database.rows("select sha256 from text"))
+        with suppress(FileNotFoundError):
+            yield from sorted(os.listdir(self._layout.texts))
+
+    # --- forgetting
+
+    def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
+        """Forget changes older than `before`, and texts nothing refers to any more. Returns how
+        many changes.
+
+        The latest change always stays, so numbers go on; of the texts that are `living` (SHA-256),
+        and of all in folders elsewhere, it is kept where they come from.
+        """
+        last = self.last
+        old = [
+            row["number"]
+            for row in self.database.rows(
+                "select number, time from change where number < ? "
+                "and number not in (select change from unsynced)",
+                (last,),
+            )
+            if parse_stamp(row["time"]) < before
+        ]
+        if not old:
+            self.sweep()
+            return 0
+        self._forget(set(old), self._origins_of(set(old), living()))
+        self.sweep()
+        return len(old)
+
+    def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
+        """Take changes out, and keep where texts come from of which only they told."""
+        rows = [(number,) for number in numbers]
+        with self.database.transaction() as connection:
+            self._insert_origins(connection, origins)
+            connection.executemany("delete from step where change = ?", rows)
+            connection.executemany("delete from change where number = ?", rows)
+
+    def _origins_of(self, purged: Collection[int], living: Collection[str]) -> list[Touched]:
+        """Where the texts come from of which only purged changes tell."""
+        seen = set[tuple[str, str, str, str]]()
+        origins = list[Touched]()
+        for change in self.changes():
+            for touched in change.files:
+                new = touched.new
+                if touched.do != "put" or new is None or not (touched.root or new in living):
+                    continue
+                key = (touched.project, touched.path, touched.root, new)
+                if key not in seen and change.number in purged:
+                    origin = Touched(
+                        ORIGINS,
+                        touched.project,
+                        touched.path,
+                        new=new,
+                        scope=touched.scope,
+                        root=touched.root,
+                        by=change.provenance(touched).row(),
+                    )
+                    origins.append(origin)
+                seen.add(key)
+        return origins
+
+    def sweep(self) -> int:
+        """Remove the texts of `unreferenced`. Returns how many."""
+        gone = self.unreferenced()
+        if gone:
+            with self.database.transaction() as connection:
+                rows = [(digest,) for digest in gone]
+                connection.executemany("delete from text where sha256 = ?", rows)
+        for digest in gone:
+            with suppress(FileNotFoundError):
+                os.unlink(self.object_path(digest))
+        return len(gone)
+
+    def unreferenced(self) -> list[str]:
+        """The kept texts no change refers to, by SHA-256."""
+        rows = self.database.rows(
+            "select sha256 from text t where not exists (select 1 from step where old = t.sha256) "
+            f"and not exists (select 1 from step where new = t.sha256 and do = '{LINES}')"
+        )
+        gone = [row["sha256"] for row in rows]
+        large: list[str] = []
+        with suppress(FileNotFoundError):
+            large = sorted(os.listdir(self._layout.texts))
+        if large:
+            referenced = self.referenced()
+            gone += [digest for digest in large if digest not in referenced]
+        return gone
+
+    def referenced(self) -> set[str]:
+        """The texts that changes refer to, by SHA-256."""
+        rows = self.database.rows(
+            "select old as digest from step where old is not null "
+            f"union select new from step where do = '{LINES}' and new is not null"
+        )
+        return {row["digest"] for row in rows}
+
+
+def _row_of(change: Change) -> tuple[Any, ...]:
+    return (
+        change.number,
+        change.time,
+        change.verb,
+        change.project,
+        change.path,
+        change.agent,
+        change.face,
+        change.undoes,
+        change.run,
+        json.dumps(change.details) if change.details else None,
+        json.dumps(change.by) if change.by else None,
+    )
+
+
+def _step_row(touched: Touched) -> tuple[Any, ...]:
+    return (
+        touched.do,
+        touched.project,
+        touched.path,
+        touched.to,
+        touched.old,
+        touched.new,
+        touched.mode,
+        touched.scope,
+        _stored(touched.link),
+        int(touched.kept),
+        _stored(touched.file),
+        _stored(touched.root),
+        touched.size,
+        json.dumps(touched.by) if touched.by else None,
+    )
+
+
+def _change_of(row: Row) -> Change:
+    return Change(
+        row["number"],
+        row["time"],
+        row["verb"],
+        row["project"],
+        row["path"],
+        row["agent"],
+        row["face"],
+        [],
+        row["undoes"],
+        _loaded(row["details"]),
+        row["run"],
+        _loaded(row["made_by"]),
+    )
+
+
+def _touched_of(row: Row) -> Touched:
+    return Touched(
+        row["do"],
+        row["project"],
+        row["path"],
+        row["dest"],
+        row["old"],
+        row["new"],
+        row["mode"],
+        row["scope"],
+        os.fsdecode(row["link"]),
+        bool(row["kept"]),
+        os.fsdecode(row["file"]),
+        os.fsdecode(row["root"]),
+        row["size"],
+        _loaded(row["made_by"]),
+    )
+
+
+def _writer_of(row: Row) -> Change:
+    """The change of a step, without its files."""
+    by = _loaded(row["by_caller"])
+    return Change(row["change"], row["at"], row["verb"], "", "", row["agent"], row["face"], by=by)
+
+
+def _origin_of(row: Row) -> Touched:
+    return Touched(
+        ORIGINS,
+        row["project"],
+        row["path"],
+        new=row["new"],
+        scope=row["scope"],
+        root=os.fsdecode(row["root"]),
+        by=_loaded(row["made_by"]),
+    )
+
+
+def _stored(path: str) -> str | bytes:
+    """A path of the system as SQLite takes it: one that is no Unicode text as its bytes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(path)
+    return path
+
+
+def _loaded(text: str | None) -> Any:
+    return None if text is None else json.loads(text)

@@ -1,0 +1,81 @@
+"""The command as a notebook: today, tidy, older texts and what changed in them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def test_alone_it_tells_of_today_in_ten_lines_and_five_commands(terminal: Any) -> None:
+    assert terminal.ok() == terminal.ok("help")
+    terminal.write("prefers dark mode", "--category", "preferences")
+    call = {"title": "Auth", "folder": "", "content": "JWT"}
+    terminal.ok("call", "write_note", json.dumps(call), "--agent", "claude")
+    today, _, steps = terminal.ok().partition("\n\n")
+    lines = today.splitlines()
+    assert len(lines) <= 10
+    assert lines[0].startswith("2 notes in ")
+    assert lines[1].split() == ["new", "2", "by", "claude", "1,", "owner", "1"]
+    assert "Auth: JWT" in lines[2]
+    assert [line.split()[0] for line in lines[4:]] == ["changed", "due", "questions"]
+    assert steps.count("\n  memory ") == 5
+    assert steps.endswith("All commands: memory help\n")
+
+
+def test_the_words_are_explained_in_few_lines(terminal: Any) -> None:
+    text = terminal.ok("help", "words")
+    assert len(text.splitlines()) < 40
+    for word in ("note", "project", "home", "agent", "change"):
+        assert f"\n  {word} " in text
+
+
+def test_tidy_sorts_what_is_sure_and_leaves_the_rest_to_review(terminal: Any) -> None:
+    sure = terminal.write("we decided to use postgres for the shop")
+    unsure = terminal.write("these are unquoted words")
+    planned = terminal.ok("tidy", "--dry-run")
+    assert planned.startswith(f"would classify {sure[:8]} decisions")
+    assert terminal("read", sure, "--json").json["memory"]["category"] == "inbox"
+    done = terminal.ok("tidy")
+    assert done.startswith(f"organized {sure[:8]} decisions")
+    assert done.endswith("1 question for you: memory review\n")
+    assert terminal.ok("tidy").startswith("Nothing to do.\n")
+    terminal.ok("dream", "--level", "3")
+    assert terminal("read", unsure, "--json").json["memory"]["category"] == "inbox"
+    assert terminal("review", "--json").json["items"][0]["refs"] == [unsure]
+
+
+def test_of_several_that_say_the_same_each_is_asked_about_once(terminal: Any) -> None:
+    for text in (
+        "Torvald keeps the heron gate code of the archive",
+        "The heron gate code of the archive Torvald keeps",
+        "Torvald keeps the archive heron gate code",
+    ):
+        terminal.write(text, "--category", "knowledge")
+    refs = [
+        ref
+        for item in terminal("review", "--kind", "merge", "--json").json["items"]
+        for ref in item["refs"]
+    ]
+    assert len(refs) == len(set(refs))
+
+
+def test_older_texts_are_shown_by_change_and_by_time(terminal: Any) -> None:
+    create = {"command": "create", "path": "/memories/shop.md", "file_text": "run make deploy\n"}
+    change = {
+        "command": "str_replace",
+        "path": "/memories/shop.md",
+        "old_str": "deploy",
+        "new_str": "release",
+    }
+    for arguments in (create, change):
+        terminal.ok("call", "memory", json.dumps(arguments), "--agent", "claude")
+    assert terminal.ok("show", "memories/shop", "--at", "1") == "run make deploy\n"
+    assert terminal.ok("show", "memories/shop", "--at", "2") == "run make release\n"
+    assert terminal("show", "memories/shop", "--at", "2001-01-01").status == 1
+    difference = "  ~ run make [-deploy-]{+release+}\n"
+    assert terminal.ok("diff", "memories/shop").endswith(difference)
+    assert terminal.ok("log", "-p", "-n", "1").endswith(difference)
+    assert terminal.ok("diff", "shop", "1").endswith("  + run make deploy\n")
+    row = terminal("diff", "memories/shop.md", "--json").json
+    assert (row["change"], row["after"]) == (2, "run make release\n")
+    assert terminal("diff", "memories/shop", "9").error == "#9 is no change of memories/shop"

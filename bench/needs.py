@@ -58,11 +58,11 @@ class Text:
     title: str | None = None
     speaker: str | None = None
 
-    def draft(self) -> Draft:
+    def draft(self, project: str = "notes") -> Draft:
         """The memory an import makes of it."""
         return Draft(
             self.spoken,
-            project="notes",
+            project=project,
             folder=self.folder,
             title=self.title,
             source=self.speaker,

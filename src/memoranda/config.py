@@ -19,6 +19,7 @@ from memoranda import config_text
 from memoranda.clock import SYSTEM_ZONE, duration
 from memoranda.errors import ConfigError, InvalidInput
 from memoranda.note.model import CATEGORIES
+from memoranda.text.user_path import absolute_path, user_path
 
 OWN_FOLDER = "projects"
 """The folder of the home below which agents may make projects."""
@@ -294,7 +295,7 @@ def with_key(path: Path, key: str, value: Any) -> str:
 
 def absolute(path: str | os.PathLike[str]) -> Path:
     """The path from the root of the file system, `~` expanded."""
-    return Path(os.path.abspath(os.path.expanduser(os.fspath(path))))
+    return Path(absolute_path(path))
 
 
 class _File(NamedTuple):
@@ -484,7 +485,7 @@ class _File(NamedTuple):
         model = texts.get("model") or None
         url = texts.get("endpoint") or None
         if model and not url and model != "off" and ":" not in model:
-            model = str(self.path.parent / os.path.expanduser(model))
+            model = str(self.path.parent / user_path(model))
         if url:
             key = environ.get(texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY")
         else:

@@ -246,6 +246,13 @@ class Engine:
         store.check_writable()
         return cast(FolderStore, store)
 
+    def spelled(self, project: str, path: str) -> str:
+        """`path` with its names as they are on disk, where the project is a folder."""
+        store = self.store(project)
+        if isinstance(store, FolderStore):
+            return store.spelled(path)
+        return path
+
     def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
         """Make the index show every change that is on disk now, by whatever program. Once per verb.
 

@@ -55,7 +55,7 @@ class Files:
         will lie, the folder links on the way there resolved, and as `link` what stands there in
         place of a folder. Raises OutsideError for a way that leads out, also where nothing lies at
         its end."""
-        whole = f"{self._base}/{path}".strip("/")
+        whole = self._store.spelled(f"{self._base}/{path}".strip("/"))
         place = self._inside(self._store.place(whole))
         if place.kind != "missing" or not path:
             return place
@@ -105,7 +105,7 @@ class Files:
         """What a listing of a folder shows: (name, place it leads to), hidden names and
         `node_modules` left out, links that lead nowhere or outside too; sorted by code point."""
         found = []
-        for each in self._store.entries(f"{self._base}/{path}".strip("/")):
+        for each in self._store.entries(self._store.spelled(f"{self._base}/{path}".strip("/"))):
             name = each.path.rpartition("/")[2]
             if name.startswith(".") or name == "node_modules":
                 continue

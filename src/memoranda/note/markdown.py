@@ -14,7 +14,15 @@ from typing import Any
 
 from memoranda.errors import InvalidInput
 from memoranda.note import model
-from memoranda.note.frontmatter import dump, entries, is_crlf, parse, split
+from memoranda.note.frontmatter import (
+    dump,
+    entries,
+    is_crlf,
+    looks_like_header,
+    parse,
+    parse_as_written,
+    split,
+)
 from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
 from memoranda.note.links import first_line, permalink_for, without_suffix
 from memoranda.note.model import Note, Relation, united
@@ -362,18 +370,37 @@ def _own_header(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], st
     try:
         own = parse(yaml_text)
     except ValueError as error:
+        if not looks_like_header(yaml_text):
+            # A rule, and text below it
+            return {}, [], content.removeprefix("\ufeff")
         raise InvalidInput(
             f"Parameter `content` begins with frontmatter that is not valid YAML: {error}. Mend it or leave it out."
         ) from None
-    rows = entries(yaml_text)
-    # Whether the lines alone say what they said among the others: an anchor may be elsewhere
+    if not own and yaml_text.strip():
+        # Nothing but a heading, which YAML takes for a comment
+        return {}, [], content.removeprefix("\ufeff")
+    return own, _rows_as_written(yaml_text, own), content[body_at:]
+
+
+def _rows_as_written(yaml_text: str, own: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(key, lines) of a header's keys. Lines that say the same alone stay; the others, such as an
+    alias of an anchor elsewhere, are written with the value they stand for."""
+    lines = {key: text for key, text in entries(yaml_text) if _says(text, key, own.get(key))}
+    if len(lines) == len(own):
+        return [(key, lines[key]) for key in own]
+    values = parse_as_written(yaml_text)
+    return [
+        (str(key), lines[key] if key in lines else dump({key: value}))
+        for key, value in values.items()
+    ]
+
+
+def _says(text: str, key: str, value: Any) -> bool:
+    """Whether these lines alone are a header of this one key with this value."""
     try:
-        is_whole = [parse(text) for _, text in rows] == [{key: value} for key, value in own.items()]
+        return parse(text) == {key: value}
     except ValueError:
-        is_whole = False
-    if not is_whole:
-        rows = [(key, dump({key: value})) for key, value in own.items()]
-    return own, rows, content[body_at:]
+        return False
 
 
 def _listed_texts(value: Any) -> list[str]:

@@ -21,7 +21,13 @@ from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.writing import links_without, set_keys
 from memoranda.errors import MemorandaError, StorageError
 from memoranda.ledger.home import HOME_TEMP
-from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, REMINDERS
+from memoranda.note.model import (
+    ARCHIVE_PROJECT,
+    BAD_HEADER,
+    CATEGORY_PROJECT,
+    MEMORY_PROJECTS,
+    REMINDERS,
+)
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
 from memoranda.store.base import sha256
@@ -115,14 +121,13 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
     engine.fresh(whole=True)
     found = []
     for (project, path), why in sorted(engine.freshness.unreadable.items()):
-        if why.startswith("bad_frontmatter"):
-            code = "bad_frontmatter"
-        else:
-            code = "unreadable"
         text = why.partition(": ")[2] or why
         found.append(
             Finding(
-                "error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"
+                "error",
+                "unreadable",
+                f"{project}/{path}",
+                f"{text}; it is left out until it is text",
             )
         )
     for name, store in engine.stores.items():
@@ -137,11 +142,15 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
         for warning in warnings if info is not None and memory.sees(info.scope) else ():
             code, _, text = warning.partition(": ")
             if code not in _WARNING_LEVELS:
-                code = "bad_frontmatter"
+                code = BAD_HEADER
                 text = warning
+            level = _WARNING_LEVELS[code]
+            if warning.startswith(BAD_HEADER) and project in MEMORY_PROJECTS:
+                level = "error"
+                text += "; upkeep leaves it alone until that is corrected"
             found.append(
                 Finding(
-                    _WARNING_LEVELS[code],
+                    level,
                     code if code != "not_utf8" else "unreadable",
                     f"{project}/{path}",
                     text or NOT_UTF8,

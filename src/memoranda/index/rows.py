@@ -16,7 +16,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, overload
 
 from memoranda.clock import local_day
-from memoranda.note.model import FURTHER, MEMORY_KEYS, Provenance, one_line_repr
+from memoranda.note.model import BAD_HEADER, FURTHER, MEMORY_KEYS, Provenance, one_line_repr
 
 if TYPE_CHECKING:
     from memoranda.note.model import Observation
@@ -111,6 +111,11 @@ class NoteInfo:
             if key in text:
                 return True
         return "\\" in text
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether its header cannot be read: people see it, and upkeep leaves it alone."""
+        return any(warning.startswith(BAD_HEADER) for warning in self.warnings)
 
     @property
     def header(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha1, sha256
@@ -25,7 +26,7 @@ from memoranda.note.frontmatter import (
 )
 from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
 from memoranda.note.links import first_line, permalink_for, without_suffix
-from memoranda.note.model import Note, Relation, united
+from memoranda.note.model import BAD_HEADER, Note, Relation, united
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
@@ -52,19 +53,25 @@ def parse_note(
     `etag` is left to the caller."""
     yaml_text, body_at = split(text)
     header: dict[str, Any] = {}
+    readable: dict[str, Any] = {}
     warnings: list[str] = []
     start = body_at
     if yaml_text:
         try:
             header = parse(yaml_text)
         except ValueError as error:
-            warnings.append(f"bad_frontmatter: the frontmatter is not read, {error}")
-            body_at = 0
+            warnings.append(f"{BAD_HEADER}: the frontmatter is not read, {error}")
+            if project in model.MEMORY_PROJECTS:
+                readable = _readable_keys(yaml_text)
+            else:
+                body_at = 0
     entity = entity or project == model.GRAPH_PROJECT
     observations, relations, headings = scan(text, start, graph=entity)
     if yaml_text and not entity and "[[" in yaml_text:
         relations = _with_header_links(relations, yaml_text)
-    get = header.get
+    # Of a memory the keys still say which it is, though the header as a whole says nothing
+    keys = header or readable
+    get = keys.get
     permalink = _text(get("permalink"))
     identity = _text(get("id"))
     kind = get("type")
@@ -95,7 +102,7 @@ def parse_note(
             f"partly_read: links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, "
             "are not read. Split the note."
         )
-    for key, value in header.items():
+    for key, value in keys.items():
         if value is not None and key in _READERS:
             attribute, read = _READERS[key]
             setattr(note, attribute, read(note, value))
@@ -106,14 +113,25 @@ def parse_note(
             setattr(note, attribute, read(note, value.strip().strip("\"'")))
     written = None
     for key in ("created_at", "created"):
-        if written is None and header.get(key) is not None:
-            written = _moment(note, header[key])
+        if written is None and get(key) is not None:
+            written = _moment(note, get(key))
     if written is not None or (born is not None and born < changed and not entity):
         note.created = written or born or changed
     if project in model.MEMORY_PROJECTS:
-        _read_memory(note, header, yaml_text is None)
-    note.title = _title(note, header, entity)
+        _read_memory(note, keys, yaml_text is None)
+    note.title = _title(note, keys, entity)
     return note
+
+
+def _readable_keys(yaml_text: str) -> dict[str, Any]:
+    """What those keys of a broken header say whose lines can be read alone."""
+    keys: dict[str, Any] = {}
+    for key, text in entries(yaml_text.replace("\r\n", "\n")):
+        with suppress(ValueError):
+            value = parse(text).get(key)
+            if value is not None and not isinstance(value, dict):
+                keys.setdefault(key, value)
+    return keys
 
 
 def _with_header_links(relations: list[Relation], yaml_text: str) -> list[Relation]:

@@ -8,6 +8,7 @@ import re
 import sqlite3
 import stat
 from dataclasses import dataclass
+from uuid import uuid4
 
 from memoranda import former_name
 from memoranda.config import absolute
@@ -20,6 +21,7 @@ from memoranda.engine.overview import home_path
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.writing import links_without, set_keys
 from memoranda.errors import MemorandaError, StorageError
+from memoranda.index.rows import original_of
 from memoranda.ledger.home import HOME_TEMP
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -38,6 +40,7 @@ from memoranda.store.walking import walk
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _REBUILD = "rebuild it from the notes"
+_SEPARATE = "remove it where it says the same, else give it an id of its own"
 _WARNING_LEVELS = {
     "bad_frontmatter": "warning",
     "category_differs": "info",
@@ -159,9 +162,15 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
 
     for infos in notes.duplicates().values():
         seen = [info for info in infos if memory.sees(info.scope)]
+        original = original_of(seen)
         for info in seen if len(seen) > 1 else ():
-            text = f"id {info.id} is used by another note too"
-            found.append(Finding("error", "duplicate_id", f"{info.project}/{info.path}", text))
+            place = f"{info.project}/{info.path}"
+            if original is None:
+                text = f"id {info.id} is used by another note too"
+                found.append(Finding("error", "duplicate_id", place, text))
+            elif info is not original:
+                text = f"a copy of {original.path} made by a program that syncs; both have one id"
+                found.append(Finding("warning", "conflict_copy", place, text, _SEPARATE))
     if engine.layout.vectors.exists() and (count := Embedding(memory).gone()):
         text = f"{count} vectors are of texts that are gone"
         found.append(Finding("info", "unreferenced_vectors", "vectors", text, "drop them"))
@@ -265,6 +274,23 @@ def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
                 finding.fixed = True
 
 
+def _separate(memory: ReadVerbs, project: str, path: str) -> None:
+    """Remove a copy of a memory with the same bytes, or give it an id of its own."""
+    info = memory.index.notes.get(project, path)
+    if info is None:
+        return
+    same = memory.index.notes.duplicates().get(info.id, [])
+    original = original_of(same)
+    if original is None or original.row == info.row:
+        return
+    if original.etag == info.etag:
+        with memory.change("delete", fresh=False) as change:
+            change.remove(project, path, memory.engine.file_of(info), scope=info.scope)
+        return
+    with memory.change("edit", fresh=False) as change:
+        set_keys(memory, change, info, {"id": str(uuid4())})
+
+
 def _repair(memory: ReadVerbs, finding: Finding) -> None:
     engine, home = memory.engine, memory.engine.home
     place, _, path = finding.path.partition("/")
@@ -280,6 +306,8 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
         case "index_stale":
             engine.rebuild_index()
             engine.fresh()
+        case "conflict_copy":
+            _separate(memory, place, path)
         case "dangling_link":
             info = memory.index.notes.get(
                 CATEGORY_PROJECT if place == CATEGORY_PROJECT else ARCHIVE_PROJECT, path

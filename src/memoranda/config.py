@@ -19,7 +19,7 @@ from memoranda import config_text
 from memoranda.clock import SYSTEM_ZONE, duration
 from memoranda.errors import ConfigError, InvalidInput
 from memoranda.note.model import CATEGORIES
-from memoranda.text.user_path import absolute_path, user_path
+from memoranda.text.user_path import absolute_path, user_folder, user_path
 
 OWN_FOLDER = "projects"
 """The folder of the home below which agents may make projects."""
@@ -185,7 +185,13 @@ def load(
             )
         url, space = _database(given)
     if url is None:
+        if given is None and user_folder() is None:
+            raise ConfigError(
+                "no home folder is known for this user, so there is no place for the memory",
+                "Set HOME or MEMORY_HOME, or give --home DIR.",
+            )
         folder = absolute(given or "~/.memory")
+        _check_readable(folder)
     else:
         folder = _replica(url, space, environ)
     path = absolute(file) if file else folder / "config.yaml"
@@ -208,6 +214,30 @@ def load(
     ):
         folder = absolute(cache)
     return found.settings(folder, environ, url, space)
+
+
+def _check_readable(home: Path) -> None:
+    """Raise ConfigError for a home this user may not read, as after `sudo memory write`."""
+    for place in (home, home / PRIVATE_FOLDER):
+        try:
+            status = place.stat()
+        except OSError:
+            continue
+        if not os.access(place, os.R_OK | os.X_OK):
+            raise ConfigError(
+                f"{place} belongs to {owner_of(status)}, and this user may not read it",
+                f"Give the memory back to yourself: sudo chown -R {os.geteuid()} {home}",
+            )
+
+
+def owner_of(status: os.stat_result) -> str:
+    """The user a file belongs to, by name where that is known."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(status.st_uid).pw_name
+    except KeyError:
+        return f"user {status.st_uid}"
 
 
 def again(settings: Settings) -> Settings:
@@ -236,6 +266,7 @@ def file_stamp(file: Path) -> tuple[int, int] | None:
 _DATABASE = re.compile(r"postgres(?:ql)?://")
 _SPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
 DEFAULT_SPACE = "main"
+PRIVATE_FOLDER = ".memoranda"
 
 
 def is_database(home: str) -> bool:

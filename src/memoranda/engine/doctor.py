@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from memoranda import former_name
-from memoranda.config import absolute
+from memoranda.config import absolute, owner_of
 from memoranda.engine.embedding import Embedding
 from memoranda.engine.engine import Engine
 from memoranda.engine.erase import finish
@@ -108,11 +108,37 @@ def examine(memory: ReadVerbs) -> list[Finding]:
             except MemorandaError as error:
                 found.append(Finding("error", "unreadable", file, str(error)))
             found += [Finding("warning", "unreadable", file, text) for text in graph.warnings()]
-        if (mode := stat.S_IMODE(os.stat(engine.layout.root).st_mode)) & 0o077:
-            text = f"others can read the home (mode {mode:o})"
-            found.append(Finding("warning", "permissions", ".", text, "set its mode to 700"))
+        found += _ownership(engine)
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
+
+
+def _ownership(engine: Engine) -> list[Finding]:
+    """Files of the home that belong to somebody else, as after `sudo memory write`, and whether
+    others can read the home."""
+    root = engine.layout.root
+    status = os.stat(root)
+    user = os.geteuid()
+    found: list[Finding] = []
+    if user:
+        places = [root]
+        if status.st_uid == user:
+            places = [*sorted(root.iterdir()), *sorted(engine.layout.private.glob("*"))]
+        for place in places:
+            owner = place.lstat()
+            if owner.st_uid != user:
+                text = (
+                    f"it belongs to {owner_of(owner)}, so you may be unable to change it;"
+                    f" sudo chown -R {user} {root} gives it back"
+                )
+                name = os.path.relpath(place, root)
+                found.append(Finding("error", "owner", name, text))
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & 0o077:
+        text = f"others can read the home (mode {mode:o})"
+        fix = "set its mode to 700" if user in (0, status.st_uid) else ""
+        found.append(Finding("warning", "permissions", ".", text, fix))
+    return found
 
 
 def _notes(memory: ReadVerbs) -> list[Finding]:

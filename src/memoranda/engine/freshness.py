@@ -50,6 +50,7 @@ _LOCK_SECONDS = 0.01
 _NEVER_LATE = frozenset((*MEMORY_PROJECTS, GRAPH_PROJECT, KV_PROJECT))
 """Projects whose verbs take what the index has for all there is."""
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
+UTF16 = "not_utf8: it is UTF-16 text, which is shown and not changed; convert it to UTF-8"
 
 
 class Freshness:

@@ -27,6 +27,7 @@ from memoranda.errors import (
 )
 from memoranda.note.model import GLOBAL
 from memoranda.store.base import File, PathInfo, Stamp, bounded
+from memoranda.text.utf16 import utf16_coding
 
 if TYPE_CHECKING:
     from memoranda.ledger.change import Change
@@ -232,6 +233,8 @@ class Files:
                 raise NotFound(path, self._project)
             old = self._store.read(place.path)
             try:
+                if utf16_coding(old.data):
+                    raise NotText(path)
                 text = old.data.decode()
             except UnicodeDecodeError:
                 raise NotText(path) from None

@@ -471,7 +471,7 @@ def _log_to(file: str | None, level: int = logging.INFO) -> None:
         from memoranda.serve.log_file import PrivateLog
 
         try:
-            handler = PrivateLog(user_path(file), maxBytes=_LOG_BYTES, backupCount=_LOGS_KEPT)
+            handler = PrivateLog(str(user_path(file)), maxBytes=_LOG_BYTES, backupCount=_LOGS_KEPT)
         except OSError as error:
             raise ConfigError(f"cannot log to {file}: {error.strerror}") from None
     handler.setFormatter(output.log_form("%(message)s"))

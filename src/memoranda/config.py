@@ -19,6 +19,7 @@ from memoranda import config_text
 from memoranda.clock import SYSTEM_ZONE, duration
 from memoranda.errors import ConfigError, InvalidInput
 from memoranda.note.model import CATEGORIES
+from memoranda.text.user_path import absolute_path, user_folder, user_path
 
 OWN_FOLDER = "projects"
 """The folder of the home below which agents may make projects."""
@@ -184,7 +185,13 @@ def load(
             )
         url, space = _database(given)
     if url is None:
+        if given is None and user_folder() is None:
+            raise ConfigError(
+                "no home folder is known for this user, so there is no place for the memory",
+                "Set HOME or MEMORY_HOME, or give --home DIR.",
+            )
         folder = absolute(given or "~/.memory")
+        _check_readable(folder)
     else:
         folder = _replica(url, space, environ)
     path = absolute(file) if file else folder / "config.yaml"
@@ -207,6 +214,30 @@ def load(
     ):
         folder = absolute(cache)
     return found.settings(folder, environ, url, space)
+
+
+def _check_readable(home: Path) -> None:
+    """Raise ConfigError for a home this user may not read, as after `sudo memory write`."""
+    for place in (home, home / PRIVATE_FOLDER):
+        try:
+            status = place.stat()
+        except OSError:
+            continue
+        if not os.access(place, os.R_OK | os.X_OK):
+            raise ConfigError(
+                f"{place} belongs to {owner_of(status)}, and this user may not read it",
+                f"Give the memory back to yourself: sudo chown -R {os.geteuid()} {home}",
+            )
+
+
+def owner_of(status: os.stat_result) -> str:
+    """The user a file belongs to, by name where that is known."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(status.st_uid).pw_name
+    except KeyError:
+        return f"user {status.st_uid}"
 
 
 def again(settings: Settings) -> Settings:
@@ -235,6 +266,7 @@ def file_stamp(file: Path) -> tuple[int, int] | None:
 _DATABASE = re.compile(r"postgres(?:ql)?://")
 _SPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
 DEFAULT_SPACE = "main"
+PRIVATE_FOLDER = ".memoranda"
 
 
 def is_database(home: str) -> bool:
@@ -294,7 +326,7 @@ def with_key(path: Path, key: str, value: Any) -> str:
 
 def absolute(path: str | os.PathLike[str]) -> Path:
     """The path from the root of the file system, `~` expanded."""
-    return Path(os.path.abspath(os.path.expanduser(os.fspath(path))))
+    return Path(absolute_path(path))
 
 
 class _File(NamedTuple):
@@ -484,7 +516,7 @@ class _File(NamedTuple):
         model = texts.get("model") or None
         url = texts.get("endpoint") or None
         if model and not url and model != "off" and ":" not in model:
-            model = str(self.path.parent / os.path.expanduser(model))
+            model = str(self.path.parent / user_path(model))
         if url:
             key = environ.get(texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY")
         else:

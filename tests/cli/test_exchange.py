@@ -91,7 +91,7 @@ def test_a_file_that_cannot_be_read_is_mentioned(terminal):
     terminal.write("one")
     broken = terminal.home / "categories" / "soul" / "x.md"
     broken.parent.mkdir(parents=True)
-    broken.write_text("---\na: [\n---\n")
+    broken.write_bytes(b"caf\xe9\n")
     ran = terminal("export")
     assert len(records(ran.out)) == 1
     assert ran.err == "warning: 1 unreadable file, run memory doctor\n"

@@ -66,6 +66,14 @@ def test_bytes_that_are_no_text_are_refused(terminal: Any) -> None:
     assert terminal.ok("list") == "No memories found.\n"
 
 
+@pytest.mark.parametrize("text", ["plain", "# Title\n\ntext", "中文", "a\ufeffb", "- [x] item\r\n"])
+def test_byte_order_mark_on_stdin_is_no_part_of_the_text(terminal: Any, text: str) -> None:
+    written = terminal("write", "-", "--json", stdin=b"\xef\xbb\xbf" + text.encode())
+
+    path = terminal.home / written.json["memory"]["path"]
+    assert path.read_bytes().count(b"\xef\xbb\xbf") == text.count("\ufeff")
+
+
 def test_now_is_the_time_of_writing(terminal: Any) -> None:
     written = terminal("write", "x", "--now", "2026-05-01T12:00:00+02:00", "--json").json["memory"]
     assert (written["created_at"], written["updated_at"]) == ("2026-05-01T10:00:00Z",) * 2

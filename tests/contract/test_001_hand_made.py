@@ -32,9 +32,9 @@ LISTED = {
     "categories/lessons/crlf.md": "---\r\ntags: [b]\r\n---\r\nwindows line\r\n",
     "categories/lessons/no end.md": "---\ntitle: never closed\nonly text\n",
     "categories/people/UPPER.MD": "capital extension\n",
+    "categories/knowledge/broken.md": "---\ntitle: [unclosed\n---\nbroken yaml\n",
 }
 REPORTED = {
-    "categories/knowledge/broken.md": b"---\ntitle: [unclosed\n---\nbroken yaml\n",
     "categories/knowledge/latin1.md": b"caf\xe9\n",
 }
 IGNORED = {
@@ -69,7 +69,7 @@ def test_each_file_is_listed_or_reported(terminal: Any, home: Path) -> None:
     before = files(home)
     ran = terminal("list", "--limit", "0", "--json")
     assert {each["path"] for each in ran.json["memories"]} == set(LISTED)
-    assert ran.err == f"warning: {len(REPORTED)} unreadable files, run memory doctor\n"
+    assert ran.err == f"warning: {len(REPORTED)} unreadable file, run memory doctor\n"
     findings = terminal("doctor", "--json").json["findings"]
     assert set(REPORTED) <= {
         each["path"] for each in findings if each["code"] in ("unreadable", "bad_frontmatter")
@@ -153,11 +153,11 @@ def test_no_command_overwrites_or_deletes_what_it_cannot_read(terminal: Any, hom
 
 
 def test_a_file_mended_by_hand_is_listed_again(terminal: Any, home: Path) -> None:
-    assert "categories/knowledge/broken.md" not in memories(terminal)
+    assert memories(terminal)["categories/knowledge/broken.md"]["header_error"]
     put(home / "categories/knowledge/broken.md", "---\ntitle: closed\n---\nmended\n")
     assert memories(terminal)["categories/knowledge/broken.md"]["content"] == "mended"
     put(home / "categories/knowledge/broken.md", "---\ntitle: [open again\n---\nbroken\n")
-    assert "categories/knowledge/broken.md" not in memories(terminal)
+    assert memories(terminal)["categories/knowledge/broken.md"]["header_error"]
 
 
 def test_a_memory_moved_to_another_category_by_hand_keeps_its_id_and_place(terminal: Any) -> None:

@@ -124,8 +124,10 @@ def test_items_count_at_any_nesting() -> None:
     assert [each.line for each in scan(text)[0]] == [2, 3, 4, 5, 6]
 
 
-def test_an_items_text_is_its_first_line() -> None:
-    assert observed("- [fact] first\n  second #tag (ctx)\n") == [("fact", "first", (), None)]
+def test_an_items_text_is_its_paragraph() -> None:
+    assert observed("- [fact] first\n  second #tag (ctx)\n") == [
+        ("fact", "first second #tag", ("tag",), "ctx")
+    ]
 
 
 def test_an_observation_keeps_the_whole_items_text() -> None:
@@ -267,3 +269,63 @@ def test_a_coded_item_is_read_by_its_text() -> None:
         Observation("fact", "two\nlines #x", ("x",), None, 1, "[fact] two\nlines #x")
     ]
     assert scan('- `"[x] done"`')[0] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "tags", "context"),
+    [
+        ("- [fact] uses\n  SQLite", "uses SQLite", (), None),
+        ("- [fact] uses\n  SQLite #db\n  (work)", "uses SQLite #db", ("db",), "work"),
+        ("- [fact] a\n\tb", "a b", (), None),
+        ("- [fact] a\n b", "a b", (), None),
+        ("- [fact] a\n      b", "a b", (), None),
+        ("- [fact] a  \n  b", "a b", (), None),
+        ("- [fact] a\r\n  b\r\n  c", "a b c", (), None),
+        ("- [fact] a (b\n  c)", "a", (), "b c"),
+        ("- [fact] `a\n  b` c", "`a b` c", (), None),
+        ("- [fact] a `x`\n  #t `#no`", "a `x` #t `#no`", ("t",), None),
+        ("- [fact] a\n  [[Link]] b", "a [[Link]] b", (), None),
+        ("* [fact] a\n  b", "a b", (), None),
+        ("1. [fact] a\n   b", "a b", (), None),
+        ("- x\n  - [fact] a\n    b", "a b", (), None),
+        ("- [fact] 预算\n  会议", "预算会议", (), None),
+        ("- [fact] 使用\n  SQLite", "使用 SQLite", (), None),
+        ("- [fact] 회의\n  예산", "회의 예산", (), None),
+        ("- [fact] a\n  1984 was b", "a 1984 was b", (), None),
+        ("- [fact] a\n  2. b", "a 2. b", (), None),
+        ("- [fact] a\n  id:: 64ab\n  b", "a b", (), None),
+        ("- [fact] a\n  *b* c", "a *b* c", (), None),
+        ("- [fact] a\n  #b c", "a #b c", ("b",), None),
+        # What ends an item's text
+        ("- [fact] a\n\n  b", "a", (), None),
+        ("- [fact] a\nb", "a", (), None),
+        ("- [fact] a\n  - b", "a", (), None),
+        ("- [fact] a\n  1. b", "a", (), None),
+        ("- [fact] a\n  > b", "a", (), None),
+        ("- [fact] a\n  ```\n  b\n  ```", "a", (), None),
+        ("- [fact] a\n  # b", "a", (), None),
+        ("- [fact] a\n  ---\n  b", "a", (), None),
+        ("- [fact] a\n  <!-- b -->", "a", (), None),
+        ("- [fact] a\n  %% b %%", "a", (), None),
+        ("- [fact] a\n   \n  b", "a", (), None),
+    ],
+)
+def test_an_observation_goes_on_on_indented_lines(
+    text: str, content: str, tags: tuple[str, ...], context: str | None
+) -> None:
+    assert observed(text) == [("fact", content, tags, context)]
+
+
+def test_a_tag_on_an_indented_line_makes_an_item_an_observation() -> None:
+    assert observed("- buy milk\n  and tea #errand") == [
+        (None, "buy milk and tea #errand", ("errand",), None)
+    ]
+
+
+def test_lines_of_items_stay_those_where_they_begin() -> None:
+    observations = scan("- [a] b\n  c\n- [d] e\n  f\n")[0]
+    assert [(each.line, each.text) for each in observations] == [(1, "[a] b c"), (3, "[d] e f")]
+
+
+def test_links_on_indented_lines_are_found_once() -> None:
+    assert related("- [a] b\n  [[C]] d\n  [[C]]") == [("links_to", "C", None)]

@@ -66,6 +66,8 @@ def run() -> NoReturn:
     Until the command itself runs, an interrupt ends the process at once: raised while a module is
     imported, it may arrive as another error.
     """
+    if sys.getfilesystemencoding() != "utf-8":
+        _start_in_utf8()
     gc.set_threshold(_OBJECTS)
     starting = lambda: None
     # Else a script has it ignored
@@ -78,6 +80,27 @@ def run() -> NoReturn:
 
     output.flush()
     os._exit(status)
+
+
+def _start_in_utf8() -> NoReturn:
+    """Run this command again in Python's UTF-8 mode.
+
+    In another mode the names of files are written in the encoding of the locale, and programs with
+    another locale do not find them.
+    """
+    os.environ["PYTHONUTF8"] = "1"
+    arguments = map(_in_utf8, sys.orig_argv[1:])
+    os.execv(sys.executable, [os.fsencode(sys.executable), b"-X", b"utf8", *arguments])
+
+
+def _in_utf8(argument: str) -> bytes:
+    """The argument in UTF-8, whether the terminal sent it so or in the encoding of the locale."""
+    sent = os.fsencode(argument)
+    try:
+        sent.decode("utf-8")
+    except UnicodeDecodeError:
+        return argument.encode("utf-8", "surrogateescape")
+    return sent
 
 
 def main(

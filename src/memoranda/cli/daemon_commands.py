@@ -19,6 +19,7 @@ from memoranda.cli.output import Failure
 from memoranda.cli.syntax import Names, Text, Usage, command, flag, option
 from memoranda.errors import ConfigError, InvalidInput, StorageError
 from memoranda.query import split_list
+from memoranda.text.user_path import absolute_path, user_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,7 +122,7 @@ def serve(
             arguments = [sys.executable, "-m", "memoranda"]
         arguments += ["--home", settings.address, *call.options, "serve"]
         if log:
-            log = os.path.abspath(os.path.expanduser(log))
+            log = absolute_path(log)
         else:
             log = None
         options: dict[str, str | bool | None] = {
@@ -470,9 +471,7 @@ def _log_to(file: str | None, level: int = logging.INFO) -> None:
         from memoranda.serve.log_file import PrivateLog
 
         try:
-            handler = PrivateLog(
-                os.path.expanduser(file), maxBytes=_LOG_BYTES, backupCount=_LOGS_KEPT
-            )
+            handler = PrivateLog(str(user_path(file)), maxBytes=_LOG_BYTES, backupCount=_LOGS_KEPT)
         except OSError as error:
             raise ConfigError(f"cannot log to {file}: {error.strerror}") from None
     handler.setFormatter(output.log_form("%(message)s"))

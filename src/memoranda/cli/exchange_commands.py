@@ -28,6 +28,7 @@ from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.query import check_memory
 from memoranda.store.files import reason, remove_left
 from memoranda.text.unicode import flat, one_line
+from memoranda.text.user_path import user_path
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -130,7 +131,7 @@ def _export_to(call: Invocation, memory: MemorySession, file: str, lines: Iterab
                 if progress is not None:
                     progress(count, max(total, count))
 
-        _write_file(Path(file).expanduser(), written())
+        _write_file(user_path(file), written())
     noun = "notes" if has_others else "memories"
     call.answer(f"Exported {count} {noun} to {file}", exported=count, file=file)
 
@@ -307,7 +308,7 @@ def _move_in(
             plan = _plan(
                 memory,
                 kind,
-                Path(path).expanduser(),
+                user_path(path),
                 project or memory.default_project,
                 skip_bad=skip_bad,
             )
@@ -434,7 +435,7 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
         elif lines:
             output.text("\n".join(lines), as_json=True)
         return
-    place = Path(file).expanduser()
+    place = user_path(file)
     _write_file(place, lines)
     call.answer(
         f"Exported {len(lines)} lines to {place}", file=str(place), count=len(lines), lines=None
@@ -498,7 +499,7 @@ def _graph(memory: MemorySession, taken_in: str = "-") -> NoteGraph | FileGraph:
         place is not None
         and place.exists()
         and taken_in != "-"
-        and place.samefile(Path(taken_in).expanduser())
+        and place.samefile(user_path(taken_in))
     ):
         place = None
     return graph_in(memory, place)
@@ -584,7 +585,7 @@ def backup(call: Invocation, folder: str) -> None:
     if call.caller is not None:
         raise InvalidInput("a backup holds all notes; run this without an agent's name")
     with call.memory() as memory, output.progress("Copying") as progress:
-        copied = back_up(memory, Path(folder), progress)
+        copied = back_up(memory, user_path(folder), progress)
     what = f"{copied.files} files, {copied.changes} changes, {copied.texts} older texts"
     lines = [f"Copied {what} to {folder}"]
     lines += [f"All notes read again at {folder} are the same: {copied.checksum}"]
@@ -614,7 +615,7 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
     with call.memory(watch=True) as memory:
         from memoranda.transfer.whole_home import Mirror
 
-        copy = Mirror(memory, Path(folder))
+        copy = Mirror(memory, user_path(folder))
         seen = ""
         looks = 0
         while True:

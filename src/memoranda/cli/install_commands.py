@@ -35,6 +35,7 @@ from memoranda.clients.install import (
 from memoranda.clients.table import Client, Edit, Server
 from memoranda.config import is_database
 from memoranda.errors import MemorandaError, near
+from memoranda.text.user_path import absolute_path
 
 _START_SECONDS = 30.0
 _VERSION_SECONDS = 10.0
@@ -246,7 +247,7 @@ def _globals(call: Invocation) -> list[str]:
     """
     home = call.home or os.environ.get("MEMORY_HOME")
     if home and not is_database(home):
-        home = os.path.abspath(os.path.expanduser(home))
+        home = absolute_path(home)
     return (["--home", home] if home else []) + call.options
 
 

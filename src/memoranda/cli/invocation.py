@@ -9,12 +9,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from memoranda.cli import output
 from memoranda.cli.output import Failure
 from memoranda.text.unicode import flat, one_line
+from memoranda.text.user_path import absolute_path, user_path
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -74,7 +74,7 @@ class Invocation:
         elsewhere.
         """
         if self.config:
-            config = ["--config", os.path.abspath(os.path.expanduser(self.config))]
+            config = ["--config", absolute_path(self.config)]
         else:
             config = []
         return config + (["--agent", self.agent] if self.agent else [])
@@ -195,7 +195,7 @@ def text_from(words: tuple[str, ...]) -> str:
         return " ".join(words)
     try:
         if sys.stdin:
-            return sys.stdin.buffer.read().decode("utf-8")
+            return sys.stdin.buffer.read().decode("utf-8-sig")
         return ""
     except UnicodeDecodeError:
         raise Failure("the text on stdin is not valid UTF-8", "not_text") from None
@@ -214,7 +214,7 @@ def input_of(file: str | None) -> Iterator[BinaryIO]:
     from memoranda.store.files import reason
 
     try:
-        stream = Path(file).expanduser().open("rb")
+        stream = user_path(file).open("rb")
     except FileNotFoundError:
         raise Failure(f"open input file: {file}: no such file", "not_found") from None
     except OSError as error:

@@ -227,6 +227,8 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
             lines = [_BLOCK.format_map(shown)]
             if row.get("suspicious"):
                 lines.append(f"Suspicious: {' '.join(row['suspicious'])}")
+            if row.get("header_error"):
+                lines.append(f"Header: {row['header_error']}. Correct it: memory edit")
             if row["expires_at"]:
                 lines.append(f"Expires: {_local(row['expires_at'], zone)}")
             due = row.get("due_at")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from memoranda.cli.output import Failure
 from memoranda.errors import ConfigError
 from memoranda.note.model import BUILT_IN_PROJECTS
+from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
     from memoranda.faces.kv import JsonFolder
@@ -168,7 +169,7 @@ def graph_file(
     names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
     for place in (option, *map(os.environ.get, names), configured):
         if place:
-            return Path(os.path.abspath(os.path.expanduser(place)))
+            return Path(absolute_path(place))
     own = Path(os.path.abspath(_THOUGHTBOX_FILE))
     if like == "thoughtbox" or (like is None and own.exists()):
         return own

@@ -102,7 +102,7 @@ def kind(info: NoteInfo) -> str:
 def shown_text(info: NoteInfo, content: str) -> str:
     """The text of a note for a row: with its title in front where that does not begin it."""
     if info.project in MEMORY_PROJECTS:
-        return content
+        return f"[header not read] {content}" if info.is_broken else content
     text = content.strip().lstrip("# ")
     if text.startswith(info.title):
         return text

@@ -18,6 +18,7 @@ from memoranda.config import ConfigKey, keys
 from memoranda.errors import ConfigError, choices
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.query import split_list
+from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
@@ -225,7 +226,7 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
     if not words:
         raise Usage("accepts between 1 and 2 arg(s), received 0")
     if words[-1]:
-        folder = os.path.abspath(os.path.expanduser(words[-1]))
+        folder = absolute_path(words[-1])
     else:
         folder = ""
     if len(words) == 1 and not os.path.exists(folder):
@@ -486,7 +487,7 @@ def space_add(call: Invocation, name: str, folder: Text = None) -> None:
     if folder is None:
         place = None
     else:
-        place = Path(folder).expanduser().absolute()
+        place = Path(absolute_path(folder))
     made = _access(call).add_space(name, place)
     call.answer(f"Added space {made.name} ({made.place})", space=_space_row(made))
 

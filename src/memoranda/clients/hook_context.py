@@ -27,6 +27,7 @@ from memoranda.note.reminder import Reminder
 from memoranda.query import Query
 from memoranda.text.tokens import is_cjk
 from memoranda.text.unicode import flat, visible
+from memoranda.text.user_path import user_folder
 
 START_TOKENS = 1_500
 PROMPT_TOKENS = 600
@@ -180,7 +181,7 @@ def _repository(cwd: str) -> Path | None:
     if not os.path.isabs(cwd) or "\0" in cwd:
         return None
     folder = Path(cwd)
-    home = Path.home()
+    home = user_folder()
     for each in (folder, *folder.parents)[:40]:
         if each == home:
             # A home folder under version control is no project

@@ -325,7 +325,7 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
             told = re.sub(
                 r"[^\w .\-]+",
                 "-",
-                told.removeprefix(re.sub(r"[^A-Za-z0-9]", "-", str(Path.home()))),
+                told.removeprefix(re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))),
             )
             told = told.strip(" .-")[-(_NAME - len(client) - 4) :].strip(" .-")
             name = f"{client} {told}".strip()

@@ -8,9 +8,10 @@ import re
 import sqlite3
 import stat
 from dataclasses import dataclass
+from uuid import uuid4
 
 from memoranda import former_name
-from memoranda.config import absolute
+from memoranda.config import absolute, owner_of
 from memoranda.engine.embedding import Embedding
 from memoranda.engine.engine import Engine
 from memoranda.engine.erase import finish
@@ -20,8 +21,15 @@ from memoranda.engine.overview import home_path
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.writing import links_without, set_keys
 from memoranda.errors import MemorandaError, StorageError
+from memoranda.index.rows import original_of
 from memoranda.ledger.home import HOME_TEMP
-from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, REMINDERS
+from memoranda.note.model import (
+    ARCHIVE_PROJECT,
+    BAD_HEADER,
+    CATEGORY_PROJECT,
+    MEMORY_PROJECTS,
+    REMINDERS,
+)
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
 from memoranda.store.base import sha256
@@ -32,6 +40,7 @@ from memoranda.store.walking import walk
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _REBUILD = "rebuild it from the notes"
+_SEPARATE = "remove it where it says the same, else give it an id of its own"
 _WARNING_LEVELS = {
     "bad_frontmatter": "warning",
     "category_differs": "info",
@@ -99,11 +108,37 @@ def examine(memory: ReadVerbs) -> list[Finding]:
             except MemorandaError as error:
                 found.append(Finding("error", "unreadable", file, str(error)))
             found += [Finding("warning", "unreadable", file, text) for text in graph.warnings()]
-        if (mode := stat.S_IMODE(os.stat(engine.layout.root).st_mode)) & 0o077:
-            text = f"others can read the home (mode {mode:o})"
-            found.append(Finding("warning", "permissions", ".", text, "set its mode to 700"))
+        found += _ownership(engine)
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
+
+
+def _ownership(engine: Engine) -> list[Finding]:
+    """Files of the home that belong to somebody else, as after `sudo memory write`, and whether
+    others can read the home."""
+    root = engine.layout.root
+    status = os.stat(root)
+    user = os.geteuid()
+    found: list[Finding] = []
+    if user:
+        places = [root]
+        if status.st_uid == user:
+            places = [*sorted(root.iterdir()), *sorted(engine.layout.private.glob("*"))]
+        for place in places:
+            owner = place.lstat()
+            if owner.st_uid != user:
+                text = (
+                    f"it belongs to {owner_of(owner)}, so you may be unable to change it;"
+                    f" sudo chown -R {user} {root} gives it back"
+                )
+                name = os.path.relpath(place, root)
+                found.append(Finding("error", "owner", name, text))
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & 0o077:
+        text = f"others can read the home (mode {mode:o})"
+        fix = "set its mode to 700" if user in (0, status.st_uid) else ""
+        found.append(Finding("warning", "permissions", ".", text, fix))
+    return found
 
 
 def _notes(memory: ReadVerbs) -> list[Finding]:
@@ -115,14 +150,13 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
     engine.fresh(whole=True)
     found = []
     for (project, path), why in sorted(engine.freshness.unreadable.items()):
-        if why.startswith("bad_frontmatter"):
-            code = "bad_frontmatter"
-        else:
-            code = "unreadable"
         text = why.partition(": ")[2] or why
         found.append(
             Finding(
-                "error", code, f"{project}/{path}", f"{text}; it is left out until it is mended"
+                "error",
+                "unreadable",
+                f"{project}/{path}",
+                f"{text}; it is left out until it is text",
             )
         )
     for name, store in engine.stores.items():
@@ -137,11 +171,15 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
         for warning in warnings if info is not None and memory.sees(info.scope) else ():
             code, _, text = warning.partition(": ")
             if code not in _WARNING_LEVELS:
-                code = "bad_frontmatter"
+                code = BAD_HEADER
                 text = warning
+            level = _WARNING_LEVELS[code]
+            if warning.startswith(BAD_HEADER) and project in MEMORY_PROJECTS:
+                level = "error"
+                text += "; upkeep leaves it alone until that is corrected"
             found.append(
                 Finding(
-                    _WARNING_LEVELS[code],
+                    level,
                     code if code != "not_utf8" else "unreadable",
                     f"{project}/{path}",
                     text or NOT_UTF8,
@@ -150,9 +188,15 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
 
     for infos in notes.duplicates().values():
         seen = [info for info in infos if memory.sees(info.scope)]
+        original = original_of(seen)
         for info in seen if len(seen) > 1 else ():
-            text = f"id {info.id} is used by another note too"
-            found.append(Finding("error", "duplicate_id", f"{info.project}/{info.path}", text))
+            place = f"{info.project}/{info.path}"
+            if original is None:
+                text = f"id {info.id} is used by another note too"
+                found.append(Finding("error", "duplicate_id", place, text))
+            elif info is not original:
+                text = f"a copy of {original.path} made by a program that syncs; both have one id"
+                found.append(Finding("warning", "conflict_copy", place, text, _SEPARATE))
     if engine.layout.vectors.exists() and (count := Embedding(memory).gone()):
         text = f"{count} vectors are of texts that are gone"
         found.append(Finding("info", "unreferenced_vectors", "vectors", text, "drop them"))
@@ -256,6 +300,23 @@ def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
                 finding.fixed = True
 
 
+def _separate(memory: ReadVerbs, project: str, path: str) -> None:
+    """Remove a copy of a memory with the same bytes, or give it an id of its own."""
+    info = memory.index.notes.get(project, path)
+    if info is None:
+        return
+    same = memory.index.notes.duplicates().get(info.id, [])
+    original = original_of(same)
+    if original is None or original.row == info.row:
+        return
+    if original.etag == info.etag:
+        with memory.change("delete", fresh=False) as change:
+            change.remove(project, path, memory.engine.file_of(info), scope=info.scope)
+        return
+    with memory.change("edit", fresh=False) as change:
+        set_keys(memory, change, info, {"id": str(uuid4())})
+
+
 def _repair(memory: ReadVerbs, finding: Finding) -> None:
     engine, home = memory.engine, memory.engine.home
     place, _, path = finding.path.partition("/")
@@ -271,6 +332,8 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
         case "index_stale":
             engine.rebuild_index()
             engine.fresh()
+        case "conflict_copy":
+            _separate(memory, place, path)
         case "dangling_link":
             info = memory.index.notes.get(
                 CATEGORY_PROJECT if place == CATEGORY_PROJECT else ARCHIVE_PROJECT, path

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from memoranda import config
 from memoranda.clock import CALL_WAITS, Clock, waits_at_most
 from memoranda.config import Settings, absolute
-from memoranda.engine.freshness import NOT_UTF8, Freshness
+from memoranda.engine.freshness import NOT_UTF8, UTF16, Freshness
 from memoranda.engine.guard import Again, Guard
 from memoranda.engine.write_gate import DayUse, Gate
 from memoranda.errors import (
@@ -51,6 +51,7 @@ from memoranda.store.base import File, Stamp, Store
 from memoranda.store.files import lock_folders, reason, storing
 from memoranda.store.folder import FolderStore
 from memoranda.store.layout import Layout
+from memoranda.text.utf16 import utf16_text
 
 if TYPE_CHECKING:
     from memoranda.index.sync import BulkSource, Progress, Result
@@ -246,6 +247,13 @@ class Engine:
         store.check_writable()
         return cast(FolderStore, store)
 
+    def spelled(self, project: str, path: str) -> str:
+        """`path` with its names as they are on disk, where the project is a folder."""
+        store = self.store(project)
+        if isinstance(store, FolderStore):
+            return store.spelled(path)
+        return path
+
     def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
         """Make the index show every change that is on disk now, by whatever program. Once per verb.
 
@@ -394,14 +402,21 @@ class Engine:
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
         """The note these bytes are; None if they are not UTF-8 and the project takes only UTF-8."""
+        takes_only_utf8 = project in ("memories", *MEMORY_PROJECTS)
         warnings = []
-        try:
-            text = file.data.decode("utf-8")
-        except UnicodeDecodeError:
-            if project in ("memories", *MEMORY_PROJECTS):
+        text = utf16_text(file.data)
+        if text is not None:
+            if takes_only_utf8:
                 return None
-            text = file.data.decode("utf-8", "replace")
-            warnings.append(NOT_UTF8)
+            warnings.append(UTF16)
+        else:
+            try:
+                text = file.data.decode("utf-8")
+            except UnicodeDecodeError:
+                if takes_only_utf8:
+                    return None
+                text = file.data.decode("utf-8", "replace")
+                warnings.append(NOT_UTF8)
         changed = None
         if file.changed_ns is not None:
             known = self.index.notes.get(project, path)

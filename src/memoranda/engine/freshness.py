@@ -50,6 +50,7 @@ _LOCK_SECONDS = 0.01
 _NEVER_LATE = frozenset((*MEMORY_PROJECTS, GRAPH_PROJECT, KV_PROJECT))
 """Projects whose verbs take what the index has for all there is."""
 NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
+UTF16 = "not_utf8: it is UTF-16 text, which is shown and not changed; convert it to UTF-8"
 
 
 class Freshness:
@@ -547,22 +548,16 @@ class Freshness:
                 Index(path, self._home.lock).rebuild()
 
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
-        """`note` if it may be indexed: a file that is no text, or a memory with a broken header, is
-        left out.
-        """
+        """`note` if it may be indexed: a file that is no text is left out."""
         key = (project, path)
         if not self._openings:
             self._load_skipped()
-        is_memory = project in MEMORY_PROJECTS
-        broken = note is not None and any(
-            each.startswith("bad_frontmatter") for each in note.warnings
-        )
-        if note is not None and not (is_memory and broken):
+        if note is not None:
             self.notice(*key)
             return note
         self._skipped[key] = stamp
-        if is_memory:
-            self.unreadable[key] = note.warnings[0] if note else NOT_UTF8
+        if project in MEMORY_PROJECTS:
+            self.unreadable[key] = NOT_UTF8
         self._index.notes.skip(*key, stamp, self.unreadable.get(key, ""))
         return None
 

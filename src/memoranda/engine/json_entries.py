@@ -37,6 +37,7 @@ from memoranda.store.access import AccessLog
 from memoranda.store.files import reason, storing
 from memoranda.store.inplace import Content, JsonFiles, Row, stem_of
 from memoranda.text.unicode import repair_surrogates
+from memoranda.text.user_path import absolute_path
 
 _KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")
 
@@ -45,7 +46,7 @@ class JsonEntryFolder:
     """The folder, for all callers of this process."""
 
     def __init__(self, folder: str | os.PathLike[str]):
-        self.files = JsonFiles(Path(os.path.abspath(os.path.expanduser(folder))))
+        self.files = JsonFiles(Path(absolute_path(folder)))
         self.recalled: dict[str, datetime] = {}
         self.engine: Engine | None = None
 

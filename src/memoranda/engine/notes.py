@@ -383,6 +383,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")
         folder = path_guard.clean("" if draft.folder == "/" else draft.folder, store.name)
+        folder = self.engine.spelled(store.name, folder)
         name = links.file_name(draft.file_name or title)
         if name.startswith("."):
             name = "_" + name[1:]

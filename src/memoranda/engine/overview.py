@@ -28,6 +28,7 @@ from memoranda.index.note_queries import HomeCounts
 from memoranda.index.rows import NoteInfo
 from memoranda.note.links import first_line
 from memoranda.note.model import (
+    BAD_HEADER,
     CATEGORIES,
     CATEGORY_PROJECT,
     FURTHER,
@@ -134,7 +135,18 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
             row[key] = value
     if each.suspicious:
         row["suspicious"] = list(each.suspicious)
+    complaint = header_complaint(each.warnings)
+    if complaint and each.project in MEMORY_PROJECTS:
+        row["header_error"] = complaint
     return row
+
+
+def header_complaint(warnings: Iterable[str]) -> str:
+    """Why a note's header cannot be read; "" when it can."""
+    for warning in warnings:
+        if warning.startswith(f"{BAD_HEADER}: "):
+            return warning.removeprefix(f"{BAD_HEADER}: ")
+    return ""
 
 
 def home_path(each: Note | NoteInfo) -> str:

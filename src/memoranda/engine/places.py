@@ -76,6 +76,7 @@ class PlaceVerbs(ReadVerbs):
                 raise InvalidInput("Parameter `destination_path` must not be empty.")
             elif os.path.splitext(target)[1] not in (".md", ".markdown"):
                 target += ".md"
+            target = self.engine.spelled(info.project, target)
             self._check_target(info.project, target)
             file = read_unlocked(self, info)
             if target == info.path:
@@ -112,6 +113,7 @@ class PlaceVerbs(ReadVerbs):
         with self.change("move") as change:
             store = self.engine.store(project)
             source = path_guard.clean(folder.strip("/"), store.name)
+            source = self.engine.spelled(store.name, source)
             target = self._folder_target(store.name, source, destination)
             if not source or self._kind(store.name, source) != "folder":
                 raise FolderNotFound(folder, store.name)
@@ -134,6 +136,7 @@ class PlaceVerbs(ReadVerbs):
     def _folder_target(self, project: str, source: str, destination: str) -> str:
         """Where a folder goes: into `destination` if that ends in `/` and is a folder."""
         target = path_guard.clean(destination.strip("/"), project)
+        target = self.engine.spelled(project, target)
         name = source.rpartition("/")[2]
         if not destination.endswith("/") or self._kind(project, target) != "folder":
             return target
@@ -255,6 +258,7 @@ class PlaceVerbs(ReadVerbs):
         with self.change("delete") as change:
             store = self.engine.store(project)
             source = path_guard.clean(folder.strip("/"), store.name)
+            source = self.engine.spelled(store.name, source)
             if not source or self._kind(store.name, source) != "folder":
                 raise FolderNotFound(folder, store.name)
             infos, _ = self._notes_below(store.name, source)

@@ -27,6 +27,7 @@ from memoranda.errors import (
 )
 from memoranda.note.model import GLOBAL
 from memoranda.store.base import File, PathInfo, Stamp, bounded
+from memoranda.text.utf16 import utf16_coding
 
 if TYPE_CHECKING:
     from memoranda.ledger.change import Change
@@ -55,7 +56,7 @@ class Files:
         will lie, the folder links on the way there resolved, and as `link` what stands there in
         place of a folder. Raises OutsideError for a way that leads out, also where nothing lies at
         its end."""
-        whole = f"{self._base}/{path}".strip("/")
+        whole = self._store.spelled(f"{self._base}/{path}".strip("/"))
         place = self._inside(self._store.place(whole))
         if place.kind != "missing" or not path:
             return place
@@ -105,7 +106,7 @@ class Files:
         """What a listing of a folder shows: (name, place it leads to), hidden names and
         `node_modules` left out, links that lead nowhere or outside too; sorted by code point."""
         found = []
-        for each in self._store.entries(f"{self._base}/{path}".strip("/")):
+        for each in self._store.entries(self._store.spelled(f"{self._base}/{path}".strip("/"))):
             name = each.path.rpartition("/")[2]
             if name.startswith(".") or name == "node_modules":
                 continue
@@ -232,6 +233,8 @@ class Files:
                 raise NotFound(path, self._project)
             old = self._store.read(place.path)
             try:
+                if utf16_coding(old.data):
+                    raise NotText(path)
                 text = old.data.decode()
             except UnicodeDecodeError:
                 raise NotText(path) from None

@@ -23,6 +23,7 @@ from memoranda.store.files import make_private, reason, sync_folder, write_file
 from memoranda.store.layout import changing_shared
 from memoranda.store.path_guard import check_size
 from memoranda.text.gate import SECRET, default_rules
+from memoranda.text.user_path import user_folder, user_path
 
 _SYSTEM = frozenset(
     (
@@ -177,7 +178,8 @@ class ProjectVerbs(ReadVerbs):
             raise ProjectRefused(shown, "it belongs to the system")
         if any(part.startswith(".") for part in root.relative_to(own).parts):
             raise ProjectRefused(shown, "a part of it is hidden")
-        if any(Path.home() / each in (root, *root.parents) for each in _SETTINGS):
+        user = user_folder()
+        if user and any(user / each in (root, *root.parents) for each in _SETTINGS):
             raise ProjectRefused(shown, "programs keep their settings there")
         if _is_graph_file(root):
             raise ProjectRefused(shown, "it is a file")
@@ -229,10 +231,11 @@ class ProjectVerbs(ReadVerbs):
 
     def _check_folder(self, root: Path, shown: str, make: bool, hidden: bool = False) -> None:
         real = _real(root)
-        user = _real(Path.home())
+        user_home = user_folder()
+        user = _real(user_home) if user_home else None
         home = _real(self.engine.layout.root)
         is_inside = home in (real, *real.parents)
-        if user in real.parents:
+        if user and user in real.parents:
             below_user = real.relative_to(user).parts
         else:
             below_user = ()
@@ -297,7 +300,7 @@ class ProjectVerbs(ReadVerbs):
 
 
 def _real(path: str | Path) -> Path:
-    return Path(os.path.realpath(os.path.expanduser(path)))
+    return Path(os.path.realpath(user_path(path)))
 
 
 def _is_graph_file(root: Path) -> bool:

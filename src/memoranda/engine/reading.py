@@ -542,6 +542,7 @@ class ReadVerbs(HomeSession):
         store = self.engine.store(project)
         links.check_length(glob or "", "A pattern of names")
         folder = path_guard.clean(folder.strip("/"), store.name)
+        folder = self.engine.spelled(store.name, folder)
         if folder and self._kind(store.name, folder) != "folder":
             raise NotFound(folder, store.name)
         entries, total = self.index.notes.directory(

@@ -26,6 +26,7 @@ from memoranda.store.base import File, Stamp
 from memoranda.store.files import make_private, storing
 from memoranda.store.folder import FolderStore
 from memoranda.store.layout import PRIVATE
+from memoranda.text.user_path import absolute_path
 
 T = TypeVar("T")
 
@@ -378,7 +379,7 @@ def own_root(engine: Engine, project: str) -> str | None:
     place = engine.layout.built_in.get(project) or engine.settings.projects.get(project)
     if place is None:
         return None
-    return os.path.abspath(os.path.expanduser(place))
+    return absolute_path(place)
 
 
 def root_of(engine: Engine, project: str) -> str:

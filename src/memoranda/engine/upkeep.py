@@ -374,7 +374,9 @@ class Upkeep:
             change.remove(CATEGORY_PROJECT, other.path, gone_file, scope=other.scope)
             for holder in self._index.notes.holding_link(other.id):
                 is_pair = holder.row in (survivor.row, other.row)
-                if holder.project in MEMORY_PROJECTS and not is_pair and not holder.locked:
+                if holder.project in MEMORY_PROJECTS and not (
+                    is_pair or holder.locked or holder.is_broken
+                ):
                     ids = [survivor.id if each == other.id else each for each in holder.links]
                     writing.set_keys(
                         self.memory, change, holder, {"links": list(dict.fromkeys(ids))}
@@ -423,7 +425,7 @@ class Upkeep:
                 for info in self._index.notes.with_ids(
                     {**rest, **used}, (*MEMORY_PROJECTS, entry.PROJECT)
                 ):
-                    if len(change.steps) >= FOLDED_AT_ONCE or info.locked:
+                    if len(change.steps) >= FOLDED_AT_ONCE or info.locked or info.is_broken:
                         continue
                     ordered = model.MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()
                     try:

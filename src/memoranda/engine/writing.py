@@ -18,6 +18,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Step
 from memoranda.note.model import GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS, Note
 from memoranda.store.base import File, Stamp, sha256
+from memoranda.text.utf16 import utf16_coding
 
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """What a note may say of its source only when the owner, or an import, writes it."""
@@ -30,6 +31,8 @@ def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
     """The note's bytes and text for a change. Raises Locked, NotText, ReadOnlyProject."""
     session.engine.store(info.project).check_writable()
     file = session.engine.file_of(info)
+    if utf16_coding(file.data):
+        raise NotText(info.path)
     try:
         text = file.data.decode()
     except UnicodeDecodeError:

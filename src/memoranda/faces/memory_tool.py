@@ -31,6 +31,7 @@ from memoranda.note.edit import InsertLine, StrReplace
 from memoranda.store.files import NAME_REASONS
 from memoranda.store.path_guard import NAME_BYTES, check_size, climbs
 from memoranda.text.unicode import flat, is_valid_unicode
+from memoranda.text.utf16 import utf16_coding
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -172,6 +173,10 @@ class MemoryCommands:
             if place.kind != "file":
                 raise NotFound(path)
             data = files.read(inside).data
+        if utf16_coding(data):
+            raise InvalidInput(
+                f"{path} is UTF-16 text, so it cannot be shown. Convert it to UTF-8 first."
+            )
         try:
             text = data.decode()
         except UnicodeDecodeError:

@@ -20,7 +20,7 @@ from memoranda.store.files import reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 16
+SCHEMA_VERSION = 17
 """Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 

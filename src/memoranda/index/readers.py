@@ -23,6 +23,7 @@ from memoranda.index.database import SCHEMA_VERSION
 from memoranda.index.writer import Prepared, prepare
 from memoranda.store.base import File
 from memoranda.store.folder import FolderStore
+from memoranda.text.utf16 import utf16_coding
 
 Suspicious = Callable[[str], tuple[str, ...]]
 _MOST = 4
@@ -119,7 +120,8 @@ def answer() -> None:
             for path in pickle.load(sys.stdin.buffer):
                 with suppress(MemorandaError, UnicodeDecodeError):
                     file = store.read(path)
-                    files.append((path, file.data.decode("utf-8"), file))
+                    if utf16_coding(file.data) is None:
+                        files.append((path, file.data.decode("utf-8"), file))
             notes = [file.note(store.name, path, text) for path, text, file in files]
             for note in notes:
                 note.suspicious = suspicious(note.text)

@@ -24,7 +24,7 @@ from zlib import crc32
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.index.database import in_snapshot
 from memoranda.index.filters import may_see, quoted
-from memoranda.index.rows import NoteInfo, in_order, infos
+from memoranda.index.rows import NoteInfo, in_order, infos, original_of
 from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import FORMS, Form, Looseness, as_written, stem, without_case
@@ -528,6 +528,9 @@ class _Search:
                     inside = _inside(inside, project)
                 matches = [note for note in inside if note.id == text and len(text) >= _SHORTEST]
             if matches:
+                original = original_of(matches)
+                if original is not None:
+                    return [original]
                 return _inside(matches, self.default_project) or matches
         return []
 
@@ -609,10 +612,12 @@ def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInf
     text = sqlite_text(text.strip())
     for wanted in dict.fromkeys((text, text.lower())):
         notes = in_order(db, _ids(db, wanted, _SHORTEST_OF_MEMORY, viewer, CATEGORY_PROJECT))
-        if len(notes) > 1:
+        if not notes:
+            continue
+        original = original_of(notes)
+        if original is None:
             raise Ambiguous(text, [note.permalink for note in notes], is_id=True)
-        if notes:
-            return notes[0]
+        return original
     raise NotFound(text, CATEGORY_PROJECT)
 
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from struct import Struct
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from memoranda.clock import local_day
-from memoranda.note.model import FURTHER, MEMORY_KEYS, Provenance, one_line_repr
+from memoranda.note.links import without_suffix
+from memoranda.note.model import BAD_HEADER, FURTHER, MEMORY_KEYS, Provenance, one_line_repr
 
 if TYPE_CHECKING:
     from memoranda.note.model import Observation
@@ -111,6 +112,11 @@ class NoteInfo:
             if key in text:
                 return True
         return "\\" in text
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether its header cannot be read: people see it, and upkeep leaves it alone."""
+        return any(warning.startswith(BAD_HEADER) for warning in self.warnings)
 
     @property
     def header(self) -> dict[str, Any]:
@@ -460,3 +466,37 @@ def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
             return [dict(row) for row in db.execute(f"select * from {table} order by rowid")]
     except sqlite3.Error as error:
         raise ValueError(str(error)) from None
+
+
+class Placed(Protocol):
+    """A note with an id and a place."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def project(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+
+
+N = TypeVar("N", bound=Placed)
+
+
+def original_of(notes: Sequence[N]) -> N | None:
+    """The one of several notes of which all others are copies; None when there is none."""
+    for note in notes:
+        if all(other is note or _is_copy(other, note) for other in notes):
+            return note
+    return None
+
+
+def _is_copy(note: Placed, original: Placed) -> bool:
+    """Whether a program that syncs folders made the file of `note` from that of `original`: beside
+    it, with its id, and with a name that begins with the whole name of the other one."""
+    folder, _, name = note.path.rpartition("/")
+    original_folder, _, original_name = original.path.rpartition("/")
+    here = (note.id, note.project, folder)
+    if here != (original.id, original.project, original_folder):
+        return False
+    stem = without_suffix(original_name)
+    return without_suffix(name) != stem and name.startswith(stem)

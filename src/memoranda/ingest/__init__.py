@@ -6,7 +6,6 @@ What each source says is read in sources.py. Source: contract 001, 11.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from memoranda.ingest.sources import SOURCES, Source, SourceNote, Tree
 from memoranda.note.markdown import Record
 from memoranda.note.model import INBOX, united
 from memoranda.query import split_list
+from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
@@ -92,7 +92,7 @@ def named_sources(
 
 
 def _absolute(path: str) -> Path:
-    return Path(os.path.abspath(os.path.expanduser(path)))
+    return Path(absolute_path(path))
 
 
 def run(

@@ -314,9 +314,15 @@ class Round:
         if self._memories is None:
             every = self.upkeep.every()
             files = Counter(info.id for info in every)
-            infos = [info for info in every if not info.locked and files[info.id] == 1]
+            infos = [
+                info
+                for info in every
+                if not (info.locked or info.is_broken) and files[info.id] == 1
+            ]
             self._excluded = {
-                info.category or "" for info in every if info.locked or files[info.id] > 1
+                info.category or ""
+                for info in every
+                if info.locked or info.is_broken or files[info.id] > 1
             }
             self._memories = states_of(
                 self.memory, infos, self.upkeep.targets(infos), self.upkeep.uses()

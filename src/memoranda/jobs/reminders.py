@@ -229,7 +229,7 @@ def _due(
         reminder = Reminder.of(info.header)
         if (
             memory.sees(info.scope)
-            and not info.locked
+            and not (info.locked or info.is_broken)
             and reminder.due is not None
             and reminder.is_due(now, before)
         ):

@@ -91,6 +91,30 @@ def parse_typed(yaml_text: str) -> dict[str, Any]:
     return _full(yaml_text, typed)
 
 
+class AsWritten(str):
+    """A scalar as it stands in the file without quotes: `scalar` writes it so again."""
+
+    __slots__ = ()
+
+
+def parse_as_written(yaml_text: str) -> dict[str, Any]:
+    """As `parse`, with what has no quotes as `AsWritten`: a number stays one when it is dumped.
+    Raises ValueError."""
+    return _full(yaml_text, AsWritten)
+
+
+_KEY_LINE = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s:#\-"'*&!|>%@`\[\]{},?][^:]*):(?:\s|\Z)""")
+
+
+def looks_like_header(yaml_text: str) -> bool:
+    """Whether somebody meant these lines as a header: each that is not indented is a key, an item
+    of a list, a bracket or a comment, and the first of them is a key."""
+    lines = [line for line in yaml_text.splitlines() if line.strip() and line[0] not in " \t#"]
+    if not lines or not _KEY_LINE.match(lines[0]):
+        return False
+    return all(_KEY_LINE.match(line) or line[0] in "-]}" for line in lines)
+
+
 def _usual(text: str) -> dict[str, Any] | None:
     """The mapping when every line has a usual shape; None: PyYAML must read it."""
     if "\r" in text:
@@ -218,7 +242,10 @@ def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]
     for key, value in node.value:
         if key.id != "scalar":
             raise ValueError("a key is no text")
-        rows[key.value] = _built(value, budget, depth + 1, plain)
+        name = key.value
+        if plain is AsWritten and not key.style:
+            name = AsWritten(name)
+        rows[name] = _built(value, budget, depth + 1, plain)
     return rows
 
 
@@ -259,6 +286,8 @@ def scalar(value: Any) -> str:
         return "-.inf"
     if isinstance(value, (int, float)):
         return repr(value)
+    if isinstance(value, AsWritten) and "\n" not in value:
+        return str(value)
     # Of a date: its ISO form
     text = str(value)
     is_plain = (
@@ -284,15 +313,35 @@ def dump(mapping: Mapping[str, Any]) -> str:
     blocks.
     """
     return "".join(
-        f"{line}\n" for key, value in mapping.items() for line in _lines(str(key), value, "")
+        f"{line}\n" for key, value in mapping.items() for line in _lines(_key(key), value, "")
     )
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, AsWritten):
+        return key
+    return str(key)
+
+
+def _flow(value: Any) -> str:
+    """A value within one line, in the form of JSON but for what was written without quotes."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(own)}" for key, own in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if isinstance(value, AsWritten) and not _FLOW_SIGNS.search(value):
+        return str(value)
+    return _quoted(value)
+
+
+_FLOW_SIGNS = re.compile(r"[,\[\]{}\n]|:\Z")
 
 
 def _lines(key: str, value: Any, indent: str) -> list[str]:
     # At the start of a line --- and ... would end the document.
     name = f"{indent}{_quoted(key) if key.startswith(('---', '...')) else scalar(key)}:"
     if isinstance(value, Mapping):
-        inner = [line for k, v in value.items() for line in _lines(str(k), v, indent + "  ")]
+        inner = [line for k, v in value.items() for line in _lines(_key(k), v, indent + "  ")]
         if inner:
             return [name, *inner]
         return [f"{name} {{}}"]
@@ -301,12 +350,12 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
         for each in value:
             if isinstance(each, Mapping) and each:
                 first, *rest = [
-                    line for k, v in each.items() for line in _lines(str(k), v, indent + "    ")
+                    line for k, v in each.items() for line in _lines(_key(k), v, indent + "    ")
                 ]
                 inner += [f"{indent}  - {first.lstrip(' ')}", *rest]
             else:
                 if isinstance(each, (Mapping, list, tuple)):
-                    plain = _quoted(each)
+                    plain = _flow(each)
                 else:
                     plain = scalar(each)
                 inner.append(f"{indent}  - {plain}")

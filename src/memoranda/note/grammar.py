@@ -39,6 +39,11 @@ _HEADING = re.compile(r"(#{1,6})(?:[ \t]+|$)(.*)")
 _CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+$")
 _QUOTED = re.compile(r"([ \t]*)>(?: ?>)*+ ?")
 _SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
+_BLANK = frozenset(" \t")
+# `key:: value` of Logseq and Dataview on a line of its own
+_PROPERTY = re.compile(r"[\w-]+::(?:\s|$)")
+# Between these signs of Chinese and Japanese a line break is no blank
+_UNSPACED = re.compile(r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]").match
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
 STRUCTURED = 4_000_000
 MOST = 10_000
@@ -174,7 +179,13 @@ class _Lines:
                 self.bare = False
                 offsets[:] = _ONE_ITEM
                 text = line[2:].rstrip(" \t\r")
-                if text[0] == "[" and not self.graph and (found := observation(text, text, number)):
+                goes_on = self._goes_on()
+                if (
+                    text[0] == "["
+                    and not self.graph
+                    and not goes_on
+                    and (found := observation(text, text, number))
+                ):
                     self.observations.append(found)
                 elif self._reads_item(text, text, number):
                     continue
@@ -198,6 +209,11 @@ class _Lines:
                 elif has_links and holds_link(line):
                     self._links(line, line, number)
         self._flush()
+
+    def _goes_on(self) -> bool:
+        """Whether the line after this one is indented."""
+        at = self.number - self.offset
+        return at < len(self.lines) and self.lines[at][:1] in _BLANK
 
     def _special(self, line: str) -> None:
         """A line that may be more than a paragraph's text."""
@@ -505,10 +521,30 @@ class _Lines:
             return False
         if text[0] == "`" and (decoded := coded_text(text)) is not None:
             text = masked = decoded
+        if not self.graph:
+            text, masked = self._with_further_lines(text, masked, number)
         found = observation(text, masked, number) or tagged(text, masked, number, is_any=self.graph)
         if found is not None:
             self.observations.append(found)
         return False
+
+    def _with_further_lines(self, text: str, masked: str, number: int) -> tuple[str, str]:
+        """An item's text and its masked form, with the indented lines on which the item goes on."""
+        at = number - self.offset
+        further: list[str] = []
+        while at < len(self.lines) and self.lines[at][:1] in _BLANK and self.lines[at].strip():
+            line = self.lines[at].strip(" \t\r")
+            if _ends_text(line):
+                break
+            if not _PROPERTY.match(line):
+                further.append(line)
+            at += 1
+        if not further:
+            return text, masked
+        for line in further:
+            is_spaced = not (_UNSPACED(text[-1]) and _UNSPACED(line[0]))
+            text += f" {line}" if is_spaced else line
+        return text, mask_code(text)
 
     def _links(self, text: str, masked: str, number: int) -> None:
         """Each link of a line to a note is a relation, of type `embeds` or `links_to`."""
@@ -523,6 +559,21 @@ class _Lines:
                 self.relations[key] = Relation(
                     kind, link.target, None, link.project, number, rest=link.rest
                 )
+
+
+def _ends_text(line: str) -> bool:
+    """Whether a line, without its indentation, begins something else than more of a text."""
+    sign = line[0]
+    if sign == ">" or (sign == "#" and _HEADING.match(line)):
+        return True
+    if sign in "`~" and _FENCE.match(line):
+        return True
+    if sign in "-*_=" and (_RULE.match(line) or _SETEXT.match(line)):
+        return True
+    if "<!--" in line or "%%" in line:
+        return True
+    marker = _MARKER.match(line)
+    return marker is not None and marker.end() < len(line) and int(marker[1] or 1) == 1
 
 
 def _column(blanks: str, column: int) -> int:

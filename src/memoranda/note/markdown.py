@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha1, sha256
@@ -14,10 +15,18 @@ from typing import Any
 
 from memoranda.errors import InvalidInput
 from memoranda.note import model
-from memoranda.note.frontmatter import dump, entries, is_crlf, parse, split
+from memoranda.note.frontmatter import (
+    dump,
+    entries,
+    is_crlf,
+    looks_like_header,
+    parse,
+    parse_as_written,
+    split,
+)
 from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
 from memoranda.note.links import first_line, permalink_for, without_suffix
-from memoranda.note.model import Note, Relation, united
+from memoranda.note.model import BAD_HEADER, Note, Relation, united
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
@@ -44,19 +53,25 @@ def parse_note(
     `etag` is left to the caller."""
     yaml_text, body_at = split(text)
     header: dict[str, Any] = {}
+    readable: dict[str, Any] = {}
     warnings: list[str] = []
     start = body_at
     if yaml_text:
         try:
             header = parse(yaml_text)
         except ValueError as error:
-            warnings.append(f"bad_frontmatter: the frontmatter is not read, {error}")
-            body_at = 0
+            warnings.append(f"{BAD_HEADER}: the frontmatter is not read, {error}")
+            if project in model.MEMORY_PROJECTS:
+                readable = _readable_keys(yaml_text)
+            else:
+                body_at = 0
     entity = entity or project == model.GRAPH_PROJECT
     observations, relations, headings = scan(text, start, graph=entity)
     if yaml_text and not entity and "[[" in yaml_text:
         relations = _with_header_links(relations, yaml_text)
-    get = header.get
+    # Of a memory the keys still say which it is, though the header as a whole says nothing
+    keys = header or readable
+    get = keys.get
     permalink = _text(get("permalink"))
     identity = _text(get("id"))
     kind = get("type")
@@ -87,7 +102,7 @@ def parse_note(
             f"partly_read: links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, "
             "are not read. Split the note."
         )
-    for key, value in header.items():
+    for key, value in keys.items():
         if value is not None and key in _READERS:
             attribute, read = _READERS[key]
             setattr(note, attribute, read(note, value))
@@ -98,14 +113,25 @@ def parse_note(
             setattr(note, attribute, read(note, value.strip().strip("\"'")))
     written = None
     for key in ("created_at", "created"):
-        if written is None and header.get(key) is not None:
-            written = _moment(note, header[key])
+        if written is None and get(key) is not None:
+            written = _moment(note, get(key))
     if written is not None or (born is not None and born < changed and not entity):
         note.created = written or born or changed
     if project in model.MEMORY_PROJECTS:
-        _read_memory(note, header, yaml_text is None)
-    note.title = _title(note, header, entity)
+        _read_memory(note, keys, yaml_text is None)
+    note.title = _title(note, keys, entity)
     return note
+
+
+def _readable_keys(yaml_text: str) -> dict[str, Any]:
+    """What those keys of a broken header say whose lines can be read alone."""
+    keys: dict[str, Any] = {}
+    for key, text in entries(yaml_text.replace("\r\n", "\n")):
+        with suppress(ValueError):
+            value = parse(text).get(key)
+            if value is not None and not isinstance(value, dict):
+                keys.setdefault(key, value)
+    return keys
 
 
 def _with_header_links(relations: list[Relation], yaml_text: str) -> list[Relation]:
@@ -362,18 +388,37 @@ def _own_header(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], st
     try:
         own = parse(yaml_text)
     except ValueError as error:
+        if not looks_like_header(yaml_text):
+            # A rule, and text below it
+            return {}, [], content.removeprefix("\ufeff")
         raise InvalidInput(
             f"Parameter `content` begins with frontmatter that is not valid YAML: {error}. Mend it or leave it out."
         ) from None
-    rows = entries(yaml_text)
-    # Whether the lines alone say what they said among the others: an anchor may be elsewhere
+    if not own and yaml_text.strip():
+        # Nothing but a heading, which YAML takes for a comment
+        return {}, [], content.removeprefix("\ufeff")
+    return own, _rows_as_written(yaml_text, own), content[body_at:]
+
+
+def _rows_as_written(yaml_text: str, own: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(key, lines) of a header's keys. Lines that say the same alone stay; the others, such as an
+    alias of an anchor elsewhere, are written with the value they stand for."""
+    lines = {key: text for key, text in entries(yaml_text) if _says(text, key, own.get(key))}
+    if len(lines) == len(own):
+        return [(key, lines[key]) for key in own]
+    values = parse_as_written(yaml_text)
+    return [
+        (str(key), lines[key] if key in lines else dump({key: value}))
+        for key, value in values.items()
+    ]
+
+
+def _says(text: str, key: str, value: Any) -> bool:
+    """Whether these lines alone are a header of this one key with this value."""
     try:
-        is_whole = [parse(text) for _, text in rows] == [{key: value} for key, value in own.items()]
+        return parse(text) == {key: value}
     except ValueError:
-        is_whole = False
-    if not is_whole:
-        rows = [(key, dump({key: value})) for key, value in own.items()]
-    return own, rows, content[body_at:]
+        return False
 
 
 def _listed_texts(value: Any) -> list[str]:

@@ -103,6 +103,10 @@ TAKEN_AGENTS = ("owner", "manual", "import", "web", "file")
 """What stands for somebody else where it is said who wrote a note; no agent is called so."""
 
 
+BAD_HEADER = "bad_frontmatter"
+"""How the warning begins of a note whose header cannot be read."""
+
+
 @dataclass(slots=True)
 class Observation:
     """`- [category] content #tag (context)`; `line` counts from 1 in the whole file. `text` is the

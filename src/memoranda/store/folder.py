@@ -15,7 +15,7 @@ from memoranda.errors import CannotRead, NotFound, OutsideError, StorageError
 from memoranda.store.base import File, Listing, PathInfo, Stamp
 from memoranda.store.files import read_file, reason, refusal, stamp_of, stat_in
 from memoranda.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
-from memoranda.store.path_guard import Folder, has_link, open_folder
+from memoranda.store.path_guard import Folder, as_on_disk, has_link, open_folder
 from memoranda.text.unicode import is_valid_unicode
 
 _LINKS = 40
@@ -215,6 +215,13 @@ class FolderStore:
         # A link may lead to it under another name
         self.show(self.root, None if self._links else path)
         return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
+
+    def spelled(self, path: str) -> str:
+        """`path` with its names as they are on disk: `path_guard.as_on_disk`."""
+        if path.isascii() and " " not in path:
+            return path
+        self.show(self.root, None)
+        return as_on_disk(self.root, path)
 
     def place(self, path: str) -> PathInfo:
         if not path:

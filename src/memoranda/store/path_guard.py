@@ -6,10 +6,12 @@ import fcntl
 import os
 import re
 import sys
+import unicodedata
 from dataclasses import dataclass
 
 from memoranda.errors import InvalidInput, NotFound, OutsideError, StorageError
 from memoranda.store.files import reason
+from memoranda.text.unicode import flat
 
 NAME_BYTES = 255
 SEGMENTS = 64
@@ -60,6 +62,38 @@ def clean(path: str, project: str, *, hidden: bool = False) -> str:
     clean_path = "/".join(parts)
     check_size(clean_path)
     return clean_path
+
+
+def as_on_disk(root: str, path: str) -> str:
+    """`path` below `root`, each name as the disk spells it: in another Unicode form, or with a tab
+    where a listing shows a blank. A name that is there exactly stays, and so does one that is not
+    there, or that several names match."""
+    if path.isascii() and " " not in path:
+        return path
+    found: list[str] = []
+    for name in path.split("/"):
+        folder = os.path.join(root, *found)
+        found.append(_name_on_disk(folder, name))
+    return "/".join(found)
+
+
+def _name_on_disk(folder: str, name: str) -> str:
+    if (name.isascii() and " " not in name) or os.path.lexists(os.path.join(folder, name)):
+        return name
+    shown = _name_shown(name)
+    try:
+        matches = [other for other in os.listdir(folder) if _name_shown(other) == shown]
+    except OSError:
+        return name
+    if len(matches) == 1:
+        return matches[0]
+    return name
+
+
+def _name_shown(name: str) -> str:
+    if name.isascii():
+        return flat(name)
+    return unicodedata.normalize("NFC", flat(name))
 
 
 def check_size(path: str) -> None:

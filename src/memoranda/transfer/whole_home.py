@@ -48,6 +48,7 @@ from memoranda.store.files import (
 from memoranda.store.layout import PRIVATE, TEMP_PREFIX, Layout
 from memoranda.store.path_guard import Folder, open_folder
 from memoranda.store.walking import walk
+from memoranda.text.user_path import user_path
 from memoranda.transfer.git_history import GitHistory
 from memoranda.transfer.moving import MIRROR, Progress
 
@@ -132,7 +133,7 @@ def back_up(memory: MemorySession, target: Path, progress: Progress | None = Non
 
 def _home_at(place: Path) -> Path:
     """Where the home really is. Raises InvalidInput."""
-    real = Path(os.path.realpath(place.expanduser()))
+    real = Path(os.path.realpath(user_path(place)))
     if not Layout(real).private.is_dir():
         raise InvalidInput(f"{place} is no memory home.")
     if is_unfinished(real / _LEDGER):
@@ -156,7 +157,7 @@ class FolderMove:
         relocates: bool = True,
     ):
         self._relocates = relocates
-        self.source, self.target = _home_at(source), Path(os.path.realpath(target.expanduser()))
+        self.source, self.target = _home_at(source), Path(os.path.realpath(user_path(target)))
         self._memory = memory
         self._staged = self.target / MOVING / _STAGED
         self._note = self.target / MOVING / _NOTE
@@ -329,7 +330,7 @@ class FolderMove:
         """Name the target where the source named itself: folders of projects and spaces, graph
         files in the home.
         """
-        olds = {str(self.source), str(self.source).replace(f"{Path.home()}/", "~/", 1)}
+        olds = {str(self.source), str(self.source).replace(os.path.expanduser("~/"), "~/", 1)}
         anywhere = re.compile(
             b"(%s)(?=[/\"'\\s]|$)" % b"|".join(re.escape(os.fsencode(old)) for old in olds)
         )
@@ -453,7 +454,7 @@ class Mirror:
     def __init__(self, memory: MemorySession, folder: Path):
         self._memory = memory
         self._contents = Contents(memory)
-        self.folder = Path(os.path.realpath(folder.expanduser()))
+        self.folder = Path(os.path.realpath(user_path(folder)))
         home = Path(os.path.realpath(memory.home))
         if self.folder in (home, *home.parents) or home in self.folder.parents:
             raise InvalidInput(

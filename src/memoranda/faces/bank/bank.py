@@ -22,6 +22,7 @@ from memoranda.errors import MemorandaError, NotFound
 from memoranda.faces.texts import text_file
 from memoranda.store.layout import SKIPPED_FOLDERS
 from memoranda.store.path_guard import NAME_BYTES
+from memoranda.text.user_path import user_path
 from memoranda.text.words import runs
 
 if TYPE_CHECKING:
@@ -303,7 +304,7 @@ def token_count(texts: Iterable[str]) -> int:
 def find_repository(path: str) -> Repository | None:
     """The repository `path` (existing, links followed) lies in; None when it lies in none."""
     try:
-        start = Path(os.path.realpath(os.path.expanduser(path)))
+        start = Path(os.path.realpath(user_path(path)))
         exists = os.path.lexists(start)
     except ValueError:
         return None

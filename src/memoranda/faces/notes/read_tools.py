@@ -140,6 +140,10 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     data = note_data(note) | _validity(memory.validity_marks([info]), info)
     data |= {"checksum": note.checksum, "frontmatter": header, "provenance": note.provenance.row()}
     has_bad_bytes = any(each.startswith("not_utf8") for each in note.warnings)
+    if any("UTF-16" in warning for warning in note.warnings):
+        complaint = "is UTF-16 text; it is shown, and cannot be changed. Convert it to UTF-8 first."
+    else:
+        complaint = "holds bytes that are not UTF-8; they are shown as U+FFFD."
     room = (
         replies.TEXT_LIMIT
         - len(replies.warning_lines(replies.shown_warnings(memory.warnings)))
@@ -150,9 +154,7 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     excerpt, rest = _excerpt(note.text, first, last, room, args["as_json"])
     data |= excerpt
     if has_bad_bytes:
-        data["warnings"] = [
-            f"{note.path} holds bytes that are not UTF-8; they are shown as U+FFFD."
-        ]
+        data["warnings"] = [f"{note.path} {complaint}"]
     return Reply(excerpt["content"] + rest, data, hint=f"checksum: {note.checksum}")
 
 

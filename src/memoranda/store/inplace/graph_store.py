@@ -22,6 +22,7 @@ from memoranda.note.model import VALIDITY_KEYS
 from memoranda.store.base import File, Listing, PathInfo, Stamp, sha256
 from memoranda.store.files import reason, stamp_of
 from memoranda.store.inplace import LineChange, LockedFile, graph_lines
+from memoranda.text.user_path import absolute_path
 
 MAX_APPEND = 65536
 """Bytes: more than that is written beside the file and renamed over it."""
@@ -164,7 +165,7 @@ class GraphStore:
     ):
         self.name = name
         self.optional = optional
-        self.root = os.path.abspath(os.path.expanduser(file))
+        self.root = absolute_path(file)
         self.lines: list[bytes] = []
         self.changes = 0
         self._file = LockedFile(Path(self.root))

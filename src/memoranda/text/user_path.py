@@ -1,0 +1,54 @@
+"""Paths as people type them: `~` is expanded, and what this system cannot mean is refused."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from memoranda.errors import InvalidInput
+
+_DRIVE = re.compile(r"([A-Za-z]):(?:[\\/](.*))?", re.DOTALL)
+_SHARE = re.compile(r"\\\\[^\\/]+[\\/]")
+
+
+def user_path(path: str | os.PathLike[str]) -> Path:
+    """The path with `~` expanded. Raises InvalidInput for a Windows path on another system, and for
+    `~` where nobody knows whose folder that is."""
+    text = os.fspath(path)
+    if os.name == "posix":
+        _refuse_windows_path(text)
+    expanded = os.path.expanduser(text)
+    if expanded.startswith("~"):
+        raise InvalidInput(
+            f"{text}: no home folder is known for {expanded.partition('/')[0]}."
+            " Set HOME, or give the path from /."
+        )
+    return Path(expanded)
+
+
+def absolute_path(path: str | os.PathLike[str]) -> str:
+    """The path from the root of the file system. Raises as `user_path`."""
+    return os.path.abspath(user_path(path))
+
+
+def user_folder() -> Path | None:
+    """The folder of the user this process runs as; None where nobody knows it, as in a container
+    with a foreign uid."""
+    expanded = os.path.expanduser("~")
+    if expanded.startswith("~"):
+        return None
+    return Path(expanded)
+
+
+def _refuse_windows_path(text: str) -> None:
+    """Raise InvalidInput for `C:\\…`, `C:/…` and a network share, with the path to use instead."""
+    drive = _DRIVE.fullmatch(text)
+    if drive and not os.path.lexists(text):
+        rest = (drive[2] or "").replace("\\", "/")
+        place = f"/mnt/{drive[1].lower()}/{rest}".rstrip("/")
+        raise InvalidInput(f"{text} is a path of Windows. Under WSL use {place}")
+    if _SHARE.match(text):
+        raise InvalidInput(
+            f"{text} is a network path of Windows. Mount the share and give its path here."
+        )

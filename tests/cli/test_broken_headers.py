@@ -1,0 +1,82 @@
+"""A memory whose header does not parse stays in list, search, read and edit, marked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contract.home_kinds import prepared
+from contract.note_tools import put
+
+ID = "550e8400-e29b-41d4-a716-446655440000"
+HEADERS = [
+    "title: x: y",
+    "title: [unclosed",
+    "title: 'never closed",
+    'title: "never closed',
+    "tags: [a, b",
+    "tags: {a",
+    "tags:\n\t- a",
+    "title: @at",
+    "title: `tick",
+    "title: %percent",
+    "title: *gone",
+    "title: a\n  b: c",
+    "- item",
+    "just words",
+    "title: |\n a\nb",
+    "? [a",
+    "title: !!binary [",
+    ": : :",
+    "key: value: - other",
+    "title: a #b\n c: [",
+]
+
+
+@pytest.fixture(params=HEADERS)
+def broken(terminal: Any, request: pytest.FixtureRequest) -> Any:
+    text = f"---\nid: {ID}\ncategory: soul\n{request.param}\n---\nthe zebra runs\n"
+    put(prepared(terminal.home) / "categories/soul/broken.md", text)
+    return terminal
+
+
+def test_memory_with_a_broken_header_is_found_everywhere_and_marked(broken: Any) -> None:
+    assert "[header not read] the zebra runs" in broken.ok("list")
+    assert "[header not read] the zebra runs" in broken.ok("search", "zebra")
+    shown = broken.ok("read", ID[:8])
+    assert "\nHeader: the frontmatter is not read, " in shown
+    assert shown.endswith("\nthe zebra runs\n")
+    assert broken("read", ID, "--json").json["memory"]["header_error"]
+
+
+def test_memory_with_a_broken_header_is_edited_with_its_header_left(
+    broken: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = broken.home / "categories/soul/broken.md"
+    before = file.read_text()
+    monkeypatch.setenv("EDITOR", "sed -i s/zebra/lion/")
+
+    broken.ok("edit", ID[:8])
+
+    assert file.read_text() == before.replace("zebra", "lion")
+
+
+def test_upkeep_leaves_a_memory_with_a_broken_header_alone(broken: Any) -> None:
+    file = broken.home / "categories/soul/broken.md"
+    before = file.read_text()
+
+    broken.ok("read", ID[:8])
+    broken.ok("tidy")
+
+    assert file.read_text() == before
+    assert f"error bad_frontmatter categories/soul/{file.name}: " in broken("doctor").out
+
+
+def test_header_that_was_corrected_is_marked_no_longer(broken: Any) -> None:
+    file = broken.home / "categories/soul/broken.md"
+    broken.ok("list")
+    file.write_text(f"---\nid: {ID}\ncategory: soul\n---\nthe zebra runs\n")
+
+    assert "[header not read]" not in broken.ok("list")
+    assert "header_error" not in broken("read", ID, "--json").json["memory"]

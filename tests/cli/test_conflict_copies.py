@@ -1,0 +1,103 @@
+"""A copy that a program which syncs folders made of a memory blocks no command (issue 33, 9)."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+
+class Pair(NamedTuple):
+    """A memory, its file, and the copy beside it."""
+
+    terminal: Any
+    ref: str
+    file: Path
+    copy: Path
+
+
+def digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+ENDINGS = [
+    ".sync-conflict-20261101-101010-ABCDEFG",
+    ".sync-conflict-20261101-101010-ABCDEFG.sync-conflict-20261102-101010-HIJKLMN",
+    " (Ann's conflicted copy 2026-11-01)",
+    " (conflicted copy 2026-11-01 101010)",
+    "-LAPTOP",
+    " 2",
+    " (1)",
+    ".Conflict",
+    "_conf(2026-11-01-10-10-10)",
+    " (冲突副本 2026-11-01)",
+    "~2026-11-01",
+    " copy",
+]
+
+
+@pytest.fixture(params=ENDINGS)
+def pair(terminal: Any, request: pytest.FixtureRequest) -> Pair:
+    ref = terminal.write("user likes tea", "--category", "skills")
+    (file,) = (terminal.home / "categories/skills").iterdir()
+    copy = file.with_name(f"{file.stem}{request.param}.md")
+    text = file.read_text().replace(digest("user likes tea"), digest("user likes coffee"))
+    copy.write_text(text.replace("likes tea", "likes coffee"))
+    return Pair(terminal, ref, file, copy)
+
+
+def test_commands_by_id_mean_the_original(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = pair.terminal
+    before = pair.copy.read_text()
+    monkeypatch.setenv("EDITOR", "sed -i s/tea/milk/")
+
+    assert terminal.ok("read", pair.ref).endswith("\nuser likes tea\n")
+    assert terminal.ok("read", pair.ref[:8]).endswith("\nuser likes tea\n")
+    terminal.ok("tag", pair.ref, "--add", "drinks")
+    terminal.ok("edit", pair.ref)
+    terminal.ok("pin", pair.ref)
+
+    assert "user likes milk" in pair.file.read_text()
+    assert "drinks" in pair.file.read_text()
+    assert pair.copy.read_text() == before
+    terminal.ok("delete", pair.ref)
+    assert not pair.file.exists()
+    assert pair.copy.read_text() == before
+
+
+def test_doctor_names_the_copy_and_gives_it_an_id_of_its_own(pair: Pair) -> None:
+    terminal = pair.terminal
+    found = terminal("doctor").out
+    assert f"conflict_copy categories/skills/{pair.copy.name}: a copy of " in found
+
+    terminal.ok("doctor", "--fix")
+
+    assert terminal.ok("doctor") == "0 problems\n"
+    rows = terminal("list", "--json").json["memories"]
+    assert len({row["id"] for row in rows}) == 2
+    assert {row["content"] for row in rows} == {"user likes tea", "user likes coffee"}
+    assert terminal.ok("read", pair.ref).endswith("\nuser likes tea\n")
+
+
+def test_doctor_removes_a_copy_that_says_the_same_and_undo_brings_it_back(pair: Pair) -> None:
+    terminal = pair.terminal
+    pair.copy.write_bytes(pair.file.read_bytes())
+
+    terminal.ok("doctor", "--fix")
+
+    assert pair.file.exists()
+    assert not pair.copy.exists()
+    terminal.ok("undo")
+    assert pair.copy.read_bytes() == pair.file.read_bytes()
+
+
+def test_files_of_one_id_of_which_none_is_the_original_stay_ambiguous(terminal: Any) -> None:
+    ref = terminal.write("twice", "--category", "skills")
+    (file,) = (terminal.home / "categories/skills").iterdir()
+    file.with_name("other.md").write_bytes(file.read_bytes())
+
+    assert "duplicate_id" in terminal("doctor", "--fix").out
+    assert terminal("delete", ref).status == 1
+    assert len(list((terminal.home / "categories/skills").iterdir())) == 2

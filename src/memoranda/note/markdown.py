@@ -16,6 +16,7 @@ from memoranda.errors import InvalidInput
 from memoranda.note import model
 from memoranda.note.frontmatter import dump, entries, is_crlf, parse, split
 from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
+from memoranda.note.inline import listed_names, page_fields
 from memoranda.note.links import first_line, permalink_for, without_suffix
 from memoranda.note.model import Note, Relation, united
 
@@ -23,6 +24,11 @@ _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 _OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
 _LINK_LENGTH = 200
+_NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
+_WITHOUT_PAGES = (*model.MEMORY_PROJECTS, model.KV_PROJECT)
+TAG_KEYS = ("tags", "tag")
+_ALIAS_KEYS = ("aliases", "alias")
+"""Header keys of tags and of aliases, compared without case."""
 TITLE_LENGTH = 2_000
 """Characters of a title that count: the first line of a memory may be its whole text, however long.
 """
@@ -91,6 +97,8 @@ def parse_note(
         if value is not None and key in _READERS:
             attribute, read = _READERS[key]
             setattr(note, attribute, read(note, value))
+    note.tags = tuple(united(_all_texts(header, TAG_KEYS)))
+    note.aliases = tuple(dict.fromkeys(_all_texts(header, _ALIAS_KEYS)))
     # Of a header that cannot be read, what closes the note still counts
     if yaml_text and not header:
         for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text):
@@ -105,7 +113,23 @@ def parse_note(
     if project in model.MEMORY_PROJECTS:
         _read_memory(note, header, yaml_text is None)
     note.title = _title(note, header, entity)
+    if not entity and project not in _WITHOUT_PAGES and ":: " in text:
+        _read_page_fields(note)
     return note
+
+
+def _read_page_fields(note: Note) -> None:
+    """Take title and aliases from the `key:: value` lines a page of Logseq begins with."""
+    fields = page_fields(note.text[note.body_at :])
+    names = [name for key in _ALIAS_KEYS for name in listed_names(fields.get(key, ""))]
+    note.aliases = tuple(dict.fromkeys((*note.aliases, *names)))
+    if fields.get("title") and not note.header.get("title"):
+        note.title = fields["title"][:TITLE_LENGTH]
+
+
+def other_tag_keys(header: Mapping[str, Any]) -> list[str]:
+    """The keys of a header that hold tags and are not `tags`: `tag`, `Tags` and the like."""
+    return [key for key in header if key != "tags" and key.lower() in TAG_KEYS]
 
 
 def _with_header_links(relations: list[Relation], yaml_text: str) -> list[Relation]:
@@ -168,9 +192,38 @@ def _texts(value: Any) -> list[str]:
     return [text for one in each if (text := one.strip() if type(one) is str else _text(one))]
 
 
+def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
+    """The texts under all of these keys, which are compared without case. A list may be written as
+    text (`'["a", "b"]'`), tags also with a `#` each and blanks between (`"#a #b"`)."""
+    texts: list[str] = []
+    for key, value in header.items():
+        if key.lower() in keys:
+            texts += _texts(unpacked(value))
+    return texts
+
+
+def unpacked(value: Any) -> Any:
+    """The list that a text spells, the value itself for any other."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text.startswith("[") and text.endswith("]") and not text.startswith("[["):
+        try:
+            return parse(f"list: {text}")["list"]
+        except ValueError:
+            return value
+    words = text.split()
+    if len(words) > 1 and all(word.startswith("#") for word in words):
+        return [word.rstrip(",") for word in words]
+    return value
+
+
 def _moment(note: Note, value: Any) -> datetime | None:
-    """A written time as aware UTC; None with a warning when it is none."""
+    """A written time as aware UTC; None with a warning when it is none. Thirteen digits are
+    milliseconds since 1970, as Dendron writes times, ten are seconds."""
     text = _text(value)
+    if text.isascii() and text.isdigit() and len(text) in (10, 13):
+        return datetime.fromtimestamp(int(text) / (1000 if len(text) == 13 else 1), UTC)
     try:
         moment = datetime.fromisoformat(text.upper() if text[-1:] == "z" else text)
         if moment.tzinfo is UTC:
@@ -208,8 +261,6 @@ def _scope(note: Note, value: Any) -> str:
 
 
 _READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
-    "aliases": ("aliases", _each_once),
-    "tags": ("tags", lambda note, value: tuple(united(_texts(value)))),
     "links": ("links", _each_once),
     "source": ("source", lambda note, value: _text(value) or None),
     "locked": ("locked", lambda note, value: _text(value).lower() == "true"),
@@ -237,7 +288,14 @@ def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
         title = _text(value)
     if not title and note.project in model.MEMORY_PROJECTS:
         title = first_line(note.content)
-    return title[:TITLE_LENGTH] or without_suffix(note.path.rpartition("/")[2])
+    return title[:TITLE_LENGTH] or shown_stem(note.path)
+
+
+def shown_stem(path: str) -> str:
+    """The name of a file as a title: without its extension, and without the blank and 32 digits
+    with which Notion's export ends each name."""
+    stem = without_suffix(path.rpartition("/")[2])
+    return _NOTION_ID.sub("", stem)
 
 
 def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
@@ -377,14 +435,12 @@ def _own_header(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], st
 
 
 def _listed_texts(value: Any) -> list[str]:
-    each = (
-        value.split(",")
-        if isinstance(value, str)
-        else value
-        if isinstance(value, (list, tuple))
-        else ()
-    )
-    return [str(one) for one in each if one is not None and not isinstance(one, (list, dict))]
+    values = unpacked(value)
+    if isinstance(values, str):
+        return values.split(",")
+    if not isinstance(values, (list, tuple)):
+        return []
+    return [str(item) for item in values if item is not None and not isinstance(item, (list, dict))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -358,7 +358,7 @@ def compose_note(
     *,
     title: str,
     permalink: str,
-    created: datetime,
+    created: datetime | None,
     type: str | None = None,
     tags: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
@@ -372,7 +372,8 @@ def compose_note(
     `tags` (united) and `metadata` win; its own permalink and date stand before `permalink` and
     `created`. `keep` holds `id`, `permalink`, `created_at` of a note that is replaced and wins over
     all; of that note's text `old` the keys stay that are not set now. The body is as given, with a
-    final newline. Raises InvalidInput when content's frontmatter is not valid YAML.
+    final newline. `created` is None for a note of unknown age. Raises InvalidInput when content's
+    frontmatter is not valid YAML.
     """
     own, rows, body = _own_header(content)
     extra = {key: value for key, value in (metadata or {}).items() if key not in ("title", "type")}
@@ -393,7 +394,9 @@ def compose_note(
         "type": type or own.get("type") or "note",
         "tags": listed or None,
     }
-    defaults = {"permalink": permalink, "created_at": created}
+    defaults: dict[str, Any] = {"permalink": permalink}
+    if created is not None:
+        defaults["created_at"] = created
     written = dict(rows)
     lines: list[str] = []
     for key in _FIRST_KEYS:

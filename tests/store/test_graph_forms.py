@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from contract.graph_tools import GraphFile, person
+from contract.graph_tools import GraphFile, Nodes, person
+from memoranda.engine import open_session
 from memoranda.store.inplace.graph_lines import as_lines, parse_line
 
 ADA = person("Ada", "likes tea")
@@ -156,3 +158,17 @@ def test_a_line_of_very_many_glued_objects_is_read_in_time() -> None:
     assert made is not None
     assert len(made) == 20_000
     assert parse_line(made[-1]) == json.loads(A)
+
+
+def test_an_erased_entity_is_gone_from_the_kept_text_of_the_other_form(tmp_path: Path) -> None:
+    place = tmp_path / "people.jsonl"
+    place.write_text(json.dumps(WHOLE))
+    home = tmp_path / "home"
+    with open_session(home, projects={"people": place}, watch=False) as memory:
+        memory.sync()
+        create = {"entities": [{"name": "New", "entityType": "", "observations": []}]}
+        Nodes(memory)("create_entities", project="people", **create)
+        memory.erase("people/Ada")
+    assert "Ada" not in place.read_text()
+    kept = b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
+    assert b"likes tea" not in kept

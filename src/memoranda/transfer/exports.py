@@ -327,35 +327,20 @@ def _chatgpt(path: Path) -> Found:
     saved = set[str]()
     newest = dict[str, _Context]()
     for name, row in rows:
-        ref = str(row.get("conversation_id") or row.get("id") or "")
-        mapping = row.get("mapping")
-        title = str(row.get("title") or "")
-        if not ref or not isinstance(mapping, dict):
-            shown = f"{name} ({title})" if title else name
-            yield shown, "it is no conversation of ChatGPT"
+        talk = _talk(row)
+        if talk is None:
+            title = str(row.get("title") or "")
+            yield f"{name} ({title})" if title else name, "it is no conversation of ChatGPT"
             continue
-        messages = [
-            _message(identity, message)
-            for identity, message in _branch(mapping, row.get("current_node"))
-        ]
-        turns = [(item.speaker, item.when, item.text) for item in messages if item.speaker]
-        created = _time(row.get("create_time"))
-        updated = _time(row.get("update_time"))
-        conversation = Exported(ref, title, created, updated, turns=tuple(turns))
-        changed = conversation.changed()
-        for item in messages:
-            for context in _contexts(item, updated or item.when):
-                if context.age >= newest.get(context.key, context).age:
-                    newest[context.key] = context
-            for memory in _saved(item, item.when or changed):
-                saved.add(memory.text)
-                yield memory
-        if turns:
-            yield conversation
-        else:
-            yield conversation.label("chatgpt"), "it has no text"
+        for context in talk.contexts():
+            if context.age >= newest.get(context.key, context).age:
+                newest[context.key] = context
+        for memory in talk.saved():
+            saved.add(memory.text)
+            yield memory
+        yield talk.whole()
     for context in newest.values():
-        yield from (item for item in _told(context) if item.text not in saved)
+        yield from (memory for memory in _told(context) if memory.text not in saved)
 
 
 class _Message(NamedTuple):
@@ -396,19 +381,47 @@ def _message(identity: str, message: Mapping[str, Any]) -> _Message:
     return _Message(identity, speaker, to, text, when, content if isinstance(content, dict) else {})
 
 
-def _contexts(message: _Message, when: datetime | None) -> Iterator[_Context]:
-    for key in _CONTEXTS:
-        if message.content.get(key):
-            yield _Context(key, str(message.content[key]), when)
+class _Talk(NamedTuple):
+    """A conversation of ChatGPT, and the messages of its branch."""
+
+    conversation: Exported
+    messages: list[_Message]
+
+    def contexts(self) -> Iterator[_Context]:
+        for message in self.messages:
+            when = self.conversation.updated or message.when
+            for key in _CONTEXTS:
+                if message.content.get(key):
+                    yield _Context(key, str(message.content[key]), when)
+
+    def saved(self) -> Iterator[Exported]:
+        """The memories, one a line, that calls of the tool `bio` save."""
+        for message in self.messages:
+            lines = [line.strip() for line in message.text.split("\n") if line.strip()]
+            for number, line in enumerate(lines if message.to == "bio" else ()):
+                ref = f"{message.id}.{number}" if number else message.id
+                yield Exported(ref, line, message.when or self.conversation.changed())
+
+    def whole(self) -> Exported | tuple[str, str]:
+        """The conversation, or why it is left out."""
+        if self.conversation.turns:
+            return self.conversation
+        return self.conversation.label("chatgpt"), "it has no text"
 
 
-def _saved(message: _Message, when: datetime | None) -> Iterator[Exported]:
-    """The memories, one a line, that a call of the tool `bio` saves."""
-    if message.to != "bio":
-        return
-    lines = [line.strip() for line in message.text.split("\n") if line.strip()]
-    for number, line in enumerate(lines):
-        yield Exported(f"{message.id}.{number}" if number else message.id, line, when)
+def _talk(row: Mapping[str, Any]) -> _Talk | None:
+    """The conversation in a row of the export, None when the row is none."""
+    ref = str(row.get("conversation_id") or row.get("id") or "")
+    mapping = row.get("mapping")
+    if not ref or not isinstance(mapping, dict):
+        return None
+    branch = _branch(mapping, row.get("current_node"))
+    messages = [_message(identity, message) for identity, message in branch]
+    turns = [(item.speaker, item.when, item.text) for item in messages if item.speaker]
+    created = _time(row.get("create_time"))
+    updated = _time(row.get("update_time"))
+    title = str(row.get("title") or "")
+    return _Talk(Exported(ref, title, created, updated, turns=tuple(turns)), messages)
 
 
 def _told(context: _Context) -> Iterator[Exported]:

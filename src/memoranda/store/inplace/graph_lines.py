@@ -228,18 +228,20 @@ def _graph_members(value: Any) -> list[bytes] | None:
         return []
     if not isinstance(value, dict) or "type" in value or not value.keys() & {*_MEMBERS}:
         return None
-    made: list[bytes] = []
-    for key, kind in _MEMBERS.items():
-        members = value.get(key)
-        if members is None:
-            continue
-        if not isinstance(members, list) or not all(isinstance(one, dict) for one in members):
-            return None
-        made += [_member_line(kind, member) for member in members]
+    lists = {key: value[key] for key in _MEMBERS if value.get(key) is not None}
+    if not all(map(_holds_objects, lists.values())):
+        return None
+    made = [
+        _member_line(_MEMBERS[key], member) for key, members in lists.items() for member in members
+    ]
     more = {key: other for key, other in value.items() if key not in _MEMBERS}
     if more:
         made.append(_raw_line(more))
     return made
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(member, dict) for member in value)
 
 
 def _member_line(kind: str, member: dict[str, Any]) -> bytes:

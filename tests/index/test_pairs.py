@@ -17,7 +17,7 @@ PAIRS = Path(__file__).with_name("pairs")
 
 def _cases(kind: str) -> list[Any]:
     found = []
-    for name in ("own", "blind"):
+    for name in ("own", "blind", "unseen"):
         cases = json.loads((PAIRS / f"{name}.json").read_text(encoding="utf-8"))["cases"]
         found += [
             pytest.param(case, id=f"{name}-{case['id']}-{case['group']}")

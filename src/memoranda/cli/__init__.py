@@ -195,7 +195,16 @@ def command_group() -> Group:
     more: dict[str, Any] = {"callback": show_version, "help": "Show the version and exit."}
     version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, **more)
     titles = {name: title for title, _, names in _MODULES for name in names.split()}
-    return Group("memory", COMMANDS, now=True, titles=titles, params=[version], help=_HELP)
+    return Group(
+        "memory", COMMANDS, now=True, titles=titles, params=[version], help=_HELP, alone=_today
+    )
+
+
+def _today(invocation: Invocation) -> list[str]:
+    """What `memory` alone says, of a home with notes."""
+    from memoranda.cli.today import has_notes, today_lines
+
+    return today_lines(invocation) if has_notes(invocation) else []
 
 
 _HELP = """One memory for you and your agents: plain Markdown notes on your disk.

@@ -15,10 +15,11 @@ import click
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import any_note, minute, moment_of, place_of
+from memoranda.cli.older_texts import number_of, text_changed
 from memoranda.cli.output import Failure, confirmed, paint, table_row
 from memoranda.cli.rows import limit_option, traces_flag
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
-from memoranda.clock import parse_stamp, to_utc
+from memoranda.clock import to_utc
 from memoranda.errors import MemorandaError, NotFound
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.text.unicode import flat, visible
@@ -161,7 +162,7 @@ def _painted(call: Invocation, kind: str, text: str) -> str:
 def diff(call: Invocation, ref: str, number: str | None = None) -> None:
     """Show what the last change of NOTE changed, or change number CHANGE, word by word."""
     with call.memory() as memory:
-        wanted = None if number is None else _number(number)
+        wanted = None if number is None else number_of(number)
         change, revision = _revision(memory, ref, wanted)
         zone = memory.settings.zone
         if call.json:
@@ -171,20 +172,13 @@ def diff(call: Invocation, ref: str, number: str | None = None) -> None:
         output.text(shown, painted=call.on_terminal, paged=not call.no_pager)
 
 
-def _number(text: str) -> int:
-    digits = text.removeprefix("#")
-    if not digits.isdecimal():
-        raise Usage(f'invalid value "{text}" for CHANGE: not a number')
-    return int(digits)
-
-
 def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Change, Revision]:
     """A change of a note and what it did to its text: the latest, or that of this number. Raises
     Failure, NotFound.
     """
     for change in memory.log(_place_in_log(memory, ref), limit=0):
         if number is None or change.number == number:
-            return change, _of_note(memory, ref, change)
+            return change, text_changed(memory, _place_in_log(memory, ref), change)
     what = "no change" if number is None else f"#{number} is no change"
     raise Failure(f"{what} of {ref}", "not_found", f"memory log {ref} lists its changes.")
 
@@ -196,44 +190,6 @@ def _place_in_log(memory: MemorySession, ref: str) -> str:
     with suppress(MemorandaError):
         return place_of(any_note(memory, ref))
     return ref
-
-
-def _of_note(memory: MemorySession, ref: str, change: Change) -> Revision:
-    """Of the texts a change touched, that of the note `ref`."""
-    revisions = memory.revisions(change.number)
-    with suppress(MemorandaError):
-        info = any_note(memory, ref)
-        for revision in revisions:
-            touched = revision.touched
-            if touched.project == info.project and info.path in (touched.path, touched.to):
-                return revision
-    if not revisions:
-        raise Failure(f"no text of #{change.number} is kept", "not_found")
-    return revisions[0]
-
-
-def text_at(memory: MemorySession, ref: str, at: str) -> str:
-    """The text of a note as change number `at` left it, or as it stood at a time. Raises Failure."""
-    is_number = at.removeprefix("#").isdecimal() and len(at) < 9
-    moment = None if is_number else _moment(memory, at)
-    for change in memory.log(_place_in_log(memory, ref), limit=0):
-        is_early_enough = (
-            change.number <= _number(at) if moment is None else parse_stamp(change.time) <= moment
-        )
-        if is_early_enough:
-            after = _of_note(memory, ref, change).after
-            if after is None:
-                raise Failure(f"the text of {ref} at {at} is no longer kept", "not_found")
-            return after
-    hint = f"memory log {ref} lists its changes."
-    raise Failure(f"there was no text of {ref} at {at}", "not_found", hint)
-
-
-def _moment(memory: MemorySession, at: str) -> datetime:
-    try:
-        return to_utc(datetime.fromisoformat(at.strip()), memory.settings.zone)
-    except (ValueError, OverflowError):
-        return moment_of(memory.as_of, at, "--at time", _FRAMES)
 
 
 def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:

@@ -18,7 +18,7 @@ from memoranda.cli import output
 from memoranda.cli.invocation import Invocation, text_from
 from memoranda.cli.output import Failure, error_sentence
 from memoranda.cli.syntax import Names, Text, command, flag, option
-from memoranda.clock import parse_stamp, stamp
+from memoranda.clock import parse_stamp, stamp, to_utc
 from memoranda.engine.overview import home_path, read_record, record
 from memoranda.errors import Ambiguous, Conflict, Locked, MemorandaError, NotFound, TimeframeError
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
@@ -260,12 +260,26 @@ def any_note(
 
 def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
     """Show the whole texts of notes as they once stood; this counts as no access."""
-    from memoranda.cli.history_commands import text_at
+    from memoranda.cli.older_texts import is_number, text_at
 
     with call.memory() as memory:
-        texts = [text_at(memory, ref, at) for ref in refs]
-        rows = [{"ref": ref, "at": at, "text": text} for ref, text in zip(refs, texts, strict=True)]
-        call.answer_each([text.rstrip("\n") for text in texts], rows, "\n\n")
+        moment = None if is_number(at) else _moment(memory, at)
+        rows = []
+        for ref in refs:
+            place = ref
+            # A note that is gone is known to the log alone
+            with suppress(MemorandaError):
+                place = place_of(any_note(memory, ref))
+            rows.append({"ref": ref, "at": at, "text": text_at(memory, place, at, moment)})
+        call.answer_each([row["text"].rstrip("\n") for row in rows], rows, "\n\n")
+
+
+def _moment(memory: MemorySession, at: str) -> datetime:
+    try:
+        return to_utc(datetime.fromisoformat(at.strip()), memory.settings.zone)
+    except (ValueError, OverflowError):
+        hint = "Use the number of a change, 2026-05-07T10:00, yesterday or 7d."
+        return moment_of(memory.as_of, at, "--at time", hint)
 
 
 def place_of(info: Note | NoteInfo) -> str:

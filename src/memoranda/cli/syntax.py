@@ -335,7 +335,8 @@ class Group(_Documented, click.Group):
     """Commands by name. `modules` has each one's module below memoranda.cli, imported when asked
     for. A command `b-c` is `b_c` there or, where that name is taken in Python, `b_c_`; in a group
     `a` it is `a_b_c`. `now`: takes `--now`, for those of its commands that do. `titles`: the
-    section of the help for each command."""
+    section of the help for each command. `alone`: the lines to print where no command is named; the
+    help where there are none."""
 
     def __init__(
         self,
@@ -344,6 +345,7 @@ class Group(_Documented, click.Group):
         *,
         now: bool = False,
         titles: Mapping[str, str] = {},
+        alone: Callable[[Invocation], list[str]] | None = None,
         **more: Any,
     ):
         super().__init__(
@@ -351,6 +353,7 @@ class Group(_Documented, click.Group):
         )
         self._modules = modules
         self._titles = titles
+        self.alone = alone
         self.globals = [
             option for name, option in _global_options().items() if now or name != "now"
         ]
@@ -438,12 +441,12 @@ def _help_without_command(ctx: click.Context) -> None:
     if invocation.json:
         invocation.command = "help"
         return invocation.document(command=ctx.command_path, text=ctx.get_help())
-    if ctx.parent is None:
-        from memoranda.cli.today import has_notes, today_lines
-
-        if has_notes(invocation):
-            lines = [*today_lines(invocation), "", first_steps().rstrip("\n")]
-            return output.text("\n".join([*lines, "", "All commands: memory help"]))
+    group = ctx.command
+    if isinstance(group, Group) and group.alone is not None:
+        lines = group.alone(invocation)
+        if lines:
+            lines = [*lines, "", first_steps().rstrip("\n"), "", "All commands: memory help"]
+            return output.text("\n".join(lines))
     output.text(ctx.get_help(), paged=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import stat
 from logging.handlers import RotatingFileHandler
 from typing import Any
 
@@ -22,7 +23,9 @@ class PrivateLog(RotatingFileHandler):
 
     def _open(self) -> io.TextIOWrapper:
         fd = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
-        os.fchmod(fd, _MODE)
+        # A device such as /dev/null is everybody's
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            os.fchmod(fd, _MODE)
         return open(fd, "a", encoding="utf-8", errors="backslashreplace")
 
     def format(self, record: logging.LogRecord) -> str:

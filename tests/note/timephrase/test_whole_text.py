@@ -1,6 +1,6 @@
 """Every time word of a text is used, or the text is refused (AMENDMENTS 7).
 
-The phrases are data: `phrases.json` was written before the grammar, `blind_odd.json` by somebody
+The phrases are data: `phrases.json` was written before the grammar, `blind_odd.json` and `blind_even.json` by somebody
 who had not seen it, `further.json` are kinds found while it was tried.
 """
 
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.promise("001.9-whole-text")
 DATA = Path(__file__).parent / "data"
 PHRASES = json.loads((DATA / "phrases.json").read_text(encoding="utf-8"))
 BLIND = json.loads((DATA / "blind_odd.json").read_text(encoding="utf-8"))
+UNSEEN = json.loads((DATA / "blind_even.json").read_text(encoding="utf-8"))
 FURTHER = json.loads((DATA / "further.json").read_text(encoding="utf-8"))
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 5, 6, 10, tzinfo=SHANGHAI)
@@ -71,7 +72,11 @@ def test_a_phrase_written_before_the_grammar_is_read_as_meant(text: str, expecte
     assert minutes(readings) == ([expected] if expected[:2] == "20" else expected)
 
 
-@pytest.mark.parametrize("case", BLIND["cases"], ids=lambda case: f"{case['id']} {case['text']}")
+@pytest.mark.parametrize(
+    "case",
+    [*BLIND["cases"], *UNSEEN["cases"]],
+    ids=lambda case: f"{case['id']} {case['text']}",
+)
 def test_a_phrase_of_the_blind_set_is_never_read_wrong(case: dict[str, Any]) -> None:
     readings = outcome(case["text"], BLIND_NOW, BERLIN)
     if isinstance(readings, TimeRefused):

@@ -510,76 +510,80 @@ def _parts(content: Any) -> str:
     return _CITED.sub("", "\n".join(shown))
 
 
+_CLAUDE_FILES = r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"
+
+
 def _claude(path: Path) -> Found:
     """An export of Claude: its memory, of everything and of each project, its projects and each
     conversation.
     """
     is_one = False
-    for name, each in _objects(
-        path, r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"
-    ):
-        ref = str(each.get("uuid") or "")
-        turns = list[Turn]()
-        kind = "conversation"
-        if "conversations_memory" in each or "project_memories" in each:
+    for name, row in _objects(path, _CLAUDE_FILES):
+        if "conversations_memory" in row or "project_memories" in row:
             is_one = True
-            account = str(each.get("account_uuid") or "")
-            updated = _time(each.get("updated_at"))
-            if isinstance(text := each.get("conversations_memory"), str) and text:
-                yield Exported(f"memory:{account}", text, updated)
-            told = each.get("project_memories")
-            for project, text in told.items() if isinstance(told, dict) else ():
-                yield Exported(
-                    f"memory:{account}:{project}", str(text), updated, category="project"
-                )
+            yield from _claude_memories(row)
             continue
-        if isinstance(messages := each.get("chat_messages"), list):
-            said = [one for one in messages if isinstance(one, dict) and _claude_text(one).strip()]
-            turns = [
-                (
-                    "You" if one.get("sender") == "human" else "Claude",
-                    _time(one.get("created_at")),
-                    _claude_text(one),
-                )
-                for one in said
-            ]
-        elif isinstance(each.get("docs"), list) or "prompt_template" in each:
-            kind = "project"
-            docs = each.get("docs")
-            instructions = str(each.get("prompt_template") or each.get("description") or "")
-            if instructions.strip():
-                turns = [("Instructions", None, instructions)]
-            else:
-                turns = []
-            for one in docs if isinstance(docs, list) else ():
-                if isinstance(one, dict) and (document := str(one.get("content") or "")).strip():
-                    turns.append(
-                        (
-                            flat(str(one.get("filename") or "Document")),
-                            _time(one.get("created_at")),
-                            document,
-                        )
-                    )
-        else:
-            ref = ""
-        is_one = is_one or bool(ref)
-        if turns and ref:
-            yield Exported(
-                ref,
-                str(each.get("name") or ""),
-                _time(each.get("created_at")),
-                _time(each.get("updated_at")),
-                turns=tuple(turns),
-                kind=kind,
-            )
-        else:
-            yield (
-                (Exported(ref, str(each.get("name") or ""), None).label("claude"), "it has no text")
-                if ref
-                else (name, "it is no conversation of Claude")
-            )
+        item = _claude_talk(row) or _claude_project(row)
+        if item is None:
+            yield name, "it is no conversation of Claude"
+            continue
+        is_one = True
+        yield item if item.turns else (item.label("claude"), "it has no text")
     if not is_one:
         raise WrongStore(f"{path} holds no conversations.json of Claude")
+
+
+def _claude_memories(row: Mapping[str, Any]) -> Iterator[Exported]:
+    account = str(row.get("account_uuid") or "")
+    updated = _time(row.get("updated_at"))
+    text = row.get("conversations_memory")
+    if isinstance(text, str) and text:
+        yield Exported(f"memory:{account}", text, updated)
+    projects = row.get("project_memories")
+    for project, memory in projects.items() if isinstance(projects, dict) else ():
+        yield Exported(f"memory:{account}:{project}", str(memory), updated, category="project")
+
+
+def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
+    """The conversation in a row, None when the row is none."""
+    messages = row.get("chat_messages")
+    if not isinstance(messages, list) or not row.get("uuid"):
+        return None
+    turns: list[Turn] = []
+    for message in messages:
+        text = _claude_text(message) if isinstance(message, dict) else ""
+        if text.strip():
+            speaker = "You" if message.get("sender") == "human" else "Claude"
+            turns.append((speaker, _time(message.get("created_at")), text))
+    return _claude_item(row, turns, "conversation")
+
+
+def _claude_project(row: Mapping[str, Any]) -> Exported | None:
+    """The project in a row, its instructions and documents as turns; None when the row is none."""
+    docs = row.get("docs")
+    if not row.get("uuid") or not (isinstance(docs, list) or "prompt_template" in row):
+        return None
+    turns: list[Turn] = []
+    instructions = str(row.get("prompt_template") or row.get("description") or "")
+    if instructions.strip():
+        turns.append(("Instructions", None, instructions))
+    for document in docs if isinstance(docs, list) else ():
+        text = str(document.get("content") or "") if isinstance(document, dict) else ""
+        if text.strip():
+            name = flat(str(document.get("filename") or "Document"))
+            turns.append((name, _time(document.get("created_at")), text))
+    return _claude_item(row, turns, "project")
+
+
+def _claude_item(row: Mapping[str, Any], turns: Sequence[Turn], kind: str) -> Exported:
+    return Exported(
+        str(row["uuid"]),
+        str(row.get("name") or ""),
+        _time(row.get("created_at")),
+        _time(row.get("updated_at")),
+        turns=tuple(turns),
+        kind=kind,
+    )
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
@@ -634,25 +638,24 @@ def _mcp_memory_service(path: Path) -> Found:
     place = path / "sqlite_vec.db" if path.is_dir() else path
     rows = _table(place, "memories", "content_hash")
     if rows is None:
-        rows = [each for _, each in _objects(place, "")]
-    if not any("content" in each for each in rows):
+        rows = [row for _, row in _objects(place, "")]
+    if not any("content" in row for row in rows):
         raise WrongStore(f"{place} holds no memories of mcp-memory-service")
-    for each in rows:
-        text = each.get("content")
-        ref = each.get("content_hash") or each.get("id")
-        if not isinstance(text, str) or ref is None:
-            shown = ref or " ".join(str(text or "").split())[:60]
-            yield f"mcp-memory-service {shown}", "it has no id or no content"
-        elif each.get("deleted_at"):
-            yield f"mcp-memory-service {ref}", "it was deleted there"
-        else:
-            tags = _tags(each.get("tags"))
-            created = _time(each.get("created_at")) or _time(each.get("created_at_iso"))
-            updated = _time(each.get("updated_at")) or _time(each.get("updated_at_iso"))
-            kind = str(each.get("memory_type")).lower()
-            yield Exported(
-                str(ref), text, created, updated, tags, _CATEGORIES.get(kind, "knowledge")
-            )
+    yield from map(_mcp_memory, rows)
+
+
+def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
+    text = row.get("content")
+    ref = row.get("content_hash") or row.get("id")
+    if not isinstance(text, str) or ref is None:
+        shown = ref or " ".join(str(text or "").split())[:60]
+        return f"mcp-memory-service {shown}", "it has no id or no content"
+    if row.get("deleted_at"):
+        return f"mcp-memory-service {ref}", "it was deleted there"
+    created = _time(row.get("created_at")) or _time(row.get("created_at_iso"))
+    updated = _time(row.get("updated_at")) or _time(row.get("updated_at_iso"))
+    category = _CATEGORIES.get(str(row.get("memory_type")).lower(), "knowledge")
+    return Exported(str(ref), text, created, updated, _tags(row.get("tags")), category)
 
 
 def _claude_mem(path: Path) -> Found:

@@ -321,15 +321,13 @@ def _chatgpt(path: Path) -> Found:
     """An export of ChatGPT: what it saved (its calls of the tool `bio`, and the newest list of
     memories and custom instructions that a conversation shows), and the branch shown of each
     conversation."""
-    rows = list(_objects(path, r"conversations(-\d+)?\.json"))
-    if not any("mapping" in row for _, row in rows):
-        raise WrongStore(f"{path} holds no conversations.json of ChatGPT")
+    rows = _chatgpt_rows(path)
     saved = set[str]()
     newest = dict[str, _Context]()
     for name, row in rows:
         talk = _talk(row)
         if talk is None:
-            title = str(row.get("title") or "")
+            title = row.get("title")
             yield f"{name} ({title})" if title else name, "it is no conversation of ChatGPT"
             continue
         for context in talk.contexts():
@@ -341,6 +339,14 @@ def _chatgpt(path: Path) -> Found:
         yield talk.whole()
     for context in newest.values():
         yield from (memory for memory in _told(context) if memory.text not in saved)
+
+
+def _chatgpt_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """The rows of the export, each with its file's name. Raises WrongStore."""
+    rows = list(_objects(path, r"conversations(-\d+)?\.json"))
+    if not any("mapping" in row for _, row in rows):
+        raise WrongStore(f"{path} holds no conversations.json of ChatGPT")
+    return rows
 
 
 class _Message(NamedTuple):
@@ -567,12 +573,17 @@ def _claude_project(row: Mapping[str, Any]) -> Exported | None:
     instructions = str(row.get("prompt_template") or row.get("description") or "")
     if instructions.strip():
         turns.append(("Instructions", None, instructions))
-    for document in docs if isinstance(docs, list) else ():
-        text = str(document.get("content") or "") if isinstance(document, dict) else ""
-        if text.strip():
-            name = flat(str(document.get("filename") or "Document"))
-            turns.append((name, _time(document.get("created_at")), text))
+    turns += map(_claude_document, filter(_is_document, docs if isinstance(docs, list) else ()))
     return _claude_item(row, turns, "project")
+
+
+def _is_document(value: Any) -> bool:
+    return isinstance(value, dict) and bool(str(value.get("content") or "").strip())
+
+
+def _claude_document(document: Mapping[str, Any]) -> Turn:
+    name = flat(str(document.get("filename") or "Document"))
+    return name, _time(document.get("created_at")), str(document["content"])
 
 
 def _claude_item(row: Mapping[str, Any], turns: Sequence[Turn], kind: str) -> Exported:
@@ -609,28 +620,30 @@ def _claude_text(message: Mapping[str, Any]) -> str:
 def _mem0(path: Path) -> Found:
     """What mem0's `get_all` or OpenMemory's export gives, as JSON, JSON Lines or a zip."""
     count = 0
-    for _, each in _objects(path, r".*\.(json|jsonl|jsonl\.gz)"):
-        text = each.get("memory") or each.get("content") or each.get("text")
-        if not isinstance(text, str) or each.get("id") is None:
-            # Users, apps and the like stand in the same file
-            if any(key in each for key in ("memory", "content", "text")):
-                shown = each.get("id") or " ".join(str(text or "").split())[:60]
-                yield f"mem0 {shown}", "it has no id or no text"
-            continue
-        if each.get("state") == "deleted" or each.get("deleted_at"):
-            yield f"mem0 {each['id']}", "it was deleted there"
-            continue
-        count += 1
-        tags = _tags(each.get("categories"))
-        yield Exported(
-            str(each["id"]),
-            text,
-            _time(each.get("created_at")),
-            _time(each.get("updated_at")),
-            tags,
-        )
+    for _, row in _objects(path, r".*\.(json|jsonl|jsonl\.gz)"):
+        item = _mem0_memory(row)
+        if item is not None:
+            count += isinstance(item, Exported)
+            yield item
     if not count:
         raise WrongStore(f"{path} holds no memories of mem0")
+
+
+def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
+    """The memory in a row, or why it is left out. None for users, apps and the like, which stand in
+    the same file."""
+    text = row.get("memory") or row.get("content") or row.get("text")
+    ref = row.get("id")
+    if not row.keys() & {"memory", "content", "text"}:
+        return None
+    if not isinstance(text, str) or ref is None:
+        shown = ref or " ".join(str(text or "").split())[:60]
+        return f"mem0 {shown}", "it has no id or no text"
+    if row.get("state") == "deleted" or row.get("deleted_at"):
+        return f"mem0 {ref}", "it was deleted there"
+    created = _time(row.get("created_at"))
+    updated = _time(row.get("updated_at"))
+    return Exported(str(ref), text, created, updated, _tags(row.get("categories")))
 
 
 def _mcp_memory_service(path: Path) -> Found:

@@ -38,6 +38,8 @@ def note(text: str, path: str = "A.md") -> Note:
         ("tags: '#heron, #marsh'", ["heron", "marsh"]),
         ("tags: reed bed, marsh", ["reed bed", "marsh"]),
         ("tags: '[half'", ["[half"]),
+        ('tags:\n  - \'["heron", "reed"]\'', ["heron", "reed"]),
+        ("tags: '[[reed bed]], heron'", ["reed bed", "heron"]),
         ("tag:", []),
         ("stage: heron\nmytags: x", []),
     ],

@@ -97,7 +97,8 @@ def parse_note(
         if value is not None and key in _READERS:
             attribute, read = _READERS[key]
             setattr(note, attribute, read(note, value))
-    note.tags = tuple(united(_all_texts(header, TAG_KEYS)))
+    tags = _all_texts(header, TAG_KEYS)
+    note.tags = tuple(united(tag.removeprefix("[[").removesuffix("]]") for tag in tags))
     note.aliases = tuple(dict.fromkeys(_all_texts(header, _ALIAS_KEYS)))
     # Of a header that cannot be read, what closes the note still counts
     if yaml_text and not header:
@@ -197,8 +198,11 @@ def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
     text (`'["a", "b"]'`), tags also with a `#` each and blanks between (`"#a #b"`)."""
     texts: list[str] = []
     for key, value in header.items():
-        if key.lower() in keys:
-            texts += _texts(unpacked(value))
+        if key.lower() not in keys:
+            continue
+        for item in _texts(unpacked(value)):
+            is_list = item.startswith("[") and not item.startswith("[[")
+            texts += _texts(unpacked(item)) if is_list else [item]
     return texts
 
 

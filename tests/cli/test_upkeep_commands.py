@@ -135,7 +135,7 @@ def test_doctor_tells_what_is_wrong_with_the_graph_file_of_the_configuration(ter
     ran = terminal("doctor")
     assert "memory.jsonl line 2: not JSON, kept and ignored" in ran.out
     assert ran.err == ""
-    file.write_text("[]")
+    file.write_text("[1]")
     assert "memory.jsonl is a JSON array" in terminal("doctor").out
 
 

@@ -91,7 +91,7 @@ def test_a_bad_line_is_a_warning_beside_the_answer_and_on_stderr_once(
 def test_an_array_is_refused_and_a_resource_does_not_show_it_as_empty(
     tmp_path: Path, file: Path
 ) -> None:
-    file.write_text("[]")
+    file.write_text("[1]")
     with serving(tmp_path, file, "--as", "server-memory") as server:
         assert server.ask("resources/subscribe", {"uri": RESOURCES[1]})["result"] == {}
         result = server.call("read_graph")
@@ -101,7 +101,7 @@ def test_an_array_is_refused_and_a_resource_does_not_show_it_as_empty(
         assert text.endswith(f"memory graph import {file}")
         assert text in json.dumps(server.ask("resources/read", {"uri": RESOURCES[1]})["error"])
         assert server.call("create_entities", entities=[entity("x")])["isError"]
-    assert file.read_text() == "[]"
+    assert file.read_text() == "[1]"
 
 
 @pytest.mark.folder_home(FILE)

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memoranda.cli.output import Failure
 from memoranda.errors import ConfigError
 from memoranda.note.model import BUILT_IN_PROJECTS
+from memoranda.note.names import named_one
 from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
@@ -101,9 +102,7 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
     cloud = set[str]()
     for name, entry in settings["projects"].items():
         # A project is a path, or since Basic Memory 0.18 an object that has one.
-        if isinstance(entry, dict):
-            entry = entry
-        else:
+        if not isinstance(entry, dict):
             entry = {"path": entry}
         path = entry.get("path")
         if (
@@ -124,18 +123,20 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
     options = {key: settings[key] for key in _OPTIONS if isinstance(settings.get(key), bool)}
     for key in _OPTIONS:
         text = environ.get(f"BASIC_MEMORY_{key.upper()}", "").lower()
-        if text in (
-            "true",
-            "1",
-            "false",
-            "0",
-        ):
+        if text in ("true", "1", "false", "0"):
             options[key] = text in ("true", "1")
     vault = Vault(names, only, frozenset(cloud), **options)
-    start = only if only in names else default if default in names else next(iter(names), None)
-    return Preset(
-        ("notes",), places, names.get(start) if isinstance(start, str) else None, vault=vault
-    )
+    start = _start(names, only, default)
+    return Preset(("notes",), places, start, vault=vault)
+
+
+def _start(names: Mapping[str, str], only: str | None, default: Any) -> str | None:
+    """Our name of the project a server begins in: the only one, the default or the first."""
+    for wanted in (only, default):
+        known = named_one(wanted, names) if isinstance(wanted, str) else None
+        if known is not None:
+            return names[known]
+    return next(iter(names.values()), None)
 
 
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:

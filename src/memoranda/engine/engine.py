@@ -47,6 +47,7 @@ from memoranda.note.model import (
     Note,
     Provenance,
 )
+from memoranda.note.names import named_one
 from memoranda.store.base import File, Stamp, Store
 from memoranda.store.files import lock_folders, reason, storing
 from memoranda.store.folder import FolderStore
@@ -228,18 +229,22 @@ class Engine:
                 self.freshness.forget()
 
     def store(self, project: str) -> Store:
-        """The store of a project, its name compared without case. Raises ProjectNotFound."""
-        for is_told in (False, True):
-            if is_told:
-                # Another process may have added it since the last look
-                self.reload_config()
-            if project in self.stores:
-                return self.stores[project]
-            for name, store in self.stores.items():
-                if name.lower() == project.lower():
-                    return store
+        """The store of a project: of this name, else of the one that differs in case only, else of
+        the one that differs in signs and blanks too (`example-project` is Example Project). Raises
+        ProjectNotFound, also where several differ so."""
+        name = self.project_name(project)
+        if name is None:
+            # Another process may have added it since the last look
+            self.reload_config()
+            name = self.project_name(project)
+        if name is not None:
+            return self.stores[name]
         error = ProjectOutOfReach if project in BUILT_IN_PROJECTS else ProjectNotFound
         raise error(project, sorted({*self.stores} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
+
+    def project_name(self, project: str) -> str | None:
+        """The name of the project that `project` means, None for no project or several."""
+        return named_one(project, self.stores)
 
     def folder(self, project: str) -> FolderStore:
         """The store of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""

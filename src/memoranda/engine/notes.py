@@ -522,6 +522,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         changed.
         """
         from memoranda.note.frontmatter import REMOVE
+        from memoranda.note.markdown import other_tag_keys
 
         gone = {each.lower() for each in remove}
         with self.change("tag") as change:
@@ -538,11 +539,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                     ):
                         tags.append(each)
                 is_same = tags == list(note.tags)
-                done.append(
-                    note
-                    if is_same
-                    else set_keys(self, change, info, {"tags": tags or REMOVE}, file, text)
-                )
+                keys = {"tags": tags or REMOVE} | dict.fromkeys(other_tag_keys(note.header), REMOVE)
+                done.append(note if is_same else set_keys(self, change, info, keys, file, text))
         return [
             self.as_indexed(each) if isinstance(each, Note) else change.written(each)
             for each in done

@@ -89,9 +89,8 @@ class ReadVerbs(HomeSession):
         """Where notes go and identifiers are looked up when no project is named; `notes` when it is
         not there, and where there is none either, the first there is."""
         self.engine.reload_config()
-        name = self.settings.default_project
         stores = self.engine.stores
-        found = next((each for each in stores if each.lower() == name.lower()), "notes")
+        found = self.engine.project_name(self.settings.default_project) or "notes"
         if found in stores:
             return found
         return next(iter(stores), found)

@@ -20,8 +20,8 @@ from memoranda.store.files import reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 17
-"""Raised whenever the schema, or the way text becomes words, changes: the index is then rebuilt."""
+SCHEMA_VERSION = 18
+"""Raised whenever the schema, or how a note and its words are read, changes: it is then rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 
 _TABLES = (

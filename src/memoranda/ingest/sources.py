@@ -15,7 +15,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from memoranda.note import frontmatter, grammar
+from memoranda.note.inline import listed_names, listed_tags, page_fields
 from memoranda.note.links import TAG_SIGNS, without_suffix
+from memoranda.note.markdown import unpacked
 from memoranda.store.files import reason
 from memoranda.text.unicode import is_valid_unicode
 
@@ -128,8 +130,6 @@ class Tree:
 LONGEST_START = 5000
 _ALIASES = ("aliases", "alias")
 _CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
-_LOGSEQ_PROPERTY = re.compile(r"[ \t]*(?:[-*][ \t]+)?([\w\-]+)::[ \t]*(.*)").match
-_LOGSEQ_NAMES = re.compile(r'\[\[([^\[\]]+)\]\]|"([^"]+)"|([^,，\[\]"]+)').findall
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
 _TAG = re.compile(rf"\[\[[^\[\]\n]*\]\]|(?<![^\s(（])#(?:\[\[([^\[\]\n]+)\]\]|([{TAG_SIGNS}]+))")
 _BEFORE_ADDRESS = re.compile(
@@ -207,40 +207,30 @@ def scan_fingersaver(tree: Tree) -> Iterator[SourceNote]:
 
 
 def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
-    """Logseq: `journals/**/*.md` and `pages/**/*.md` of a graph."""
+    """Logseq: `journals/**/*.md` and `pages/**/*.md` of a graph. A page that holds nothing but empty
+    bullets is no note."""
     for folder in ("journals", "pages"):
         for path in tree.notes(folder, hidden=False):
             content = tree.text(path).strip()
-            if not content:
-                continue
-            name, properties, (header, length) = stem(path), dict[str, str](), _header(content)
-            # Those the page begins with
-            for line in content[length:].lstrip().splitlines():
-                match = _LOGSEQ_PROPERTY(line)
-                if match is None:
-                    break
-                properties.setdefault(match[1].lower(), match[2])
-            names = [
-                each
-                for key in ("alias", "aliases")
-                for each in _LOGSEQ_NAMES(properties.get(key, ""))
-            ]
-            named = ["".join(each).strip() for each in names]
-            aliases = tuple(
-                dict.fromkeys(each for each in [*named, *_texts(header, ",", *_ALIASES)] if each)
-            )
-            if folder == "journals":
-                date = day(name.replace("_", "-"))
-                yield SourceNote(
-                    "logseq", path, content, name, ("logseq", "journal", name), "[[", aliases, date
-                )
-            else:
-                title = (
-                    properties.get("title", "").strip()
-                    or _text(header, "title")
-                    or logseq_page(name)
-                )
-                yield SourceNote("logseq", path, content, title, ("logseq", title), "[[", aliases)
+            if content.strip("-*+ \t\r\n"):
+                yield _logseq_note(folder, path, content)
+
+
+def _logseq_note(folder: str, path: str, content: str) -> SourceNote:
+    name = stem(path)
+    header, length = _header(content)
+    fields = page_fields(content[length:])
+    aliases = [name for key in _ALIASES for name in listed_names(fields.get(key, ""))]
+    aliases += _texts(header, ",", *_ALIASES)
+    tags = [tag for key in ("tags", "tag") for tag in listed_tags(fields.get(key, ""))]
+    tags += _texts(header, ",", "tags", "tag")
+    known_as = tuple(dict.fromkeys(aliases))
+    if folder == "journals":
+        date = day(name.replace("_", "-"))
+        own_tags = ("logseq", "journal", name, *tags)
+        return SourceNote("logseq", path, content, name, own_tags, "[[", known_as, date)
+    title = fields.get("title") or _text(header, "title") or logseq_page(name)
+    return SourceNote("logseq", path, content, title, ("logseq", title, *tags), "[[", known_as)
 
 
 def logseq_page(name: str) -> str:
@@ -351,14 +341,13 @@ def _text(header: dict[str, Any], key: str) -> str:
 def _texts(header: dict[str, Any], separator: str, *keys: str) -> tuple[str, ...]:
     """The texts of some keys, a list each or separated."""
     found: list[str] = []
-    for value in map(header.get, keys):
-        parts = (
-            re.split(separator, value)
-            if isinstance(value, str)
-            else value
-            if isinstance(value, list)
-            else ()
-        )
+    for value in map(unpacked, map(header.get, keys)):
+        if isinstance(value, str):
+            parts: list[Any] = re.split(separator, value)
+        elif isinstance(value, list):
+            parts = value
+        else:
+            parts = []
         found += [part.strip() for part in parts if isinstance(part, str) and part.strip()]
     return tuple(dict.fromkeys(found))
 

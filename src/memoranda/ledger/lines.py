@@ -78,7 +78,8 @@ class LineChanges:
             change.files = [touched]
             if lines.whole:
                 whole = self._history.keep_text(connection, lines.whole)
-                change.files.insert(0, Touched(LINES, change.project, change.path, old=whole))
+                before = Touched(LINES, change.project, change.path, old=whole, file=lines.place)
+                change.files.insert(0, before)
             self._history.record(connection, [change])
             self._insert(connection, change.number, json.dumps(record))
         self._begun = change

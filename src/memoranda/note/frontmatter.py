@@ -31,16 +31,22 @@ class Parts(NamedTuple):
 
 _TYPED: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
-_CLOSING = re.compile(r"\n---[ \t]*(?:\r?\n|\Z)")
+_CLOSING = re.compile(r"\n(---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
+_HAS_KEY = re.compile(r"""^["']?\w[^\n]*:(?:\s|\Z)""", re.MULTILINE)
 
 
 def split(text: str) -> Parts:
     """Where header and body of a file's text are; a BOM belongs to neither. The header's YAML is
-    without its fences. Without a header the body is all of the text."""
-    # The line break of the opening fence may be the one before the closing fence.
+    without its fences; `...` ends it too, as in YAML, if it has a key. Without a header the body is
+    all of the text."""
+    # The line break of a fence may be the one before the closing fence.
     opening = _OPENING.match(text)
-    if opening and (closing := _CLOSING.search(text, opening.end() - 1)):
-        return Parts(text[opening.end() : closing.start() + 1], closing.end())
+    closing = _CLOSING.search(text, opening.end() - 1) if opening else None
+    while opening and closing:
+        yaml_text = text[opening.end() : closing.start() + 1]
+        if closing[1] == "---" or _HAS_KEY.search(yaml_text):
+            return Parts(yaml_text, closing.end())
+        closing = _CLOSING.search(text, closing.end() - 1)
     return Parts(None, 1 if text.startswith("\ufeff") else 0)
 
 

@@ -30,6 +30,11 @@ _FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+)?(`{3,}|~{3,})")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|%%.*?%%", re.S)
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _TAG_KEYS = ("tag", "tags")
+_PAGE_FIELD = re.compile(r"[ \t]*(?:[-*][ \t]+)?([\w\-]+)::[ \t]*(.*)")
+_NAMES = re.compile(r'\[\[([^\[\]]+)\]\]|"([^"]+)"|([^,，\[\]"]+)')
+_BRACKETED = re.compile(r"\[\[[^\[\]]*\]\]")
+_PARTED_BY_COMMAS = re.compile(r"\[\[([^\[\]]*)\]\]|([^,，\[\]]+)")
+_PARTED_BY_BLANKS = re.compile(r"\[\[([^\[\]]*)\]\]|([^\s\[\]]+)")
 
 
 @dataclass(slots=True)
@@ -53,13 +58,30 @@ def inline(body: str) -> Inline:
     for line in mask_code(_without_code_blocks(text)).split("\n"):
         for key, value in _fields_of(line) if has_fields else ():
             if key.casefold() in _TAG_KEYS:
-                tags.update({tag.casefold(): tag for tag in _listed_tags(value)})
+                tags.update({tag.casefold(): tag for tag in listed_tags(value)})
             elif len(fields) < MOST:
                 fields.setdefault(key, []).append(value)
         for tag in _tags_of(line):
             if len(tags) < MOST:
                 tags.setdefault(tag.casefold(), tag)
     return Inline(tuple(tags.values()), fields)
+
+
+def page_fields(body: str) -> dict[str, str]:
+    """The fields a page of Logseq begins with, one a line, by their keys in lower case."""
+    fields: dict[str, str] = {}
+    for line in body.lstrip().split("\n"):
+        match = _PAGE_FIELD.match(line)
+        if match is None:
+            return fields
+        fields.setdefault(match[1].lower(), match[2].strip())
+    return fields
+
+
+def listed_names(value: str) -> list[str]:
+    """The names of a field, parted by commas or each in `[[ ]]` or quotes."""
+    names = ["".join(parts).strip() for parts in _NAMES.findall(value)]
+    return [name for name in names if name]
 
 
 def levels(tag: str) -> list[str]:
@@ -98,10 +120,12 @@ def _fields_of(line: str) -> Iterator[tuple[str, str]]:
         yield bracketed[1].strip(), bracketed[2].strip()
 
 
-def _listed_tags(value: str) -> list[str]:
-    """The tags of a field `tags:: a, [[b]], #c`."""
-    words = re.split(r"[,，]", value) if "," in value or "，" in value else value.split()
-    tags = [word.strip().strip("[]").lstrip("#").strip() for word in words]
+def listed_tags(value: str) -> list[str]:
+    """The tags of a field `tags:: a, [[b c]], #d, #[[e f]]`, in their order. Blanks part them where
+    no comma does."""
+    has_commas = re.search("[,，]", _BRACKETED.sub("", value)) is not None
+    pattern = _PARTED_BY_COMMAS if has_commas else _PARTED_BY_BLANKS
+    tags = ["".join(parts).strip().lstrip("#").strip() for parts in pattern.findall(value)]
     return [tag for tag in tags if tag]
 
 

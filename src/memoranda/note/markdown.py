@@ -25,6 +25,7 @@ from memoranda.note.frontmatter import (
     split,
 )
 from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
+from memoranda.note.inline import listed_names, page_fields
 from memoranda.note.links import first_line, permalink_for, without_suffix
 from memoranda.note.model import BAD_HEADER, Note, Relation, united
 
@@ -32,6 +33,11 @@ _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 _OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
 _LINK_LENGTH = 200
+_NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
+_WITHOUT_PAGES = (*model.MEMORY_PROJECTS, model.KV_PROJECT)
+TAG_KEYS = ("tags", "tag")
+_ALIAS_KEYS = ("aliases", "alias")
+"""Header keys of tags and of aliases, compared without case."""
 TITLE_LENGTH = 2_000
 """Characters of a title that count: the first line of a memory may be its whole text, however long.
 """
@@ -106,6 +112,9 @@ def parse_note(
         if value is not None and key in _READERS:
             attribute, read = _READERS[key]
             setattr(note, attribute, read(note, value))
+    tags = _all_texts(keys, TAG_KEYS)
+    note.tags = tuple(united(tag.removeprefix("[[").removesuffix("]]") for tag in tags))
+    note.aliases = tuple(dict.fromkeys(_all_texts(keys, _ALIAS_KEYS)))
     # Of a header that cannot be read, what closes the note still counts
     if yaml_text and not header:
         for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text):
@@ -120,7 +129,23 @@ def parse_note(
     if project in model.MEMORY_PROJECTS:
         _read_memory(note, keys, yaml_text is None)
     note.title = _title(note, keys, entity)
+    if not entity and project not in _WITHOUT_PAGES and ":: " in text:
+        _read_page_fields(note)
     return note
+
+
+def _read_page_fields(note: Note) -> None:
+    """Take title and aliases from the `key:: value` lines a page of Logseq begins with."""
+    fields = page_fields(note.text[note.body_at :])
+    names = [name for key in _ALIAS_KEYS for name in listed_names(fields.get(key, ""))]
+    note.aliases = tuple(dict.fromkeys((*note.aliases, *names)))
+    if fields.get("title") and not note.header.get("title"):
+        note.title = fields["title"][:TITLE_LENGTH]
+
+
+def other_tag_keys(header: Mapping[str, Any]) -> list[str]:
+    """The keys of a header that hold tags and are not `tags`: `tag`, `Tags` and the like."""
+    return [key for key in header if key != "tags" and key.lower() in TAG_KEYS]
 
 
 def _readable_keys(yaml_text: str) -> dict[str, Any]:
@@ -194,9 +219,41 @@ def _texts(value: Any) -> list[str]:
     return [text for one in each if (text := one.strip() if type(one) is str else _text(one))]
 
 
+def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
+    """The texts under all of these keys, which are compared without case. A list may be written as
+    text (`'["a", "b"]'`), tags also with a `#` each and blanks between (`"#a #b"`)."""
+    texts: list[str] = []
+    for key, value in header.items():
+        if key.lower() not in keys:
+            continue
+        for item in _texts(unpacked(value)):
+            is_list = item.startswith("[") and not item.startswith("[[")
+            texts += _texts(unpacked(item)) if is_list else [item]
+    return texts
+
+
+def unpacked(value: Any) -> Any:
+    """The list that a text spells, the value itself for any other."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text.startswith("[") and text.endswith("]") and not text.startswith("[["):
+        try:
+            return parse(f"list: {text}")["list"]
+        except ValueError:
+            return value
+    words = text.split()
+    if len(words) > 1 and all(word.startswith("#") for word in words):
+        return [word.rstrip(",") for word in words]
+    return value
+
+
 def _moment(note: Note, value: Any) -> datetime | None:
-    """A written time as aware UTC; None with a warning when it is none."""
+    """A written time as aware UTC; None with a warning when it is none. Thirteen digits are
+    milliseconds since 1970, as Dendron writes times, ten are seconds."""
     text = _text(value)
+    if text.isascii() and text.isdigit() and len(text) in (10, 13):
+        return datetime.fromtimestamp(int(text) / (1000 if len(text) == 13 else 1), UTC)
     try:
         moment = datetime.fromisoformat(text.upper() if text[-1:] == "z" else text)
         if moment.tzinfo is UTC:
@@ -234,8 +291,6 @@ def _scope(note: Note, value: Any) -> str:
 
 
 _READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
-    "aliases": ("aliases", _each_once),
-    "tags": ("tags", lambda note, value: tuple(united(_texts(value)))),
     "links": ("links", _each_once),
     "source": ("source", lambda note, value: _text(value) or None),
     "locked": ("locked", lambda note, value: _text(value).lower() == "true"),
@@ -263,7 +318,14 @@ def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
         title = _text(value)
     if not title and note.project in model.MEMORY_PROJECTS:
         title = first_line(note.content)
-    return title[:TITLE_LENGTH] or without_suffix(note.path.rpartition("/")[2])
+    return title[:TITLE_LENGTH] or shown_stem(note.path)
+
+
+def shown_stem(path: str) -> str:
+    """The name of a file as a title: without its extension, and without the blank and 32 digits
+    with which Notion's export ends each name."""
+    stem = without_suffix(path.rpartition("/")[2])
+    return _NOTION_ID.sub("", stem)
 
 
 def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
@@ -326,7 +388,7 @@ def compose_note(
     *,
     title: str,
     permalink: str,
-    created: datetime,
+    created: datetime | None,
     type: str | None = None,
     tags: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
@@ -340,7 +402,8 @@ def compose_note(
     `tags` (united) and `metadata` win; its own permalink and date stand before `permalink` and
     `created`. `keep` holds `id`, `permalink`, `created_at` of a note that is replaced and wins over
     all; of that note's text `old` the keys stay that are not set now. The body is as given, with a
-    final newline. Raises InvalidInput when content's frontmatter is not valid YAML.
+    final newline. `created` is None for a note of unknown age. Raises InvalidInput when content's
+    frontmatter is not valid YAML.
     """
     own, rows, body = _own_header(content)
     extra = {key: value for key, value in (metadata or {}).items() if key not in ("title", "type")}
@@ -361,7 +424,9 @@ def compose_note(
         "type": type or own.get("type") or "note",
         "tags": listed or None,
     }
-    defaults = {"permalink": permalink, "created_at": created}
+    defaults: dict[str, Any] = {"permalink": permalink}
+    if created is not None:
+        defaults["created_at"] = created
     written = dict(rows)
     lines: list[str] = []
     for key in _FIRST_KEYS:
@@ -422,14 +487,12 @@ def _says(text: str, key: str, value: Any) -> bool:
 
 
 def _listed_texts(value: Any) -> list[str]:
-    each = (
-        value.split(",")
-        if isinstance(value, str)
-        else value
-        if isinstance(value, (list, tuple))
-        else ()
-    )
-    return [str(one) for one in each if one is not None and not isinstance(one, (list, dict))]
+    values = unpacked(value)
+    if isinstance(values, str):
+        return values.split(",")
+    if not isinstance(values, (list, tuple)):
+        return []
+    return [str(item) for item in values if item is not None and not isinstance(item, (list, dict))]
 
 
 @dataclass(frozen=True, slots=True)

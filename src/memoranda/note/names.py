@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -65,6 +65,20 @@ FORMS = (
     Form(Looseness.CASE, without_case, without_case),
     Form(Looseness.SIGNS, fold, _folded_address),
 )
+
+
+def named_one(name: str, names: Iterable[str]) -> str | None:
+    """The one of `names` that is `name`, else differs in case only, else also in signs and blanks;
+    None where none or several do."""
+    listed = list(names)
+    if name in listed:
+        return name
+    for form in (without_case, fold):
+        wanted = form(name)
+        alike = [other for other in listed if form(other) == wanted]
+        if alike:
+            return alike[0] if len(alike) == 1 else None
+    return None
 
 
 def stem(path: str) -> str:

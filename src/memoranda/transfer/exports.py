@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.clock import EPOCH, parse_stamp, stamp
 from memoranda.engine import MemorySession
@@ -25,7 +25,7 @@ from memoranda.engine.exchange import Exchange, foreign_rows
 from memoranda.engine.upkeep import SOURCE_REF
 from memoranda.note.frontmatter import parse, split
 from memoranda.note.links import file_name, permalink_for
-from memoranda.note.markdown import Record, compose_note
+from memoranda.note.markdown import Record, compose_note, unpacked
 from memoranda.store.base import File
 from memoranda.store.files import reason
 from memoranda.text.unicode import flat, is_valid_unicode
@@ -50,6 +50,7 @@ _CONTEXTS = {
     "user_instructions": "preferences",
 }
 """What ChatGPT is told of its user in a conversation, and the category of it."""
+_SPEAKERS = {"user": "You", "assistant": "ChatGPT"}
 _NUMBER = re.compile(r"^\s*\d+\.\s*(?:\[[^\]]*\]\.?\s*)?")
 _CITED = re.compile("[ \\t]*\ue200[^\ue201]*\ue201")
 _PART = re.compile(r"(?:conversations|memories|projects)-\d+.*\.zip")
@@ -75,6 +76,27 @@ class Exported:
     turns: tuple[Turn, ...] = ()
     kind: str = "conversation"
 
+    def label(self, source: str) -> str:
+        """What the person knows it by."""
+        title = " ".join(self.text.split())[:60]
+        label = f"{source} {self.ref} ({title})" if title else f"{source} {self.ref}"
+        return label.encode("utf-8", "backslashreplace").decode()
+
+    def begun(self) -> datetime | None:
+        """When it was made: as it says, else at its first turn, else when it was last changed."""
+        times = (when for _, when, _ in self.turns if when)
+        return self.created or min(times, default=self.updated)
+
+    def changed(self) -> datetime | None:
+        """When it was last changed: as it says, else at its last turn, else when it was made."""
+        times = (when for _, when, _ in self.turns if when)
+        return self.updated or max(times, default=self.created)
+
+    def age(self) -> tuple[datetime, int]:
+        """What is larger for the newer of two copies; without times, for the longer one."""
+        length = len(self.text) + sum(len(said) for _, _, said in self.turns)
+        return self.changed() or EPOCH, length
+
 
 Found = Iterator[Exported | tuple[str, str]]
 """What a reader finds; (name, why) for what cannot be taken."""
@@ -84,8 +106,6 @@ def plan_export(memory: MemorySession, kind: str, path: Path, project: str) -> M
     """The plan for taking in an export of one of READERS; conversations go to the folder `kind` of
     `project`. What is there is compared: the later text counts, the other is in the history. Raises
     WrongStore, ProjectNotFound."""
-    from uuid import NAMESPACE_URL, uuid5
-
     if not path.exists():
         raise WrongStore(f"no such file or folder: {path}")
     name = memory.project(project).name
@@ -101,39 +121,9 @@ def plan_export(memory: MemorySession, kind: str, path: Path, project: str) -> M
             exchange.add_files(name, [(path, data) for path, data, _ in notes], over)
 
     plan = MovePlan(act)
-    found = list[Exported]()
-    seen = set[str]()
-    for each in READERS[kind](path):
-        if not isinstance(each, Exported):
-            plan.skipped.append(each)
-        elif not (each.text.strip() or each.turns):
-            plan.skipped.append((f"{kind} {each.ref}", "it has no text"))
-        elif not (each.turns or is_valid_unicode(each.text + "".join(each.tags) + each.ref)):
-            plan.skipped.append(
-                (f"{kind} {each.ref!a}", "it holds half of a surrogate pair, which is no text")
-            )
-        elif each.ref not in seen:
-            seen.add(each.ref)
-            found.append(each)
-    now = memory.clock()
-    records = list[Record]()
-    for each in found:
-        if not each.turns:
-            identity = str(uuid5(NAMESPACE_URL, f"memoranda:{kind}:{each.ref}"))
-            created = each.created or now
-            records.append(
-                Record(
-                    identity,
-                    each.text,
-                    each.category,
-                    created,
-                    each.updated or created,
-                    tags=(kind, *each.tags),
-                    source=kind,
-                    further={SOURCE_REF: f"{kind}:{each.ref}"},
-                )
-            )
-    known = exchange.known(each.id for each in records)
+    found = _newest_copies(kind, READERS[kind](path), plan)
+    records = [_record(kind, item, memory.clock()) for item in found if not item.turns]
+    known = exchange.known(record.id for record in records)
     for record in records:
         there = known.get(record.id)
         what = f"memory {' '.join(record.content.split())[:60]}"
@@ -145,57 +135,97 @@ def plan_export(memory: MemorySession, kind: str, path: Path, project: str) -> M
             plan.items.append(MoveAction(UPDATE, what, len(record.content), record))
         else:
             plan.skipped.append((what, _NEWER_HERE))
-    for each in found:
-        if each.turns:
-            _plan_note(plan, exchange, name, kind, each)
+    for item in found:
+        if item.turns:
+            _plan_note(plan, exchange, name, kind, item)
     return plan
 
 
-def _plan_note(plan: MovePlan, exchange: Exchange, project: str, kind: str, each: Exported) -> None:
-    """Plan a conversation as a note; its name holds the day and its id, so that the next export
-    finds it.
-    """
-    created = (
-        each.created
-        or next((when for _, when, _ in each.turns if when), None)
-        or each.updated
-        or EPOCH
+def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:
+    """What can be taken, of several copies of one thing the newest; `plan` names the rest."""
+    newest: dict[str, Exported] = {}
+    for item in items:
+        if not isinstance(item, Exported):
+            plan.skipped.append(item)
+            continue
+        why = _unfit(item)
+        before = newest.get(item.ref)
+        if why:
+            plan.skipped.append((item.label(kind), why))
+        elif before is None:
+            newest[item.ref] = item
+        elif before != item:
+            is_newer = item.age() > before.age()
+            newest[item.ref] = item if is_newer else before
+            older = before if is_newer else item
+            plan.skipped.append((older.label(kind), "the export holds a newer copy of it"))
+    return list(newest.values())
+
+
+def _unfit(item: Exported) -> str:
+    """Why it cannot be taken; empty when it can."""
+    if not (item.text.strip() or item.turns):
+        return "it has no text"
+    if not item.turns and not is_valid_unicode(item.text + "".join(item.tags) + item.ref):
+        return "it holds half of a surrogate pair, which is no text"
+    return ""
+
+
+def _record(kind: str, item: Exported, now: datetime) -> Record:
+    from uuid import NAMESPACE_URL, uuid5
+
+    created = item.created or item.updated or now
+    return Record(
+        str(uuid5(NAMESPACE_URL, f"memoranda:{kind}:{item.ref}")),
+        item.text,
+        item.category,
+        created,
+        item.updated or created,
+        tags=(kind, *item.tags),
+        source=kind,
+        further={SOURCE_REF: f"{kind}:{item.ref}"},
     )
-    day = created.date().isoformat()
-    digest = sha256(each.ref.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def _plan_note(plan: MovePlan, exchange: Exchange, project: str, kind: str, item: Exported) -> None:
+    """Plan a conversation as a note; its name holds the day, if there is one, and a digest of its
+    id, so that the next export finds it.
+    """
+    created = item.begun()
+    changed = item.changed()
+    day = created.date().isoformat() if created else "undated"
+    digest = sha256(item.ref.encode("utf-8", "replace")).hexdigest()[:8]
     path = f"{kind}/{file_name(f'{day} {digest}')}"
-    parts = []
-    for who, when, text in each.turns:
-        parts.append(f"## {who}{f', {stamp(when)[:16]}Z' if when else ''}\n\n{text.strip()}\n")
-    keys = {
-        "source": kind,
-        SOURCE_REF: f"{kind}:{each.ref}",
-        "updated_at": stamp(each.updated or created),
-    }
+    keys = {"source": kind, SOURCE_REF: f"{kind}:{item.ref}"}
+    if changed:
+        keys["updated_at"] = stamp(changed)
     note = compose_note(
-        "\n" + "\n".join(parts),
-        title=each.text or "Conversation",
-        type=each.kind,
-        tags=(kind, *each.tags),
+        "\n" + "\n".join(map(_turn_text, item.turns)),
+        title=item.text or "Conversation",
+        type=item.kind,
+        tags=(kind, *item.tags),
         permalink=permalink_for(project, path),
         created=created,
         metadata=keys,
     )
     data = note.encode("utf-8", "replace")
     name = f"{project}/{path}"
+    shown = f"{name} ({item.text})"
     there = exchange.file(project, path)
     if there is None:
-        plan.items.append(
-            MoveAction(IMPORT, f"{name} ({each.text})", len(data), (path, data, None))
-        )
+        plan.items.append(MoveAction(IMPORT, shown, len(data), (path, data, None)))
     elif there.data == data:
         plan.unchanged += 1
-    elif each.updated is not None and each.updated > _updated(there):
-        plan.items.append(
-            MoveAction(UPDATE, f"{name} ({each.text})", len(data), (path, data, there))
-        )
+    elif changed is not None and changed > _updated(there):
+        plan.items.append(MoveAction(UPDATE, shown, len(data), (path, data, there)))
     else:
-        plan.skipped.append((name, _NEWER_HERE))
+        plan.skipped.append((shown, _NEWER_HERE))
+
+
+def _turn_text(turn: Turn) -> str:
+    who, when, text = turn
+    moment = f", {stamp(when)[:16]}Z" if when else ""
+    return f"## {who}{moment}\n\n{text.strip()}\n"
 
 
 def _updated(file: File) -> datetime:
@@ -291,92 +321,180 @@ def _chatgpt(path: Path) -> Found:
     """An export of ChatGPT: what it saved (its calls of the tool `bio`, and the newest list of
     memories and custom instructions that a conversation shows), and the branch shown of each
     conversation."""
-    rows = list(_objects(path, r"conversations(-\d+)?\.json"))
-    if not any("mapping" in each for _, each in rows):
-        raise WrongStore(f"{path} holds no conversations.json of ChatGPT")
+    rows = _chatgpt_rows(path)
     saved = set[str]()
-    shown = dict[str, tuple[float, str, datetime | None]]()
-    for name, each in rows:
-        mapping = each.get("mapping")
-        ref = str(each.get("conversation_id") or each.get("id") or "")
-        if not ref or not isinstance(mapping, dict):
-            yield name, "it is no conversation of ChatGPT"
+    newest = dict[str, _Context]()
+    for name, row in rows:
+        talk = _talk(row)
+        if talk is None:
+            title = row.get("title")
+            yield f"{name} ({title})" if title else name, "it is no conversation of ChatGPT"
             continue
-        turns = []
-        updated = _time(each.get("update_time"))
-        for identity, message in _branch(mapping, each.get("current_node")):
-            content = message.get("content")
-            author = message.get("author")
-            text = _parts(content)
-            when = _time(message.get("create_time"))
-            if isinstance(author, dict):
-                role = author.get("role")
-            else:
-                role = None
-            told: dict[str, Any] = content if isinstance(content, dict) else {}
-            for key in _CONTEXTS.keys() & told.keys():
-                age = (updated or when or EPOCH).timestamp()
-                if told[key] and age >= shown.get(key, (0.0,))[0]:
-                    shown[key] = age, str(told[key]), updated or when
-            if message.get("recipient") == "bio" and text.strip():
-                for number, line in enumerate(
-                    filter(None, (one.strip() for one in text.split("\n")))
-                ):
-                    saved.add(line)
-                    yield Exported(f"{identity}.{number}" if number else identity, line, when)
-            elif (
-                role in ("user", "assistant")
-                and message.get("recipient") in (None, "all")
-                and text.strip()
-            ):
-                about = message.get("metadata")
-                if isinstance(about, dict) and about.get("is_visually_hidden_from_conversation"):
-                    continue
-                turns.append(("You" if role == "user" else "ChatGPT", when, text))
-        if turns:
-            yield Exported(
-                ref,
-                str(each.get("title") or ""),
-                _time(each.get("create_time")),
-                updated,
-                turns=tuple(turns),
-            )
-        else:
-            yield f"chatgpt {ref}", "it has no text"
-    for key, (_, text, when) in shown.items():
-        if key == "model_set_context":
-            lines = [_NUMBER.sub("", line).strip() for line in text.split("\n")]
-        else:
-            lines = [text]
-        for line in lines:
-            if line and line not in saved:
-                yield Exported(
-                    f"{key}:{sha256(line.encode('utf-8', 'replace')).hexdigest()[:16]}",
-                    line,
-                    when,
-                    category=_CONTEXTS[key],
-                )
+        for context in talk.contexts():
+            if context.age >= newest.get(context.key, context).age:
+                newest[context.key] = context
+        for memory in talk.saved():
+            saved.add(memory.text)
+            yield memory
+        yield talk.whole()
+    for context in newest.values():
+        yield from (memory for memory in _told(context) if memory.text not in saved)
+
+
+def _chatgpt_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """The rows of the export, each with its file's name. Raises WrongStore."""
+    rows = list(_objects(path, r"conversations(-\d+)?\.json"))
+    if not any("mapping" in row for _, row in rows):
+        raise WrongStore(f"{path} holds no conversations.json of ChatGPT")
+    return rows
+
+
+class _Message(NamedTuple):
+    """A message of ChatGPT. `speaker` is empty for what is no part of the conversation."""
+
+    id: str
+    speaker: str
+    to: Any
+    text: str
+    when: datetime | None
+    content: Mapping[str, Any]
+
+
+class _Context(NamedTuple):
+    """What ChatGPT is told of its user: one of _CONTEXTS, its text, and when that was so."""
+
+    key: str
+    text: str
+    when: datetime | None
+
+    @property
+    def age(self) -> datetime:
+        return self.when or EPOCH
+
+
+def _message(identity: str, message: Mapping[str, Any]) -> _Message:
+    content = message.get("content")
+    author = message.get("author")
+    about = message.get("metadata")
+    text = _parts(content)
+    to = message.get("recipient")
+    role = author.get("role") if isinstance(author, dict) else None
+    is_hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
+    speaker = _SPEAKERS.get(str(role), "")
+    if is_hidden or to not in (None, "all") or not text.strip():
+        speaker = ""
+    when = _time(message.get("create_time"))
+    return _Message(identity, speaker, to, text, when, content if isinstance(content, dict) else {})
+
+
+class _Talk(NamedTuple):
+    """A conversation of ChatGPT, and the messages of its branch."""
+
+    conversation: Exported
+    messages: list[_Message]
+
+    def contexts(self) -> Iterator[_Context]:
+        for message in self.messages:
+            when = self.conversation.updated or message.when
+            for key in _CONTEXTS:
+                if message.content.get(key):
+                    yield _Context(key, str(message.content[key]), when)
+
+    def saved(self) -> Iterator[Exported]:
+        """The memories, one a line, that calls of the tool `bio` save."""
+        for message in self.messages:
+            lines = [line.strip() for line in message.text.split("\n") if line.strip()]
+            for number, line in enumerate(lines if message.to == "bio" else ()):
+                ref = f"{message.id}.{number}" if number else message.id
+                yield Exported(ref, line, message.when or self.conversation.changed())
+
+    def whole(self) -> Exported | tuple[str, str]:
+        """The conversation, or why it is left out."""
+        if self.conversation.turns:
+            return self.conversation
+        return self.conversation.label("chatgpt"), "it has no text"
+
+
+def _talk(row: Mapping[str, Any]) -> _Talk | None:
+    """The conversation in a row of the export, None when the row is none."""
+    ref = str(row.get("conversation_id") or row.get("id") or "")
+    mapping = row.get("mapping")
+    if not ref or not isinstance(mapping, dict):
+        return None
+    branch = _branch(mapping, row.get("current_node"))
+    messages = [_message(identity, message) for identity, message in branch]
+    turns = [(item.speaker, item.when, item.text) for item in messages if item.speaker]
+    created = _time(row.get("create_time"))
+    updated = _time(row.get("update_time"))
+    title = str(row.get("title") or "")
+    return _Talk(Exported(ref, title, created, updated, turns=tuple(turns)), messages)
+
+
+def _told(context: _Context) -> Iterator[Exported]:
+    """The memories in what ChatGPT is told; a list of memories has one a line."""
+    lines = [context.text]
+    if context.key == "model_set_context":
+        lines = [_NUMBER.sub("", line).strip() for line in context.text.split("\n")]
+    for line in filter(None, lines):
+        digest = sha256(line.encode("utf-8", "replace")).hexdigest()[:16]
+        category = _CONTEXTS[context.key]
+        yield Exported(f"{context.key}:{digest}", line, context.when, category=category)
 
 
 def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, Any]]]:
-    """The messages from the first to `last`; without one, all in their order."""
-    found: list[tuple[str, dict[str, Any]]] = []
-    chosen: Iterable[Any] = reversed([*mapping])
-    if isinstance(last, str) and last in mapping:
-        names = dict[str, None]()
-        chosen = ()
-        while isinstance(last, str) and last in mapping and last not in names:
-            names[last] = None
-            if isinstance(node := mapping[last], dict):
-                last = node.get("parent")
-            else:
-                last = None
-        chosen = names
-    for name in chosen:
-        node = mapping[name]
-        if isinstance(node, dict) and isinstance(message := node.get("message"), dict):
-            found.append((str(message.get("id") or name), message))
-    return found[::-1]
+    """The messages from the first to `last`; without one, to the newest that has no answer. Nodes
+    that name neither parents nor children are all of them, in their order."""
+    nodes = {name: node for name, node in mapping.items() if isinstance(node, dict)}
+    parents = _parents(nodes)
+    names = list(nodes)
+    if parents:
+        is_named = isinstance(last, str) and last in nodes
+        end = last if is_named else _newest_leaf(nodes, parents)
+        names = _way_to(end, parents)
+    messages = [(name, nodes[name].get("message")) for name in names]
+    return [
+        (str(message.get("id") or name), message)
+        for name, message in messages
+        if isinstance(message, dict)
+    ]
+
+
+def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """The parent of each node that has one, as it says or as its parent's `children` do."""
+    parents: dict[str, str] = {}
+    for name, node in nodes.items():
+        children = node.get("children")
+        for child in children if isinstance(children, list) else ():
+            if isinstance(child, str) and child in nodes:
+                parents.setdefault(child, name)
+    for name, node in nodes.items():
+        parent = node.get("parent")
+        if isinstance(parent, str) and parent in nodes:
+            parents[name] = parent
+    return parents
+
+
+def _newest_leaf(nodes: Mapping[str, dict[str, Any]], parents: Mapping[str, str]) -> str:
+    """The node without a child whose message is the newest; of several the last one."""
+    inner = set(parents.values())
+    leaves = [name for name in nodes if name not in inner] or list(nodes)
+
+    def age(position: int) -> tuple[datetime, int]:
+        message = nodes[leaves[position]].get("message")
+        when = _time(message.get("create_time")) if isinstance(message, dict) else None
+        return when or EPOCH, position
+
+    return leaves[max(range(len(leaves)), key=age)]
+
+
+def _way_to(last: str, parents: Mapping[str, str]) -> list[str]:
+    """The nodes from the first one to `last`; a circle ends where it began."""
+    way: dict[str, None] = {}
+    name: str | None = last
+    while name is not None and name not in way:
+        way[name] = None
+        name = parents.get(name)
+    return list(reversed(way))
 
 
 def _parts(content: Any) -> str:
@@ -398,76 +516,85 @@ def _parts(content: Any) -> str:
     return _CITED.sub("", "\n".join(shown))
 
 
+_CLAUDE_FILES = r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"
+
+
 def _claude(path: Path) -> Found:
     """An export of Claude: its memory, of everything and of each project, its projects and each
     conversation.
     """
     is_one = False
-    for name, each in _objects(
-        path, r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"
-    ):
-        ref = str(each.get("uuid") or "")
-        turns = list[Turn]()
-        kind = "conversation"
-        if "conversations_memory" in each or "project_memories" in each:
+    for name, row in _objects(path, _CLAUDE_FILES):
+        if "conversations_memory" in row or "project_memories" in row:
             is_one = True
-            account = str(each.get("account_uuid") or "")
-            updated = _time(each.get("updated_at"))
-            if isinstance(text := each.get("conversations_memory"), str) and text:
-                yield Exported(f"memory:{account}", text, updated)
-            told = each.get("project_memories")
-            for project, text in told.items() if isinstance(told, dict) else ():
-                yield Exported(
-                    f"memory:{account}:{project}", str(text), updated, category="project"
-                )
+            yield from _claude_memories(row)
             continue
-        if isinstance(messages := each.get("chat_messages"), list):
-            said = [one for one in messages if isinstance(one, dict) and _claude_text(one).strip()]
-            turns = [
-                (
-                    "You" if one.get("sender") == "human" else "Claude",
-                    _time(one.get("created_at")),
-                    _claude_text(one),
-                )
-                for one in said
-            ]
-        elif isinstance(each.get("docs"), list) or "prompt_template" in each:
-            kind = "project"
-            docs = each.get("docs")
-            instructions = str(each.get("prompt_template") or each.get("description") or "")
-            if instructions.strip():
-                turns = [("Instructions", None, instructions)]
-            else:
-                turns = []
-            for one in docs if isinstance(docs, list) else ():
-                if isinstance(one, dict) and (document := str(one.get("content") or "")).strip():
-                    turns.append(
-                        (
-                            flat(str(one.get("filename") or "Document")),
-                            _time(one.get("created_at")),
-                            document,
-                        )
-                    )
-        else:
-            ref = ""
-        is_one = is_one or bool(ref)
-        if turns and ref:
-            yield Exported(
-                ref,
-                str(each.get("name") or ""),
-                _time(each.get("created_at")),
-                _time(each.get("updated_at")),
-                turns=tuple(turns),
-                kind=kind,
-            )
-        else:
-            yield (
-                (f"claude {ref}", "it has no text")
-                if ref
-                else (name, "it is no conversation of Claude")
-            )
+        item = _claude_talk(row) or _claude_project(row)
+        if item is None:
+            yield name, "it is no conversation of Claude"
+            continue
+        is_one = True
+        yield item if item.turns else (item.label("claude"), "it has no text")
     if not is_one:
         raise WrongStore(f"{path} holds no conversations.json of Claude")
+
+
+def _claude_memories(row: Mapping[str, Any]) -> Iterator[Exported]:
+    account = str(row.get("account_uuid") or "")
+    updated = _time(row.get("updated_at"))
+    text = row.get("conversations_memory")
+    if isinstance(text, str) and text:
+        yield Exported(f"memory:{account}", text, updated)
+    projects = row.get("project_memories")
+    for project, memory in projects.items() if isinstance(projects, dict) else ():
+        yield Exported(f"memory:{account}:{project}", str(memory), updated, category="project")
+
+
+def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
+    """The conversation in a row, None when the row is none."""
+    messages = row.get("chat_messages")
+    if not isinstance(messages, list) or not row.get("uuid"):
+        return None
+    turns: list[Turn] = []
+    for message in messages:
+        text = _claude_text(message) if isinstance(message, dict) else ""
+        if text.strip():
+            speaker = "You" if message.get("sender") == "human" else "Claude"
+            turns.append((speaker, _time(message.get("created_at")), text))
+    return _claude_item(row, turns, "conversation")
+
+
+def _claude_project(row: Mapping[str, Any]) -> Exported | None:
+    """The project in a row, its instructions and documents as turns; None when the row is none."""
+    docs = row.get("docs")
+    if not row.get("uuid") or not (isinstance(docs, list) or "prompt_template" in row):
+        return None
+    turns: list[Turn] = []
+    instructions = str(row.get("prompt_template") or row.get("description") or "")
+    if instructions.strip():
+        turns.append(("Instructions", None, instructions))
+    turns += map(_claude_document, filter(_is_document, docs if isinstance(docs, list) else ()))
+    return _claude_item(row, turns, "project")
+
+
+def _is_document(value: Any) -> bool:
+    return isinstance(value, dict) and bool(str(value.get("content") or "").strip())
+
+
+def _claude_document(document: Mapping[str, Any]) -> Turn:
+    name = flat(str(document.get("filename") or "Document"))
+    return name, _time(document.get("created_at")), str(document["content"])
+
+
+def _claude_item(row: Mapping[str, Any], turns: Sequence[Turn], kind: str) -> Exported:
+    return Exported(
+        str(row["uuid"]),
+        str(row.get("name") or ""),
+        _time(row.get("created_at")),
+        _time(row.get("updated_at")),
+        turns=tuple(turns),
+        kind=kind,
+    )
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
@@ -493,25 +620,30 @@ def _claude_text(message: Mapping[str, Any]) -> str:
 def _mem0(path: Path) -> Found:
     """What mem0's `get_all` or OpenMemory's export gives, as JSON, JSON Lines or a zip."""
     count = 0
-    for _, each in _objects(path, r".*\.(json|jsonl|jsonl\.gz)"):
-        text = each.get("memory") or each.get("content") or each.get("text")
-        if not isinstance(text, str) or each.get("id") is None:
-            # users, apps and the like stand in the same file
-            continue
-        if each.get("state") == "deleted" or each.get("deleted_at"):
-            yield f"mem0 {each['id']}", "it was deleted there"
-            continue
-        count += 1
-        tags = tuple(filter(None, _listed(each.get("categories"))))
-        yield Exported(
-            str(each["id"]),
-            text,
-            _time(each.get("created_at")),
-            _time(each.get("updated_at")),
-            tags,
-        )
+    for _, row in _objects(path, r".*\.(json|jsonl|jsonl\.gz)"):
+        item = _mem0_memory(row)
+        if item is not None:
+            count += isinstance(item, Exported)
+            yield item
     if not count:
         raise WrongStore(f"{path} holds no memories of mem0")
+
+
+def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
+    """The memory in a row, or why it is left out. None for users, apps and the like, which stand in
+    the same file."""
+    text = row.get("memory") or row.get("content") or row.get("text")
+    ref = row.get("id")
+    if not row.keys() & {"memory", "content", "text"}:
+        return None
+    if not isinstance(text, str) or ref is None:
+        shown = ref or " ".join(str(text or "").split())[:60]
+        return f"mem0 {shown}", "it has no id or no text"
+    if row.get("state") == "deleted" or row.get("deleted_at"):
+        return f"mem0 {ref}", "it was deleted there"
+    created = _time(row.get("created_at"))
+    updated = _time(row.get("updated_at"))
+    return Exported(str(ref), text, created, updated, _tags(row.get("categories")))
 
 
 def _mcp_memory_service(path: Path) -> Found:
@@ -519,29 +651,24 @@ def _mcp_memory_service(path: Path) -> Found:
     place = path / "sqlite_vec.db" if path.is_dir() else path
     rows = _table(place, "memories", "content_hash")
     if rows is None:
-        rows = [each for _, each in _objects(place, "")]
-    if not any("content" in each for each in rows):
+        rows = [row for _, row in _objects(place, "")]
+    if not any("content" in row for row in rows):
         raise WrongStore(f"{place} holds no memories of mcp-memory-service")
-    for each in rows:
-        text = each.get("content")
-        ref = each.get("content_hash") or each.get("id")
-        if not isinstance(text, str) or ref is None:
-            yield f"mcp-memory-service {ref}", "it has no content"
-        elif each.get("deleted_at"):
-            yield f"mcp-memory-service {ref}", "it was deleted there"
-        else:
-            tags = each.get("tags")
-            tags = tuple(
-                one.strip()
-                for one in (tags.split(",") if isinstance(tags, str) else _listed(tags))
-                if one
-            )
-            created = _time(each.get("created_at")) or _time(each.get("created_at_iso"))
-            updated = _time(each.get("updated_at")) or _time(each.get("updated_at_iso"))
-            kind = str(each.get("memory_type")).lower()
-            yield Exported(
-                str(ref), text, created, updated, tags, _CATEGORIES.get(kind, "knowledge")
-            )
+    yield from map(_mcp_memory, rows)
+
+
+def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
+    text = row.get("content")
+    ref = row.get("content_hash") or row.get("id")
+    if not isinstance(text, str) or ref is None:
+        shown = ref or " ".join(str(text or "").split())[:60]
+        return f"mcp-memory-service {shown}", "it has no id or no content"
+    if row.get("deleted_at"):
+        return f"mcp-memory-service {ref}", "it was deleted there"
+    created = _time(row.get("created_at")) or _time(row.get("created_at_iso"))
+    updated = _time(row.get("updated_at")) or _time(row.get("updated_at_iso"))
+    category = _CATEGORIES.get(str(row.get("memory_type")).lower(), "knowledge")
+    return Exported(str(ref), text, created, updated, _tags(row.get("tags")), category)
 
 
 def _claude_mem(path: Path) -> Found:
@@ -577,7 +704,7 @@ def _observed(
 ) -> Exported | tuple[str, str]:
     if each.get("id") is None:
         return f"claude-mem {what}", "it has no id"
-    tags = [what, *filter(None, (each.get("project"),)), *_listed(each.get("concepts"))]
+    tags = [what, *filter(None, (each.get("project"),)), *_tags(each.get("concepts"))]
     text = "\n".join(str(line).strip() for line in lines if line and str(line).strip())
     moment = _time(each.get("created_at_epoch")) or _time(each.get("created_at"))
     category = _CATEGORIES.get(str(each.get("type")).lower(), "knowledge")
@@ -586,17 +713,23 @@ def _observed(
     )
 
 
+def _tags(value: Any) -> tuple[str, ...]:
+    """Tags as a list, as the JSON text of one, or as text parted by commas."""
+    items = unpacked(value)
+    if isinstance(items, str):
+        items = items.split(",")
+    tags = [str(item).strip() for item in items] if isinstance(items, list) else []
+    return tuple(tag for tag in tags if tag and tag != "None")
+
+
 def _listed(value: Any) -> list[str]:
     """A list that a database holds as JSON."""
     try:
-        if isinstance(value, str):
-            value = json.loads(value)
-        else:
-            value = value
+        items = json.loads(value) if isinstance(value, str) else value
     except ValueError:
         return [value]
-    if isinstance(value, list):
-        return [str(each) for each in value if each is not None]
+    if isinstance(items, list):
+        return [str(item) for item in items if item is not None]
     return []
 
 

@@ -857,3 +857,34 @@ def test_the_next_page_of_a_folder_with_long_names_begins_where_the_last_ended(
             break
         asked |= {"page": data["page"] + 1, "page_size": data["page_size"]}
     assert (seen, data["total"]) == (90, 90)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "ExampleProject",
+        "exampleproject",
+        "example-project",
+        "EXAMPLE_PROJECT",
+        "Example Project",
+        " exampleproject ",
+    ],
+)
+def test_a_project_is_meant_whatever_the_case_and_signs_of_its_name(
+    tmp_path: Path, given: str
+) -> None:
+    (tmp_path / "example").mkdir()
+    projects = {"other": str(tmp_path / "other"), "ExampleProject": str(tmp_path / "example")}
+    (tmp_path / "other").mkdir()
+    program = Program(tmp_path, projects=projects, default_project=given.strip())
+    try:
+        assert program.memory.default_project == "ExampleProject"
+        program.text("write_note", title="Heron", content="wades", directory="birds", project=given)
+        assert "wades" in program.text("read_note", identifier="birds/heron", project=given)
+        assert "Heron" in program.text("search_notes", query="wades", project=given)
+        assert "wades" in program.text(
+            "read_note", identifier=f"memory://{given.strip().replace(' ', '-')}/birds/heron"
+        )
+        assert (tmp_path / "example/birds/Heron.md").exists()
+    finally:
+        program.memory.close()

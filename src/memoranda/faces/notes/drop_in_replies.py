@@ -19,6 +19,7 @@ from memoranda.faces.texts import text_file
 from memoranda.index.rows import NoteInfo
 from memoranda.note.links import slug
 from memoranda.note.model import Note
+from memoranda.note.names import named_one
 from memoranda.query import Query
 
 if TYPE_CHECKING:
@@ -64,7 +65,12 @@ class Vault:
 
     def known(self, memory: MemorySession, name: str) -> tuple[str, Project] | None:
         """The project that program would take `name` for, with its name for it."""
-        return next((pair for pair in self.projects(memory) if slug(pair[0]) == slug(name)), None)
+        projects = dict(self.projects(memory))
+        exact = named_one(name, projects)
+        if exact is None:
+            # `ExampleProject` has the permalink `example-project` there
+            exact = next((other for other in projects if slug(other) == slug(name)), None)
+        return None if exact is None else (exact, projects[exact])
 
     def named(self, memory: MemorySession, args: Arguments) -> str:
         """Our name of the project a call is about. Raises ProjectNotFound, InvalidInput."""

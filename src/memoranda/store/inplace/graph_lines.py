@@ -4,6 +4,7 @@ whole graph as text (contract 002)."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -15,6 +16,11 @@ from memoranda.store.inplace import refuse_constant
 from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 
 ENTITY_KEYS = ("type", "name", "entityType", "observations")
+_BLANK = (" ", "\t", "\r")
+_EMPTY = (b"{}", b"[]")
+_MAYBE_OTHER_FORM = re.compile(rb'[}\]][ \t]*\{|"(?:entities|relations)"|\A\s*(?:\{\s*\}|\[\s*\])')
+"""What a line, or a file, has that may be one of the forms of `as_lines`."""
+_MEMBERS = {"entities": "entity", "relations": "relation"}
 _BOM = b"\xef\xbb\xbf"
 _FIRST_LINES = 100
 _LONGEST = 1 << 20
@@ -150,6 +156,107 @@ def _skip_blanks(text: str, at: int) -> int:
     while text[at] in " \t\r\n":
         at += 1
     return at
+
+
+def as_lines(data: bytes) -> list[bytes] | None:
+    """The lines that a file of another known form becomes; None where its own lines count.
+
+    Known forms are `{}` and `[]`, one object of `entities` and `relations`, in one line or several,
+    and objects glued on one line. Lines that are sound, or bad in another way, keep their bytes.
+    """
+    text = data.removeprefix(_BOM).strip()
+    first, _, rest = text.partition(b"\n")
+    is_begun_empty = first.strip() in _EMPTY
+    if not (is_begun_empty or _MAYBE_OTHER_FORM.search(text)):
+        return None
+    members = _graph_members(json_value(text))
+    if members is not None:
+        return members
+    lines = (rest if is_begun_empty else data).removesuffix(b"\n")
+    made: list[bytes] = []
+    is_other = is_begun_empty
+    for line in lines.split(b"\n"):
+        parts = _glued(line)
+        is_other = is_other or parts is not None
+        made += [line + b"\n"] if parts is None else parts
+    if not is_other:
+        return None
+    return made if lines else []
+
+
+def _glued(line: bytes) -> list[bytes] | None:
+    """The lines in one: the objects glued on it, or the members of `entities` and `relations`. None
+    for any other line."""
+    if not _MAYBE_OTHER_FORM.search(line):
+        return None
+    parts = _values(line.removeprefix(_BOM))
+    if parts is None:
+        return None
+    made: list[bytes] = []
+    is_other = len(parts) > 1
+    for value, part in parts:
+        members = _graph_members(value)
+        is_other = is_other or members is not None
+        made += [part + b"\n"] if members is None else members
+    return made if is_other else None
+
+
+def _values(line: bytes) -> list[tuple[Any, bytes]] | None:
+    """The objects and empty arrays a line consists of, each with its bytes; None for other lines."""
+    decoder = json.JSONDecoder()
+    values: list[tuple[Any, bytes]] = []
+    try:
+        text = line.decode().strip()
+        at = 0
+        while at < len(text):
+            value, end = decoder.raw_decode(text, at)
+            if not isinstance(value, dict) and value != []:
+                return None
+            values.append((value, text[at:end].encode()))
+            at = end
+            while text[at : at + 1] in _BLANK:
+                at += 1
+    except (ValueError, RecursionError):
+        return None
+    return values
+
+
+def _graph_members(value: Any) -> list[bytes] | None:
+    """The lines for an object of `entities` and `relations`, or for an empty one; what else it holds
+    is a line too. None for any other value."""
+    if value in ({}, []):
+        return []
+    if not isinstance(value, dict) or "type" in value or not value.keys() & {*_MEMBERS}:
+        return None
+    lists = {key: value[key] for key in _MEMBERS if value.get(key) is not None}
+    if not all(map(_holds_objects, lists.values())):
+        return None
+    made = [
+        _member_line(_MEMBERS[key], member) for key, members in lists.items() for member in members
+    ]
+    more = {key: other for key, other in value.items() if key not in _MEMBERS}
+    if more:
+        made.append(_raw_line(more))
+    return made
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(member, dict) for member in value)
+
+
+def _member_line(kind: str, member: dict[str, Any]) -> bytes:
+    """A member as a line. Where an entity has no `entityType`, its `type` is that."""
+    named = member.get("type")
+    if kind == "entity" and "entityType" not in member and named not in (None, kind):
+        member = member | {"entityType": named}
+    return _raw_line({"type": kind} | member | {"type": kind})
+
+
+def _raw_line(value: Any) -> bytes:
+    text = dump_line(value)
+    if not is_valid_unicode(text):
+        text = json.dumps(value, separators=(",", ":"))
+    return text.encode() + b"\n"
 
 
 def shape_of(data: bytes, lines: Sequence[bytes]) -> str:

@@ -171,6 +171,8 @@ class GraphStore:
         self._file = LockedFile(Path(self.root))
         self._stamp: Stamp | None = _UNKNOWN
         self._refusal: NotAGraphFile | None = None
+        self._other_form: bytes | None = None
+        """The file's bytes where they are not `lines` yet: the next change makes them so."""
         self._logs = logs
         self._last_order = 0
         self._places: dict[str, tuple[str, int]] = {}
@@ -211,16 +213,23 @@ class GraphStore:
             return
         data = b"" if fd is None else self._file.read(fd)
         known = b"".join(self.lines)
+        other_form = graph_lines.as_lines(data)
         # Others write without lock
         if fd is None or stamp_of(os.fstat(fd)) == stamp:
             self._stamp = stamp
         else:
             self._stamp = _UNKNOWN
-        is_longer = known.endswith(b"\n") and data.startswith(known)
+        is_same_form = other_form is None and self._other_form is None
+        is_longer = is_same_form and known.endswith(b"\n") and data.startswith(known)
         lines = (data[len(known) :] if is_longer else data).split(b"\n")
         new = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
-        every = [*self.lines, *new] if is_longer else new
-        shape = graph_lines.shape_of(data, every)
+        if other_form is None:
+            every = [*self.lines, *new] if is_longer else new
+            shape = graph_lines.shape_of(data, every)
+        else:
+            every = other_form
+            shape = ""
+        self._other_form = None if other_form is None else data
         if shape:
             self._refusal = NotAGraphFile(self.root, shape)
         else:
@@ -339,7 +348,8 @@ class GraphStore:
                 if line
             ]
         lines += edit.added
-        if not edit.lines and not edit.inserted and len(data) < MAX_APPEND:
+        is_appended = not edit.lines and not edit.inserted and len(data) < MAX_APPEND
+        if is_appended and self._other_form is None:
             status = stamp_of(os.fstat(fd))
             change.inode = status.inode
             change.size = status.size
@@ -351,11 +361,12 @@ class GraphStore:
 
             def announced(inode: int, whole: bytes | None) -> None:
                 change.inode = inode
-                change.whole = whole
+                change.whole = whole or self._other_form
                 change.data = b"" if whole is None else content
                 announce(change)
 
             stamp = self._file.replace(fd, content, announced)
+            self._other_form = None
         self._follow(lines, edit)
         self._stamp = stamp or _UNKNOWN
 

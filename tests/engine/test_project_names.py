@@ -1,0 +1,52 @@
+"""Which project a name means: the exact one, else without case, else without signs and blanks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoranda.engine import open_session
+from memoranda.errors import ProjectNotFound
+from memoranda.note.names import named_one
+
+NAMES = ["ExampleProject", "My Notes", "my-notes", "Work", "Résumé", "v1.2", "v12", "C-1"]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("ExampleProject", "ExampleProject"),
+        ("exampleproject", "ExampleProject"),
+        ("example_project", "ExampleProject"),
+        ("example project", "ExampleProject"),
+        ("Example-Project.", "ExampleProject"),
+        ("My Notes", "My Notes"),
+        ("my notes", "My Notes"),
+        ("my-notes", "my-notes"),
+        ("MY-NOTES", "my-notes"),
+        ("mynotes", None),
+        ("WORK", "Work"),
+        ("work ", "Work"),
+        ("resume", "Résumé"),
+        ("v1.2", "v1.2"),
+        ("v12", "v12"),
+        ("V-1-2", None),
+        ("c1", "C-1"),
+        ("exampl", None),
+        ("exampleprojects", None),
+        ("", None),
+    ],
+)
+def test_one_project_is_meant_or_none(given: str, meant: str | None) -> None:
+    assert named_one(given, NAMES) == meant
+
+
+def test_a_name_that_means_several_names_none_of_them(tmp_path: Path) -> None:
+    projects = {"My Notes": tmp_path / "a", "my-notes": tmp_path / "b"}
+    for folder in projects.values():
+        folder.mkdir()
+    with open_session(tmp_path / "home", projects=projects, watch=False) as memory:
+        assert memory.project("my notes").name == "My Notes"
+        with pytest.raises(ProjectNotFound, match=r"My Notes.*my-notes"):
+            memory.project("mynotes")

@@ -277,7 +277,7 @@ def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Fac
     }
     assert (faces.home / ".memoranda" / "index.db").read_bytes().startswith(b"SQLite format 3")
     found = faces.data("search_notes", query="outside heron", page_size=50)["results"]
-    assert not any("outside" in each["snippet"] for each in found)
+    assert not any("outside heron" in hit["snippet"] for hit in found)
 
     climbing = {
         "../../x",

@@ -249,7 +249,7 @@ def test_beside_a_stopped_holder_an_index_too_large_to_copy_answers_and_a_warnin
     with stopped(home), open_session(home) as memory:
         (home / "notes" / "late.md").write_text("a darkling thrush\n")
         assert memory.search("dark").total == 10
-        assert memory.search("darkling").total == 0
+        assert memory.search("thrush").total == 0
         (warning,) = memory.warnings
         assert warning.startswith(
             "The last changes on disk may be missing here: the index could not follow ("

@@ -14,6 +14,7 @@ from memoranda import Draft
 from memoranda.engine import open_session
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import ConfigError, DatabaseAway, InvalidInput, ProjectRefused
+from memoranda.jobs import lifecycle
 from memoranda.serve.auth import Access
 from postgres.conftest import Replica, die_at, in_child
 from postgres.test_commits import intercept
@@ -94,7 +95,7 @@ def test_reads_are_counted_over_all_replicas_and_folded_once(replica: Replica):
     b.close()
     c = replica("c")
     assert c.read(note.id, count=False).access_count == 3
-    c.upkeep()
+    lifecycle.consolidate(c)
     Upkeep(c).fold()
     assert c.read(note.id, count=False).access_count == 3
     assert b"access_count: 3" in (c.home / "categories" / note.path).read_bytes()

@@ -102,8 +102,8 @@ def check_size(path: str) -> None:
     size = len(path.encode("utf-8", "surrogatepass"))
     if names > SEGMENTS or size > PATH_BYTES:
         raise InvalidInput(
-            f"A path may have at most {SEGMENTS} names and {PATH_BYTES:,} bytes; this one has"
-            f" {names:,} and {size:,}. Put the note into a folder further up."
+            f"Invalid path: it has {names:,} names and {size:,} bytes; at most {SEGMENTS} names and"
+            f" {PATH_BYTES:,} bytes are allowed. Put the note into a folder further up."
         )
 
 

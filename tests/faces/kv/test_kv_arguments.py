@@ -79,7 +79,7 @@ def test_arguments_that_are_no_object_are_a_schema_error(entries, arguments):
 def test_a_schema_error_stays_within_the_limit(entries):
     text, failed = entries.call("remember", key=["x" * 100_000], value="v")
     assert failed
-    assert len(text) == LIMIT
+    assert len(text) <= LIMIT
 
 
 @pytest.mark.parametrize(

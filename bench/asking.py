@@ -302,7 +302,7 @@ def _kinds(told: Crowd, each: int) -> dict[str, list[str]]:
         "two of the commonest": [f"{a} {b}" for a, b in pairwise(common)],
         "a phrase of three words": list(filter(None, (_phrase(text, chance) for text in spread))),
         f"{_PROMPTED:,} characters, a question": [
-            f"{before}\n{one}" for one in told.questions[each:]
+            f"{before}\n{question}" for question in told.questions[each:]
         ],
     }
     return {kind: list(dict.fromkeys(some)) for kind, some in found.items() if some}

@@ -57,21 +57,21 @@ def state(text: str, number: int = 0, category: str = "inbox", now: datetime = N
 
 def categories(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
     classifier = Classifier(HOME[0])
-    for each in cases:
-        found = classifier.choose(state(each["text"]))
-        said = f"{each['text']} -> {found.reason}; wanted {each['category']} {each['acceptable']}"
-        fits = found.category == each["category"]
-        yield f"category, {each['lang']}", fits, said
+    for case in cases:
+        found = classifier.choose(state(case["text"]))
+        said = f"{case['text']} -> {found.reason}; wanted {case['category']} {case['acceptable']}"
+        fits = found.category == case["category"]
+        yield f"category, {case['lang']}", fits, said
         yield "category, exact", fits, ""
-        yield "category, acceptable", fits or found.category in each["acceptable"], ""
+        yield "category, acceptable", fits or found.category in case["acceptable"], ""
         yield f"category, by {found.layer}", fits, ""
         if found.category in CLOSE and not fits:
             yield f"category, wrongly {found.category}", False, ""
 
 
 def duplicates(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
-    for each in cases:
-        both = [state(each["a"], 1, "knowledge"), state(each["b"], 2, "knowledge")]
+    for case in cases:
+        both = [state(case["a"], 1, "knowledge"), state(case["b"], 2, "knowledge")]
         merged = any(action.verb == MERGE for action in plan_duplicates(both))
         linked = bool(near_pairs(both))
         if merged:
@@ -81,28 +81,28 @@ def duplicates(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
         else:
             found = "different"
         yield (
-            f"duplicates, {each['kind']}",
-            found == each["kind"],
-            f"{each['a']!r} / {each['b']!r}: {found}",
+            f"duplicates, {case['kind']}",
+            found == case["kind"],
+            f"{case['a']!r} / {case['b']!r}: {found}",
         )
-        if each["kind"] != "same":
+        if case["kind"] != "same":
             yield "duplicates, not wrongly merged", not merged, ""
 
 
 def made(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
-    for each in cases:
-        now = datetime.fromisoformat(each["now"])
-        actions = plan_from_text([state(each["text"], 1, "knowledge", now)], SETTINGS, now, [])
+    for case in cases:
+        now = datetime.fromisoformat(case["now"])
+        actions = plan_from_text([state(case["text"], 1, "knowledge", now)], SETTINGS, now, [])
         found = [str(action.record.further["due_at"])[:10] for action in actions if action.record]
-        wanted = [day[:10] for day in each["expected"] or ()]
-        yield "reminders from texts", found == wanted, f"{each['text']} -> {found}; wanted {wanted}"
+        wanted = [day[:10] for day in case["expected"] or ()]
+        yield "reminders from texts", found == wanted, f"{case['text']} -> {found}; wanted {wanted}"
         yield "reminders from texts, none made wrongly", set(found) <= set(wanted), ""
 
 
 def asked(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
-    for each in cases:
+    for case in cases:
         try:
-            reading = timephrase.read(each["phrase"], datetime.fromisoformat(each["now"]), UTC)
+            reading = timephrase.read(case["phrase"], datetime.fromisoformat(case["now"]), UTC)
             found = f"{'repeat ' if reading.repeat else ''}{reading.due:%Y-%m-%dT%H:%M}"
         except TimeRefused as error:
             found = "refuse"
@@ -110,12 +110,12 @@ def asked(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
             said = str(error)
         else:
             said = f"{found} {reading.repeat or ''}"
-        wanted = each["expected"].split(" or ")
+        wanted = case["expected"].split(" or ")
         fits = any(
             found.startswith(one) if one != "repeat" else found.startswith("repeat")
             for one in wanted
         )
-        yield "remind", fits, f"{each['phrase']} -> {said}; wanted {each['expected']}"
+        yield "remind", fits, f"{case['phrase']} -> {said}; wanted {case['expected']}"
         yield "remind, not silently wrong", fits or found == "refuse", ""
 
 
@@ -125,8 +125,11 @@ def links(cases: list[dict[str, Any]]) -> Iterator[Outcome]:
             state(each["text"], at + 1, each["category"])
             for at, each in enumerate(case["memories"])
         ]
-        at = {each.id: number for number, each in enumerate(memories)}
-        found = {frozenset((at[each.id], at[each.target or ""])) for each in plan_links(memories)}
+        at = {memory.id: number for number, memory in enumerate(memories)}
+        found = {
+            frozenset((at[plan_link.id], at[plan_link.target or ""]))
+            for plan_link in plan_links(memories)
+        }
         wanted = {frozenset(pair) for pair in case["pairs"]}
         for pair in wanted:
             yield "links wanted", pair in found, " / ".join(memories[end].content for end in pair)

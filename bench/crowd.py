@@ -66,7 +66,9 @@ def crowd(every: Sequence[Conversation], number: int, asked: int, seed: int = 1)
             turns += some
             there = {turn.key for turn in one.turns[: len(some)]}
             questions += [
-                _said(each.text, words) for each in one.questions if there.issuperset(each.evidence)
+                _said(question.text, words)
+                for question in one.questions
+                if there.issuperset(question.evidence)
             ]
         telling += 1
     chance.shuffle(questions)

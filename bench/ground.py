@@ -74,5 +74,5 @@ class Ground:
 def size(place: Path) -> int:
     """Bytes of a file, or of all files below a folder."""
     if place.is_dir():
-        return sum(each.stat().st_size for each in place.rglob("*") if each.is_file())
+        return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
     return place.stat().st_size

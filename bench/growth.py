@@ -83,7 +83,7 @@ def _step(folder: Path, before: int, notes: int) -> Figures:
     found: Figures = {}
     raw = _grow_plain(folder / "plain.db", before, notes, found)
     with open_session(home, watch=False) as memory:
-        if PROJECT not in [each.name for each in memory.projects]:
+        if PROJECT not in [project.name for project in memory.projects]:
             memory.add_project(PROJECT, str(notes_folder))
         begin = sum(os.times()[:4])
         wall = time.perf_counter()
@@ -95,7 +95,7 @@ def _step(folder: Path, before: int, notes: int) -> Figures:
     found["index, peak MB"] = [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]
     there = size(notes_folder)
     found["index size, times the notes"] = [
-        sum(each.stat().st_size for each in (home / ".memoranda").glob("index.db*")) / there
+        sum(path.stat().st_size for path in (home / ".memoranda").glob("index.db*")) / there
     ]
     found["index size, plain FTS5"] = [size(folder / "plain.db") / there]
     with open_session(home, serving=True) as memory:
@@ -161,7 +161,7 @@ def _catch_up(memory: MemorySession, notes: int, found: Figures) -> None:
 
 
 def _look(memory: MemorySession, raw: sqlite3.Connection, notes: int, found: Figures) -> None:
-    asked = [each for each in vault.questions(notes, each=30) if each.kind in KINDS]
+    asked = [question for question in vault.questions(notes, each=30) if question.kind in KINDS]
     for kind in KINDS:
         some = [each for each in asked if each.kind == kind]
         words = [plain.expression(each.text, kind) for each in some]
@@ -169,7 +169,7 @@ def _look(memory: MemorySession, raw: sqlite3.Connection, notes: int, found: Fig
             [lambda text=each.text: memory.search(text) for each in some]
         )
         found[f"search: {kind}, ms, plain FTS5"] = _times(
-            [lambda text=each: plain.search(raw, text) for each in words]
+            [lambda text=word: plain.search(raw, text) for word in words]
         )
     inside = Query(projects=(PROJECT,))
     rare = [each.text for each in asked if each.kind == "rare"]

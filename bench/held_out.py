@@ -52,7 +52,7 @@ class Control:
             " tokenize = 'porter unicode61 remove_diacritics 2')"
         )
         self._db.executemany(
-            "insert into one values (?, ?)", [(each.key, fts_text(each.spoken)) for each in texts]
+            "insert into one values (?, ?)", [(text.key, fts_text(text.spoken)) for text in texts]
         )
 
     def find(self, text: str, depth: int) -> list[str]:

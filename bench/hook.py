@@ -101,7 +101,7 @@ def row(what: str, times: list[float], sizes: list[int], milliseconds: int, toke
         high = quantiles(times, n=100)[98]
     else:
         high = times[0]
-    share = sum(1 for each in sizes if each) / len(sizes)
+    share = sum(1 for size in sizes if size) / len(sizes)
     fits = median(times) <= milliseconds and max(times) <= 800 and max(sizes) <= tokens
     return (
         f"{what:<24} {len(times):>5}  {median(times):>4.0f} ms (≤ {milliseconds})  p99 {high:>4.0f}"

@@ -68,7 +68,7 @@ def index_size(ground: Ground) -> list[Row]:
     """The index file just after it was made, beside the notes' bytes."""
     home = ground.home(ground.notes)
     notes = size(ground.vault(ground.notes))
-    ours = sum(each.stat().st_size for each in (home / ".memoranda").glob("index.db*"))
+    ours = sum(path.stat().st_size for path in (home / ".memoranda").glob("index.db*"))
     row = Row(
         f"index size, notes of {notes / 1e6:.1f} MB",
         "MB",

@@ -137,8 +137,8 @@ class Server:
         """Processor time of the process until now; Linux only."""
         return (
             sum(
-                int(each.read_text().split()[0])
-                for each in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+                int(path.read_text().split()[0])
+                for path in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
             )
             / 1e6
         )
@@ -253,7 +253,7 @@ def daemon(ground: Ground) -> list[Row]:
         own_ms = [each.listed().processor_ms() for each in own]
         ends.enter_context(_daemon(home))
         clients = [ends.enter_context(Server(command)) for _ in range(CLIENTS)]
-        client_ms = [each.listed().processor_ms() for each in clients]
+        client_ms = [client.listed().processor_ms() for client in clients]
         plain = [
             ends.enter_context(Server([sys.executable, "-I", "-S", "-c", _PLAIN]))
             for _ in range(CLIENTS)
@@ -261,7 +261,7 @@ def daemon(ground: Ground) -> list[Row]:
         for each in plain:
             each.process.stdout.readline()
         private = [
-            sum(each.memory()["Private"] for each in servers) for servers in (clients, plain)
+            sum(server.memory()["Private"] for server in servers) for servers in (clients, plain)
         ]
         calls = interleaved(200, *(partial(_call_ms, each, call) for each in (clients[0], own[0])))
     return [
@@ -327,7 +327,7 @@ def resident(ground: Ground) -> list[Row]:
     indexing = [(_idle(unindexed), _bare())]
     for name, pairs in (("waiting", found), ("after indexing by itself", indexing)):
         for kind in ("Rss", "Pss"):
-            ours, bare = ([each[side][kind] for each in pairs] for side in (0, 1))
+            ours, bare = ([pair[side][kind] for pair in pairs] for side in (0, 1))
             what = f"server {name}, {ground.notes:,} notes, {kind.upper()}"
             rows.append(Row(what, "MB", ours, bare, "bare SDK server", Budget(above=SERVER_MB)))
     return rows

@@ -45,11 +45,11 @@ def stat_all(folder: Path) -> int:
     waiting = [os.fspath(folder)]
     while waiting:
         with os.scandir(waiting.pop()) as entries:
-            for each in entries:
-                if each.is_dir(follow_symlinks=False):
-                    waiting.append(each.path)
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
                 else:
-                    each.stat(follow_symlinks=False)
+                    entry.stat(follow_symlinks=False)
                     count += 1
     return count
 

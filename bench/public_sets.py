@@ -117,7 +117,10 @@ def found_in(folder: Path) -> list[Collection]:
 
 def keywords(home: Home) -> Home:
     """The same home, asked for the informative words of each question, without a question mark."""
-    asked = [Question(one.id, " ".join(words(one.text)), *_rest(one)) for one in home.questions]
+    asked = [
+        Question(question.id, " ".join(words(question.text)), *_rest(question))
+        for question in home.questions
+    ]
     return Home(home.name, home.texts, asked)
 
 
@@ -159,7 +162,9 @@ def _chats(files: list[Path]) -> Iterator[Home]:
             ]
         for one in from_locomo(content, file.stem):
             yield Home(
-                one.id, one.turns, [each for each in one.questions if each.category in (1, 2, 3, 4)]
+                one.id,
+                one.turns,
+                [question for question in one.questions if question.category in (1, 2, 3, 4)],
             )
 
 
@@ -176,10 +181,10 @@ def _as_locomo(raw: dict) -> dict:
 def _daily(files: list[Path]) -> Iterator[Home]:
     """One home for each history of messages."""
     for file in files:
-        for one in json.loads(file.read_text(encoding="utf-8")):
-            name = f"{file.stem}/{one['tid']}"
+        for load in json.loads(file.read_text(encoding="utf-8")):
+            name = f"{file.stem}/{load['tid']}"
             texts = []
-            for each in one["message_list"]:
+            for each in load["message_list"]:
                 day = _DAY.search(each["time"])
                 moment = datetime(*map(int, day.groups())) if day else None  # type: ignore[arg-type]
                 texts.append(
@@ -191,7 +196,7 @@ def _daily(files: list[Path]) -> Iterator[Home]:
                     )
                 )
             asked = []
-            for each in one["question_list"]:
+            for each in load["question_list"]:
                 evidence = tuple(f"{name}/{step}" for step in dict.fromkeys(each["target_step_id"]))
                 kind = file.stem.partition("_")[2].partition("_")[0]
                 asked.append(

@@ -46,7 +46,11 @@ SHOWN = (
     "session_recall@5",
     "session_recall@10",
 )
-_LOCOMO = {"1-4": (1, 2, 3, 4), "1-5": (1, 2, 3, 4, 5), **{str(one): (one,) for one in CATEGORIES}}
+_LOCOMO = {
+    "1-4": (1, 2, 3, 4),
+    "1-5": (1, 2, 3, 4, 5),
+    **{str(category): (category,) for category in CATEGORIES},
+}
 PROMPT = (
     "You are a careful assistant with a long memory. Answer in the language of the person you talk with, keep to "
     "what you know, say so when you do not know something, and never make up a source. Before you answer, look "

@@ -152,7 +152,7 @@ class Cosine:
         self._nearest = Nearest(place.shelf)
 
     def load(self, texts: Sequence[Kept]) -> None:
-        self._nearest.add([one.key for one in texts], [one.spoken for one in texts])
+        self._nearest.add([text.key for text in texts], [text.spoken for text in texts])
 
     def find(self, text: str, depth: int) -> list[str]:
         return self._nearest.nearest(text, depth)
@@ -174,7 +174,7 @@ class PlainFts:
 
     def load(self, texts: Sequence[Kept]) -> None:
         self._db.executemany(
-            "insert into turn values (?, ?)", [(one.key, one.spoken) for one in texts]
+            "insert into turn values (?, ?)", [(text.key, text.spoken) for text in texts]
         )
 
     def find(self, text: str, depth: int) -> list[str]:
@@ -197,7 +197,7 @@ class Grep:
         self._texts: list[tuple[str, str]] = []
 
     def load(self, texts: Sequence[Kept]) -> None:
-        self._texts += [(one.key, one.spoken.lower()) for one in texts]
+        self._texts += [(text.key, text.spoken.lower()) for text in texts]
 
     def find(self, text: str, depth: int) -> list[str]:
         words = set(_WORD.findall(text.lower()))

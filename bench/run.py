@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="memoranda-bench-") as folder:
         ground = Ground(Path(folder), asked.notes, large=asked.large)
         sync = outside.disk_sync_ms(Path(folder))
-        for name in (each for each in FIGURES if each in names):
+        for name in (figure for figure in FIGURES if figure in names):
             begin = time.perf_counter()
             rows += FIGURES[name](ground)
             print(f"{name}: measured in {time.perf_counter() - begin:.0f} s", file=sys.stderr)

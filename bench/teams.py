@@ -277,10 +277,10 @@ def _replica(
             threading.Thread(target=_client, args=(memory, f"{name}{at}", *rest))
             for at in range(clients)
         ]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     answer.put((written, took, refused))
 
 
@@ -299,11 +299,11 @@ def clients(url: str, folder: Path, given: argparse.Namespace) -> None:
         context.Process(target=_replica, args=(url, folder / f"r{at}", f"r{at}-", *rest))
         for at in range(given.replicas)
     ]
-    for each in processes:
-        each.start()
+    for process in processes:
+        process.start()
     found = [answer.get() for _ in processes]
-    for each in processes:
-        each.join()
+    for process in processes:
+        process.join()
     written = [title for each in found for title in each[0]]
     took = sorted(second for each in found for second in each[1])
     refused = [why for each in found for why in each[2]]
@@ -352,7 +352,7 @@ def lag(url: str, folder: Path, given: argparse.Namespace) -> None:
 
 
 def _size(folder: Path) -> int:
-    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _rows(count: int, space: Path) -> tuple[str, str]:
@@ -371,7 +371,7 @@ def _rows(count: int, space: Path) -> tuple[str, str]:
             "f1/note-1", f"f{number % 50}/note-{number}"
         )
         data = body.replace("Note 1", f"Note {number}").encode()
-        digest, (touched,) = sha256(data), (each for each in change.files if each.do == "put")
+        digest, (touched,) = sha256(data), (file for file in change.files if file.do == "put")
         path = _place(number).removeprefix("notes/")
         files = [replace(touched, path=path, new=digest, size=len(data))]
         line = replace(change, number=number, path=path, files=files).dump()

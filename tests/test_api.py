@@ -40,7 +40,7 @@ def test_upkeep_decay_and_dream_are_verbs(tmp_path: Path) -> None:
     with open_memory(tmp_path, clock=lambda: now[0]) as memory:
         memory.write(Draft("old and unused", "categories", category="knowledge"))
         memory.write(Draft("deploy the repo on branch main", "categories"))
-        assert [each.verb for each in memory.dream(dry_run=True).actions] == ["classify"]
+        assert [action.verb for action in memory.dream(dry_run=True).actions] == ["classify"]
         assert len(memory.dream().actions) == 1
         now[0] += timedelta(days=60)
         assert [each.job for each in memory.upkeep(dry_run=True)] == [

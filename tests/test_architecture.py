@@ -405,10 +405,10 @@ def test_what_is_to_be_changed_stands_where_the_page_says():
     wrong = []
     for row in rows:
         files = [SOURCE / each for each in row if re.search(r"/|\.(?:py|txt|toml|sql)$", each)]
-        wrong += [str(each) for each in files if not each.exists()]
-        texts = "".join(each.read_text(encoding="utf-8") for each in files if each.is_file())
+        wrong += [str(file) for file in files if not file.exists()]
+        texts = "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
         names = [each for each in row if SOURCE / each not in files]
-        wrong += [each for each in names if not re.search(rf"\b{each.rpartition('.')[2]}\b", texts)]
+        wrong += [name for name in names if not re.search(rf"\b{name.rpartition('.')[2]}\b", texts)]
     assert wrong == []
 
 

@@ -33,7 +33,7 @@ def documents(name: str) -> list[Any]:
 
 
 COMPOSE = documents("compose.yaml")[0]
-KUBERNETES = {each["kind"]: each for each in documents("kubernetes.yaml")}
+KUBERNETES = {document["kind"]: document for document in documents("kubernetes.yaml")}
 POD = KUBERNETES["Deployment"]["spec"]["template"]
 CONTAINER = POD["spec"]["containers"][0]
 
@@ -87,8 +87,8 @@ def test_the_manifest_fits_the_schemas_of_kubernetes(version: str):
     schemas = pytest.importorskip(
         "kubernetes_validate", reason="needs the package kubernetes-validate"
     )
-    for each in documents("kubernetes.yaml"):
-        schemas.validate(each, version, strict=True)
+    for document in documents("kubernetes.yaml"):
+        schemas.validate(document, version, strict=True)
 
 
 def test_every_service_of_compose_refers_to_what_is_there():
@@ -104,8 +104,8 @@ def test_every_service_of_compose_refers_to_what_is_there():
         assert "image" in each
     used = [
         volume.partition(":")[0]
-        for each in services.values()
-        for volume in each.get("volumes", ())
+        for service in services.values()
+        for volume in service.get("volumes", ())
         if not volume.startswith("./")
     ]
     assert sorted(used) == sorted({*used}) == sorted(COMPOSE["volumes"])
@@ -140,7 +140,9 @@ def test_every_name_of_the_manifest_leads_somewhere():
     assert KUBERNETES["Service"]["spec"]["selector"] == labels
     assert KUBERNETES["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
     space = KUBERNETES["Namespace"]["metadata"]["name"]
-    assert {each["metadata"].get("namespace", space) for each in KUBERNETES.values()} == {space}
+    assert {kubernete["metadata"].get("namespace", space) for kubernete in KUBERNETES.values()} == {
+        space
+    }
     secret = KUBERNETES["Secret"]
     for each in CONTAINER["env"]:
         reference = each["valueFrom"]["secretKeyRef"]
@@ -161,7 +163,7 @@ def test_every_name_of_the_manifest_leads_somewhere():
 
 def test_the_port_is_the_same_everywhere():
     words = [re.findall(r'"([^"]+)"', dockerfile("CMD")[0]), CONTAINER["args"]]
-    ports = {place_of(each[each.index("--http") + 1])[1] for each in words}
+    ports = {place_of(word[word.index("--http") + 1])[1] for word in words}
     ports |= {int(each) for each in dockerfile("EXPOSE")}
     ports |= {each["containerPort"] for each in CONTAINER["ports"]}
     ports |= {

@@ -63,8 +63,10 @@ def test_every_verb_documents_each_of_its_parameters(name: str) -> None:
     if isinstance(thing, property):
         return
     lines = [line.partition(":")[0] for line in text.splitlines()]
-    parameters = [each for each in inspect.signature(thing).parameters if each != "self"]
-    assert [each for each in parameters if each not in lines] == []
+    parameters = [
+        parameter for parameter in inspect.signature(thing).parameters if parameter != "self"
+    ]
+    assert [parameter for parameter in parameters if parameter not in lines] == []
 
 
 def test_every_field_of_a_draft_is_documented() -> None:

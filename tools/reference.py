@@ -100,30 +100,30 @@ def clients_page() -> str:
     rows = [
         "| client | `memory install` | its file | in a project | hooks | checked |\n|---|---|---|---|---|---|\n"
     ]
-    for each in clients().values():
-        hooks = f"`{each.hooks['file']}`" if each.hooks else ""
+    for client in clients().values():
+        hooks = f"`{client.hooks['file']}`" if client.hooks else ""
         cells = (
-            each.title,
-            f"`{each.id}`",
-            _places(each.file),
-            _places(each.project),
+            client.title,
+            f"`{client.id}`",
+            _places(client.file),
+            _places(client.project),
             hooks,
-            each.checked,
+            client.checked,
         )
         rows.append(f"| {' | '.join(cells)} |\n")
     parts = [CLIENTS_HEAD, "".join(rows), "## By hand\n"]
     server = Server("memory", ("memory", "mcp"))
     shown: dict[str, list[Any]] = {}
-    for each in clients().values():
-        text = snippet(each.format, [client_entry(each, server)])
-        kind = each.format.partition("-")[0].replace("yaml", "yml")
-        shown.setdefault(f"```{kind}\n{text}```\n", []).append(each)
+    for client in clients().values():
+        text = snippet(client.format, [client_entry(client, server)])
+        kind = client.format.partition("-")[0].replace("yaml", "yml")
+        shown.setdefault(f"```{kind}\n{text}```\n", []).append(client)
     for text, same in shown.items():
         parts.append(f"**{', '.join(each.title for each in same)}**\n\n{text}")
     parts += [
-        f"{each.title}: {note}\n"
-        for each in clients().values()
-        for note in (each.note, each.hooks.get("note"))
+        f"{client.title}: {note}\n"
+        for client in clients().values()
+        for note in (client.note, client.hooks.get("note"))
         if note
     ]
     parts.append(
@@ -188,7 +188,7 @@ def _help(each: click.Command) -> str:
 
 
 def _options(context: click.Context, options: Sequence[click.Option]) -> str:
-    rows = [record for each in options if (record := each.get_help_record(context))]
+    rows = [record for option in options if (record := option.get_help_record(context))]
     return "| option | |\n|---|---|\n" + "".join(
         f"| `{name}` | {_cell(text)} |\n" for name, text in rows
     )
@@ -202,7 +202,11 @@ def _memory_object() -> str:
 def tools_page() -> str:
     """docs/tools.md: every tool of every toolset with its parameters."""
     settings = config.Settings(Path("home"), Path("home/config.yaml"))
-    parts = [TOOLS_HEAD.format(defaults=" and ".join(f"`{each}`" for each in DEFAULT_TOOLSETS))]
+    parts = [
+        TOOLS_HEAD.format(
+            defaults=" and ".join(f"`{default_toolset}`" for default_toolset in DEFAULT_TOOLSETS)
+        )
+    ]
     for name in TOOLSETS:
         parts += _toolset(registry([name], settings).toolsets[0])
     return "\n".join(parts)

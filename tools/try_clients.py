@@ -74,7 +74,7 @@ class Model(BaseHTTPRequestHandler):
             Model.writer = ""
         given = json.dumps(_note(FACTS[client]) if tool else _PAUSE)
         events = [*(_claude if client == "claude" else _codex)(wants, given)]
-        text = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
+        text = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
         self._send(text.encode(), "text/event-stream")
 
     def _send(self, data: bytes, kind: str) -> None:

@@ -289,7 +289,7 @@ def _database(address: str) -> tuple[str, str]:
         raise ConfigError(
             f'invalid space "{space}": use a-z, 0-9, dots, dashes and underscores, at most 81'
         )
-    query = urlencode([each for each in rows if each[0] != "space"])
+    query = urlencode([row for row in rows if row[0] != "space"])
     return f"{parts.scheme}://{parts.netloc}{parts.path}{'?' if query else ''}{query}", space
 
 
@@ -461,9 +461,9 @@ class _File(NamedTuple):
         if default is not None:
             values["default_project"] = str(default)
         roots = self.section("notes").get("roots") or []
-        if not isinstance(roots, list) or not all(isinstance(each, str) for each in roots):
+        if not isinstance(roots, list) or not all(isinstance(root, str) for root in roots):
             raise self.refuse(f'notes.roots must be a list of folders, got "{roots}"')
-        values["roots"] = tuple(str(absolute(each)) for each in roots)
+        values["roots"] = tuple(str(absolute(root)) for root in roots)
         graph = self.section("graph")
         place = graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))
         values["graph_file"] = self.text("graph.file", place)
@@ -543,7 +543,7 @@ class _File(NamedTuple):
 
     def unknown(self) -> list[str]:
         """Warnings for keys nobody reads."""
-        names = {each.name for each in keys()} | {
+        names = {key.name for key in keys()} | {
             "graph.memoryFilePath",
             "memoryFilePath",
             "projects.{name}",
@@ -551,7 +551,7 @@ class _File(NamedTuple):
         sections = {name.partition(".")[0] for name in names}
         found = [str(name) for name in self.rows if name not in sections]
         for name in dict.fromkeys(
-            each.name.partition(".")[0] for each in keys() if "{" not in each.name
+            key.name.partition(".")[0] for key in keys() if "{" not in key.name
         ):
             section = self.rows.get(name)
             if isinstance(section, dict):

@@ -67,8 +67,11 @@ def near(given: str, names: Iterable[str], most: int = 3) -> list[str]:
     # 4 ms, for errors only
     from difflib import get_close_matches
 
-    known = {each.lower(): each for each in names}
-    return [known[each] for each in get_close_matches(given.lower(), list(known), most)]
+    known = {name.lower(): name for name in names}
+    return [
+        known[get_close_match]
+        for get_close_match in get_close_matches(given.lower(), list(known), most)
+    ]
 
 
 def choices(given: str, names: Iterable[str], what: str = "One of") -> str:
@@ -128,7 +131,7 @@ class AmbiguousTime(TimeRefused):
     code = "ambiguous_time"
 
     def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
-        shown = " or ".join(f"{each:%Y-%m-%d %H:%M}" for each in candidates)
+        shown = " or ".join(f"{candidate:%Y-%m-%d %H:%M}" for candidate in candidates)
         InvalidInput.__init__(
             self, f'ambiguous time "{phrase}"{": " + shown if shown else ""}; say which'
         )

@@ -181,7 +181,7 @@ class Embeddings(_LlmEndpoint):
             numbers = (
                 each for row in found for each in (row if isinstance(row, list) and row else [None])
             )
-            if not all(type(each) in (int, float) for each in numbers):
+            if not all(type(number) in (int, float) for number in numbers):
                 raise ValueError("an embedding is no list of numbers")
             return found
 

@@ -116,7 +116,7 @@ def _haystack(name: str, kind: str, question: str, sessions: dict[str, list[dict
         "haystack_session_ids": list(sessions),
         "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 10:00"][: len(sessions)],
         "haystack_sessions": list(sessions.values()),
-        "answer_session_ids": [each for each in sessions if each.startswith("answer")],
+        "answer_session_ids": [session for session in sessions if session.startswith("answer")],
     }
 
 

@@ -54,12 +54,12 @@ def test_vectors_that_are_no_model_s_are_called_a_stand_in(tmp_path):
     )
     printed, remarks = sets.run(*arguments, "near", model=tiny.make(tmp_path / "wee"))
     figures = [json.loads(line) for line in printed.splitlines()]
-    assert {each["pipeline"] for each in figures} == {
+    assert {figure["pipeline"] for figure in figures} == {
         "memoranda",
         "memoranda + wee",
         "fts5 porter, OR",
     }
-    assert {(each["pipeline"], each["budget_ms"]) for each in figures} == {
+    assert {(figure["pipeline"], figure["budget_ms"]) for figure in figures} == {
         ("memoranda", 3),
         ("memoranda + wee", 15),
         ("fts5 porter, OR", None),

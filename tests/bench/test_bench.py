@@ -136,6 +136,6 @@ def test_every_job_has_a_row_and_nothing_stays(
 ) -> None:
     done = bench(name, tmp_path, *arguments)
     assert done.returncode == 0, done.stderr
-    for what in rows:
-        assert f"\n{what}" in f"\n{done.stdout}"
+    for row in rows:
+        assert f"\n{row}" in f"\n{done.stdout}"
     assert list(tmp_path.iterdir()) == []

@@ -134,11 +134,11 @@ def test_sessions_as_notes_are_measured_by_sessions_and_by_evidence(tmp_path):
     printed, _ = sets.run(
         "recall.py", sets.locomo(tmp_path), "--json", "--notes", "session", "--prompt", "300"
     )
-    for each in lines(printed):
-        assert (each["notes"], each["recall@5"], each["session_recall@10"]) == ("session", None, 1)
-        assert ("evidence@700" in each) == (each["pipeline"] == "memoranda")
-        if "evidence@700" in each and each["categories"] == "4":
-            assert each["evidence@700"] == 1
+    for line in lines(printed):
+        assert (line["notes"], line["recall@5"], line["session_recall@10"]) == ("session", None, 1)
+        assert ("evidence@700" in line) == (line["pipeline"] == "memoranda")
+        if "evidence@700" in line and line["categories"] == "4":
+            assert line["evidence@700"] == 1
     table, _ = sets.run("recall.py", sets.locomo(tmp_path), "--notes", "session", "--only", "ours")
     assert "Each session is one note" in table
 
@@ -148,7 +148,7 @@ def test_a_set_of_longmemeval_is_asked_history_by_history_under_its_own_ids(tmp_
     printed, remarks = sets.run(
         "recall.py", sets.longmemeval(tmp_path), "--json", "--sessions", log
     )
-    assert {(each["scope"], each["categories"]) for each in lines(printed)} == {
+    assert {(line["scope"], line["categories"]) for line in lines(printed)} == {
         ("conversation", "all"),
         ("conversation", "single-session-user"),
         ("conversation", "single-session-assistant"),

@@ -143,8 +143,8 @@ def test_each_filter_of_the_search_narrows_what_is_found(visit):
             ) == "SELECT" else field.fill(value)
             expect(page.locator("#hits [role=status]")).not_to_have_text(before)
             projects = {
-                each.split(" · ")[1]
-                for each in page.locator("#hits .card > p.soft").all_inner_texts()
+                all_inner_text.split(" · ")[1]
+                for all_inner_text in page.locator("#hits .card > p.soft").all_inner_texts()
             }
             assert found is None or projects == found, projects
             assert f"{name}=" in page.url

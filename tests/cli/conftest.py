@@ -29,5 +29,5 @@ def run_process(
 
 def tree(terminal: Any) -> dict[str, bytes]:
     """The files of the home that are not the machine's own."""
-    files = (each for each in sorted(terminal.home.rglob("*")) if each.is_file())
-    return {str(each): each.read_bytes() for each in files if ".memoranda" not in each.parts}
+    files = (path for path in sorted(terminal.home.rglob("*")) if path.is_file())
+    return {str(file): file.read_bytes() for file in files if ".memoranda" not in file.parts}

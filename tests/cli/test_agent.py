@@ -136,8 +136,8 @@ def test_the_tools_are_listed_with_their_schemas(terminal: Any) -> None:
     assert listed[0]["name"] == "memory_write"
     assert len(listed) == 7
     names = {
-        each["name"]
-        for each in json.loads(terminal.ok("agent", "--list-tools", "--tools", "notes,agent"))
+        load["name"]
+        for load in json.loads(terminal.ok("agent", "--list-tools", "--tools", "notes,agent"))
     }
     assert {"write_note", "memory_smart_search"} <= names
     assert not terminal.home.exists()
@@ -194,7 +194,7 @@ def test_the_tools_are_served_over_mcp(terminal: Any) -> None:
         "--home", str(terminal.home), "--tools", "agent", HOME=str(terminal.folder)
     ) as server:
         tools = server.ask("tools/list")["result"]["tools"]
-        assert [each["name"] for each in tools][-1] == "memory_smart_search"
+        assert [tool["name"] for tool in tools][-1] == "memory_smart_search"
         server.call("memory_write", content="dark")
         got = server.call("memory_smart_search", query="dark")
     assert json.loads(got["content"][0]["text"])["results"][0]["source"] == "test"

@@ -91,7 +91,7 @@ def test_a_run_is_named_by_the_number_of_its_first_change(terminal: Any) -> None
     terminal.ok("decay", "--now", "2026-07-01T12:00:00Z")
     assert terminal.ok("log").splitlines()[0] == "#4-6 2026-07-01 12:00 decay (3 memories)"
     entries = terminal("log", "--run", "4", "--json").json["entries"]
-    assert [(each["change"], each["run"]) for each in entries] == [(6, 4), (5, 4), (4, 4)]
+    assert [(entry["change"], entry["run"]) for entry in entries] == [(6, 4), (5, 4), (4, 4)]
     assert terminal("undo", "4", "--run", "4").status == 2
     assert terminal("undo", "--run", "5").err == "Error: There is no run #5.\n"
     assert terminal("undo", "--run", "4", "--json").json == {

@@ -60,7 +60,7 @@ def test_an_existing_root_is_used_in_place(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv("MEMORY_AGENT", raising=False)
     with Server("--as", "memory-bank", HOME=str(user), MEMORY_BANK_ROOT=str(root)) as server:
         tools = server.ask("tools/list")["result"]["tools"]
-        assert [each["name"] for each in tools] == ["activate", "list", "update"]
+        assert [tool["name"] for tool in tools] == ["activate", "list", "update"]
         listed = server.data("list")
         assert [each["id"] for each in listed["projects"]] == ["old_one"]
         assert listed["projects"][0]["description"] == "Project Old One"

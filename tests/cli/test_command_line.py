@@ -345,7 +345,7 @@ def test_every_command_has_an_example_that_names_it() -> None:
         if isinstance(found, Command):
             inner = [found]
         else:
-            inner = [found.get_command(None, each) for each in found._modules]
+            inner = [found.get_command(None, module) for module in found._modules]
         for each in inner:
             if each is found:
                 path = f"memory {each.name}"

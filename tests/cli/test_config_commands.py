@@ -101,12 +101,12 @@ def test_a_file_that_is_no_yaml_is_refused(terminal: Any, setting: tuple[str, st
 
 
 def test_the_list_has_every_key_the_program_reads() -> None:
-    assert all(hasattr(config.Settings, each.field) for each in keys() if each.field)
-    assert all(each.meaning for each in keys())
+    assert all(hasattr(config.Settings, key.field) for key in keys() if key.field)
+    assert all(key.meaning for key in keys())
 
 
 def test_the_defaults_are_those_of_the_program(terminal: Any) -> None:
-    said = [each for each in keys() if not each.default.startswith("(") and "{" not in each.name]
+    said = [key for key in keys() if not key.default.startswith("(") and "{" not in key.name]
     usual = config.Settings(terminal.home, terminal.home / "config.yaml")
     for each in said:
         if each.name != "storage.root":

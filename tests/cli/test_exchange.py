@@ -61,7 +61,7 @@ def test_export_into_no_folder_fails_and_leaves_nothing(terminal):
     assert (ran.status, ran.error) == (1, f"cannot write {place}: no such file or directory")
     ran = terminal("export", "--output", str(terminal.folder))
     assert ran.status == 1
-    assert [each.name for each in terminal.folder.iterdir()] == ["user"]
+    assert [path.name for path in terminal.folder.iterdir()] == ["user"]
 
 
 def test_without_memories_nothing_is_exported_and_an_older_file_stays(terminal):
@@ -77,11 +77,11 @@ def test_without_memories_nothing_is_exported_and_an_older_file_stays(terminal):
 def test_export_takes_one_category_or_scope(terminal):
     terminal.write("one", "--category", "soul")
     terminal.write("two", "--scope", "agent:claude")
-    assert [each["content"] for each in records(terminal.ok("export", "--category", "soul"))] == [
-        "one"
-    ]
     assert [
-        each["content"] for each in records(terminal.ok("export", "--scope", "agent:claude"))
+        record["content"] for record in records(terminal.ok("export", "--category", "soul"))
+    ] == ["one"]
+    assert [
+        record["content"] for record in records(terminal.ok("export", "--scope", "agent:claude"))
     ] == ["two"]
     assert terminal("export", "--category", "nope").error == 'invalid category "nope"'
     assert terminal("export", "--scope", "nope").error == 'invalid scope "nope"'

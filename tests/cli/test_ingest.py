@@ -56,7 +56,7 @@ def memories(terminal: Any) -> dict[str, dict[str, Any]]:
 
 
 def files(folder: Path) -> dict[Path, tuple[bytes, int]]:
-    return {each: (each.read_bytes(), each.stat().st_mtime_ns) for each in folder.rglob("*.md")}
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*.md")}
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_names_are_offered(
 ) -> None:
     terminal.configure(f"projects:\n  work: {tmp_path}/work\n")
     assert offered(terminal, monkeypatch, line) == values
-    assert [each.name for each in terminal.home.iterdir()] == ["config.yaml"]
+    assert [path.name for path in terminal.home.iterdir()] == ["config.yaml"]
 
 
 @pytest.mark.promise("shell-5")

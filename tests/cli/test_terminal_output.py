@@ -82,7 +82,7 @@ def test_no_command_lets_stored_text_act_on_a_terminal(tty: Any) -> None:
         "delete {}",
         "undo",
     ):
-        ran = tty(*(each.format(ref) for each in argv.split(" ")))
+        ran = tty(*(part.format(ref) for part in argv.split(" ")))
         assert ran.out + ran.err, argv
         assert not set(ran.out + ran.err) & set(RAW), argv
         if "--json" in argv:

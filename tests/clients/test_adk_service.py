@@ -39,7 +39,7 @@ def session(
 
 def found(service: Any, query: str, app: str = "app", user: str = "anna") -> list[str]:
     response = asyncio.run(service.search_memory(app_name=app, user_id=user, query=query))
-    return [each.content.parts[0].text for each in response.memories]
+    return [memory.content.parts[0].text for memory in response.memories]
 
 
 def test_a_session_added_twice_is_there_once_and_only_for_its_user_of_its_application(

@@ -150,7 +150,7 @@ def test_comments_order_line_ends_modes_and_links_stay(
     assert real.read_bytes().decode() == text
     assert file.is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
-    assert [each.name for each in real.parent.iterdir()] == ["config"]
+    assert [path.name for path in real.parent.iterdir()] == ["config"]
 
 
 @pytest.mark.promise("install-4")
@@ -276,7 +276,7 @@ def test_an_entry_with_another_command_is_mended_in_place(terminal: Any, user: P
 
 def test_uninstall_leaves_nothing_that_was_not_there(terminal: Any, user: Path) -> None:
     def there() -> list[str]:
-        return sorted(str(each) for each in user.rglob("*") if ".memory" not in each.parts)
+        return sorted(str(path) for path in user.rglob("*") if ".memory" not in path.parts)
 
     hooks = user / ".cursor" / "hooks.json"
     placed("cursor")

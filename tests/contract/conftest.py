@@ -32,8 +32,8 @@ def emptied(shared: Tools) -> Tools:
     nor its folders.
     """
     for project in shared.memory.projects:
-        for each in project.root.glob("*"):
-            shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+        for path in project.root.glob("*"):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     return shared
 
 

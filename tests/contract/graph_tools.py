@@ -117,7 +117,7 @@ class GraphFile:
         return [each.verb for each in self.memory.log()]
 
     def is_alone(self) -> bool:
-        return [each.name for each in self.place.parent.iterdir()] == [self.place.name]
+        return [path.name for path in self.place.parent.iterdir()] == [self.place.name]
 
 
 def person(name: str, *texts: str) -> str:

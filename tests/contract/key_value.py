@@ -98,9 +98,9 @@ class KeyValue:
     def files(self) -> dict[str, bytes]:
         """Every file of the project with its bytes."""
         return {
-            str(each.relative_to(self.root)): each.read_bytes()
-            for each in self.root.rglob("*")
-            if each.is_file()
+            str(path.relative_to(self.root)): path.read_bytes()
+            for path in self.root.rglob("*")
+            if path.is_file()
         }
 
 

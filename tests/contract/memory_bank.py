@@ -55,12 +55,12 @@ class Ground:
         """Every file that is neither in the banks nor our own."""
         ours = (self.banks, self.home / ".memoranda")
         files = (
-            each for each in self.folder.rglob("*") if each.is_file() and not each.is_symlink()
+            path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink()
         )
         return {
-            str(each): each.read_bytes()
-            for each in files
-            if not any(own in each.parents for own in ours)
+            str(file): file.read_bytes()
+            for file in files
+            if not any(our in file.parents for our in ours)
         }
 
     def run(self, case: dict[str, Any], call: Call) -> None:
@@ -161,8 +161,8 @@ class Banks:
     def state(self) -> dict[str, tuple[bytes, int]]:
         """Every file below the banks: bytes and modification time."""
         root = self.memory.project("banks").root
-        files = (each for each in root.rglob("*") if each.is_file())
+        files = (path for path in root.rglob("*") if path.is_file())
         return {
-            str(each.relative_to(root)): (each.read_bytes(), each.stat().st_mtime_ns)
-            for each in files
+            str(file.relative_to(root)): (file.read_bytes(), file.stat().st_mtime_ns)
+            for file in files
         }

@@ -141,13 +141,13 @@ def check_silence(text: str, *places: Path) -> None:
 def shape(root: Path) -> dict[str, tuple[str, int, Any]]:
     """Everything below a folder: kind, mode, and bytes or link target."""
     found: dict[str, tuple[str, int, Any]] = {}
-    for each in sorted(root.rglob("*")):
-        mode = each.lstat().st_mode & 0o7777
-        name = str(each.relative_to(root))
-        if each.is_symlink():
-            found[name] = ("link", 0, os.readlink(each))
-        elif each.is_dir():
+    for path in sorted(root.rglob("*")):
+        mode = path.lstat().st_mode & 0o7777
+        name = str(path.relative_to(root))
+        if path.is_symlink():
+            found[name] = ("link", 0, os.readlink(path))
+        elif path.is_dir():
             found[name] = ("folder", mode, None)
         else:
-            found[name] = ("file", mode, each.read_bytes())
+            found[name] = ("file", mode, path.read_bytes())
     return found

@@ -133,5 +133,5 @@ def _held(path: str, mode: int) -> Any:
 def texts(root: Path) -> dict[str, bytes]:
     """Every file below a folder with its bytes."""
     return {
-        str(each.relative_to(root)): each.read_bytes() for each in root.rglob("*") if each.is_file()
+        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
     }

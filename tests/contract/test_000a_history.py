@@ -37,7 +37,7 @@ def filled(home: Path) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(data)
     (root / "folder" / "void").mkdir()
-    for folder in (root, *(each for each in root.rglob("*") if each.is_dir())):
+    for folder in (root, *(path for path in root.rglob("*") if path.is_dir())):
         # A folder that comes back has the mode of a new one
         folder.chmod(0o700)
     (root / "a.md").chmod(0o644)
@@ -85,9 +85,9 @@ def test_changes_are_taken_back_one_by_one_newest_first(terminal, tool):
     ):
         tool.call(CHANGES[change])
         states.append(shape(root))
-    for wanted in reversed(states[:-1]):
+    for state in reversed(states[:-1]):
         terminal.ok("undo")
-        assert shape(root) == wanted
+        assert shape(root) == state
     assert terminal("undo").status == 1
     assert shape(root) == states[0]
 
@@ -98,8 +98,8 @@ def test_the_log_names_command_file_and_agent_and_a_deleted_folder_is_one_entry(
     tool.call(CHANGES["create over text"])
     entries = terminal("log", "--json").json["entries"]
     assert [
-        (each["verb"], each["project"], each["path"], each["agent"], each["face"])
-        for each in entries
+        (entry["verb"], entry["project"], entry["path"], entry["agent"], entry["face"])
+        for entry in entries
     ] == [
         ("create", "memories", "a.md", "a", "anthropic"),
         ("delete", "memories", "folder/", "a", "anthropic"),

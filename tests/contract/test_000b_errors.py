@@ -67,7 +67,7 @@ def test_an_error_says_what_is_wrong_and_its_remedy_works(desk: Tools, name: str
     changes = len(desk.memory.log())
     text = desk.refused(refusal["tool"], refusal["code"], **refusal["arguments"])
     checksum = desk("read_note", identifier="notes/doc")["checksum"]
-    projects = ", ".join(sorted(each.name for each in desk.memory.projects))
+    projects = ", ".join(sorted(project.name for project in desk.memory.projects))
     assert text == refusal["text"].replace("CHECKSUM", checksum).replace("PROJECTS", projects)
     assert texts(desk.root()) == before
     assert len(desk.memory.log()) == changes
@@ -100,7 +100,7 @@ def test_a_folder_that_cannot_be_a_project_is_refused_with_the_reason(
     )
     assert text.startswith(f"Cannot use {given} as a project: ")
     assert reason in text
-    assert {each.name for each in desk.memory.projects} == {
+    assert {project.name for project in desk.memory.projects} == {
         *desk.memory.settings.projects,
         "categories",
         "memories",
@@ -143,7 +143,7 @@ def test_built_in_projects_stay_and_files_of_removed_ones_too(desk: Tools, tmp_p
         "path": str(place),
     }
     assert list(texts(place)) == ["Kept.md"]
-    assert [each.name for each in desk.memory.projects if each.default] == ["notes"]
+    assert [project.name for project in desk.memory.projects if project.default] == ["notes"]
     desk.refused("delete_project", "invalid", project_name="notes")
     desk.refused("delete_project", "project_not_found", project_name="work")
     desk.refused("delete_project", "invalid", project_name="memories", delete_notes=True)

@@ -48,7 +48,7 @@ class Vault:
     def shown(self) -> set[str]:
         """The notes a listing shows."""
         entries = self.tools("list_directory", project="vault", depth=10, page_size=200)["entries"]
-        return {each["path"] for each in entries if each["kind"] == "note"}
+        return {entry["path"] for entry in entries if entry["kind"] == "note"}
 
     def found(self, query: str) -> set[str]:
         return self.tools.found(query, project="vault")
@@ -332,7 +332,7 @@ class Vandal(RuleBasedStateMachine):
     def write(self, path: str) -> None:
         self.count += 1
         if (self.root / path).parent.is_dir() or not any(
-            each.is_file() for each in (self.root / path).parents
+            parent.is_file() for parent in (self.root / path).parents
         ):
             put(self.root / path, f"word{self.count}\n")
 
@@ -379,9 +379,9 @@ class Vandal(RuleBasedStateMachine):
         infos, _ = self.memory.list(limit=0)
         shown = {info.path: self.memory.text_of(info) for info in infos}
         there = {
-            str(each.relative_to(self.root)): each.read_text()
-            for each in self.root.rglob("*.md")
-            if not any(part.startswith(".") for part in each.relative_to(self.root).parts)
+            str(path.relative_to(self.root)): path.read_text()
+            for path in self.root.rglob("*.md")
+            if not any(part.startswith(".") for part in path.relative_to(self.root).parts)
         }
         assert shown == there
 

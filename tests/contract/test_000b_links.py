@@ -310,8 +310,8 @@ def expected(notes: list[Given], permalinks: dict[Given, str], target: str) -> l
     """The notes a link in PLACE of the project `notes` means, as AMENDMENTS, 2.1 say."""
     home, _, name = target.rpartition("::")
     project = home.lower() or "notes"
-    inside = [each for each in notes if each.project == project]
-    others = [each for each in notes if each.project != project and not home]
+    inside = [note for note in notes if note.project == project]
+    others = [note for note in notes if note.project != project and not home]
     here = "b" if project == "notes" and not home else None
 
     def matching(among: list[Given], level: int, wanted: str, names: Any) -> list[Given]:

@@ -85,7 +85,10 @@ def test_the_prompts_are_listed_with_their_arguments(server: Server) -> None:
     listed = {each["name"]: each for each in server.ask("prompts/list")["result"]["prompts"]}
     assert set(listed) == {"memory_guide", "continue_conversation", "search_knowledge_base"}
     arguments = {
-        name: [(each["name"], each.get("required", False)) for each in prompt.get("arguments", [])]
+        name: [
+            (argument["name"], argument.get("required", False))
+            for argument in prompt.get("arguments", [])
+        ]
         for name, prompt in listed.items()
     }
     assert arguments["continue_conversation"] == [("topic", False), ("timeframe", False)]

@@ -166,7 +166,7 @@ def test_a_move_updates_links_in_headers(tools: Tools) -> None:
     tools("move_note", identifier="Topics/Espresso.md", destination_path="Drinks/Bob's")
     wanted = "---\nup: \"[[Drinks/Bob's]]\"\nalso:\n  - '[[Drinks/Bob''s|x]]'\n---\ntext\n"
     assert tools.file("Source.md").read_text() == wanted
-    assert [each[2] for each in relations(tools, "Source")] == ["notes/drinks/bobs"] * 2
+    assert [relation[2] for relation in relations(tools, "Source")] == ["notes/drinks/bobs"] * 2
 
 
 @pytest.mark.promise("amendments-4.2")
@@ -281,7 +281,7 @@ def test_the_memory_tool_renames_with_the_links(tools: Tools) -> None:
 
 def _memories(tools: Tools) -> dict[str, str]:
     root = tools.root("memories")
-    return {str(each.relative_to(root)): each.read_text() for each in root.rglob("*.md")}
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.md")}
 
 
 FOLDERS = ("", "a", "b", "a/c")

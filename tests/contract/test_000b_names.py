@@ -235,14 +235,14 @@ def forms(name: str) -> list[str]:
 
 def meant(name: str, notes: dict[str, str], permalinks: dict[str, str]) -> set[str]:
     """The titles of the notes a name means, of notes in the root of one project: title -> file."""
-    for level, wanted in enumerate(forms(name)):
+    for level, form in enumerate(forms(name)):
         steps = [
             {
                 title
                 for title, path in notes.items()
-                if wanted in (forms(path)[level], forms(path[:-3])[level])
+                if form in (forms(path)[level], forms(path[:-3])[level])
             },
-            {title for title in notes if forms(title)[level] == wanted},
+            {title for title in notes if forms(title)[level] == form},
             {title for title in notes if permalinks[title] == name},
         ]
         for step in steps:

@@ -86,9 +86,9 @@ def test_no_parameter_takes_a_path_that_leads_out_or_through_a_link(
 ) -> None:
     before = everything(vault)
     for tool, name, others in PLACES:
-        for given in ways(path, name):
-            reply = vault.call(tool, **others | {name: given})
-            assert reply.is_error, (tool, given, reply.text)
+        for way in ways(path, name):
+            reply = vault.call(tool, **others | {name: way})
+            assert reply.is_error, (tool, way, reply.text)
             assert reply.data["code"] in REFUSALS, reply.text
             for words in (
                 "the outside",

@@ -47,7 +47,7 @@ def test_of_equal_permalinks_the_later_paths_are_numbered_in_whatever_order_they
             # Each is indexed by itself
             tools("list_directory")
         entries = tools("list_directory")["entries"]
-        assert {each["path"]: each["permalink"] for each in entries} == wanted
+        assert {entry["path"]: entry["permalink"] for entry in entries} == wanted
         for path, permalink in wanted.items():
             assert tools("read_note", identifier=permalink)["content"] == path
         for path in order[1:]:
@@ -60,7 +60,7 @@ def test_a_permalink_of_ones_own_never_gives_way(tools: Tools) -> None:
     tools.put("z.md", "---\npermalink: notes/a-b\n---\nmine")
     tools.put("a b.md", "derived")
     entries = tools("list_directory")["entries"]
-    assert {each["path"]: each["permalink"] for each in entries} == {
+    assert {entry["path"]: entry["permalink"] for entry in entries} == {
         "z.md": "notes/a-b",
         "a b.md": "notes/a-b-1",
     }

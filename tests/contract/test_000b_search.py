@@ -64,8 +64,8 @@ class Shelf:
     def __init__(self, root: Path, tools: Tools):
         self.tools = tools
         self.texts = {
-            str(each.relative_to(root)): self._searched(each.read_text())
-            for each in root.rglob("*.md")
+            str(path.relative_to(root)): self._searched(path.read_text())
+            for path in root.rglob("*.md")
         }
 
     @staticmethod

@@ -26,12 +26,12 @@ def both(
     servers: list[Server], calls: list[list[tuple[str, dict[str, Any]]]]
 ) -> list[list[dict[str, Any]]]:
     """Send each server its calls without waiting for answers in between; the results in order."""
-    for server, own in zip(servers, calls, strict=True):
-        for tool, arguments in own:
+    for server, call in zip(servers, calls, strict=True):
+        for tool, arguments in call:
             server.send("tools/call", {"name": tool, "arguments": arguments})
     return [
-        [server.receive()["result"] for _ in own]
-        for server, own in zip(servers, calls, strict=True)
+        [server.receive()["result"] for _ in call]
+        for server, call in zip(servers, calls, strict=True)
     ]
 
 
@@ -71,9 +71,9 @@ def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: li
     creations = [
         [
             ("write_note", {"title": title, "directory": "shared", "content": text})
-            for title, text in own
+            for title, text in note
         ]
-        for own in notes.values()
+        for note in notes.values()
     ]
     append = {"operation": "append"}
     edits = [
@@ -94,7 +94,11 @@ def test_two_servers_write_and_edit_a_hundred_notes_each(home: Path, servers: li
     written = both(servers, creations)
     edited = both(servers, edits)
     assert not [
-        each for results in (written, edited) for own in results for each in own if each["isError"]
+        each
+        for results in (written, edited)
+        for result in results
+        for each in result
+        if each["isError"]
     ]
     files = {f"shared/{path}": data for path, data in texts(home / "notes/shared").items()}
     acknowledged = {

@@ -117,10 +117,10 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str | None, li
 def test_no_answer_changes(
     tmp_path: Path, undisturbed, harm, watch: bool, agent: str | None
 ) -> None:
-    for call, one, other in zip(
+    for call, one, answer in zip(
         [*SCRIPT, "the end"],
         undisturbed[agent],
         answers(tmp_path / "home", harm, watch, agent),
         strict=True,
     ):
-        assert other == one, call
+        assert answer == one, call

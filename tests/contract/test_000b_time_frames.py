@@ -157,7 +157,7 @@ def test_recent_notes_are_newest_first_over_all_projects_and_equal_times_by_perm
     ):
         touch(emptied.put(f"{name}.md", project=project), NOW - timedelta(seconds=age))
     rows = emptied("recent_activity", timeframe="1h")["results"]
-    assert [each["permalink"] for each in rows] == [
+    assert [row["permalink"] for row in rows] == [
         "memories/d",
         "notes/c",
         "memories/a",

@@ -132,7 +132,7 @@ def test_nothing_of_a_vault_changes_but_the_note_that_was_edited(
 def test_a_vault_may_be_written_by_nobody(tmp_path: Path, vault: Path) -> None:
     for place in [
         vault,
-        *(each for each in vault.rglob("*") if each.is_dir() and not each.is_symlink()),
+        *(path for path in vault.rglob("*") if path.is_dir() and not path.is_symlink()),
     ]:
         place.chmod(0o555)
     before = seen(vault)
@@ -143,6 +143,6 @@ def test_a_vault_may_be_written_by_nobody(tmp_path: Path, vault: Path) -> None:
     assert seen(vault) == before
     for place in [
         vault,
-        *(each for each in vault.rglob("*") if each.is_dir() and not each.is_symlink()),
+        *(path for path in vault.rglob("*") if path.is_dir() and not path.is_symlink()),
     ]:
         place.chmod(0o755)

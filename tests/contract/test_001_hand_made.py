@@ -72,7 +72,9 @@ def test_each_file_is_listed_or_reported(terminal: Any, home: Path) -> None:
     assert ran.err == f"warning: {len(REPORTED)} unreadable file, run memory doctor\n"
     findings = terminal("doctor", "--json").json["findings"]
     assert set(REPORTED) <= {
-        each["path"] for each in findings if each["code"] in ("unreadable", "bad_frontmatter")
+        finding["path"]
+        for finding in findings
+        if finding["code"] in ("unreadable", "bad_frontmatter")
     }
     assert terminal("doctor").status == 1
     assert json.loads(terminal.ok("status", "--json"))["unreadable_files"] == len(REPORTED)

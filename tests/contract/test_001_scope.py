@@ -35,7 +35,7 @@ def memory_text(
     ref: str, scope: str, content: str, links: tuple[str, ...] = (), **more: str
 ) -> str:
     if links:
-        listed = "links:\n" + "".join(f"  - {each}\n" for each in links)
+        listed = "links:\n" + "".join(f"  - {link}\n" for link in links)
     else:
         listed = ""
     keys = "".join(f"{key}: {value}\n" for key, value in more.items())
@@ -231,7 +231,7 @@ def test_every_verb_of_the_python_api_is_the_same(homes: tuple[Path, Path]) -> N
                     (each.target, each.state, each.note and each.note.path)
                     for each in memory.outgoing(info)
                 ]
-                said += [info.path, *(each.path for each in memory.backlinks(info))]
+                said += [info.path, *(backlink.path for backlink in memory.backlinks(info))]
                 said += [each.note.path for each in memory.context(info, depth=3).reached]
             return "\n".join(map(repr, said))
 
@@ -271,7 +271,7 @@ def test_an_agent_can_undo_its_deletion_though_a_foreign_memory_lost_a_link(
             texts(homes[0] / "categories")["knowledge/theirs.md"] != before["knowledge/theirs.md"]
         )
         (change,) = memory.log()
-        assert {each.path for each in change.files} == {"knowledge/mine.md", "knowledge/open.md"}
+        assert {file.path for file in change.files} == {"knowledge/mine.md", "knowledge/open.md"}
         assert memory.log("categories/knowledge/theirs.md") == []
         memory.undo()
     assert texts(homes[0] / "categories") == before

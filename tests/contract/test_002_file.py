@@ -40,7 +40,7 @@ def serving(home: Path, file: Path, *arguments: str, **env: str) -> Server:
 
 
 def is_alone(file: Path) -> bool:
-    return [each.name for each in file.parent.iterdir()] == [file.name]
+    return [path.name for path in file.parent.iterdir()] == [file.name]
 
 
 @pytest.fixture
@@ -221,15 +221,15 @@ def test_calls_in_flight_and_two_processes_lose_nothing_and_see_each_other(tmp_p
                 create(server, f"{letter}{number}")
         for _, server in both:
             assert all(
-                each["structuredContent"]["entities"] for each in answers(server, 100).values()
+                answer["structuredContent"]["entities"] for answer in answers(server, 100).values()
             )
         for _ in range(10):
             for _, server in both:
                 create(server, "one")
         claims = [
-            each["structuredContent"]["entities"]
+            answer["structuredContent"]["entities"]
             for _, server in both
-            for each in answers(server, 10).values()
+            for answer in answers(server, 10).values()
         ]
         assert sorted(map(len, claims)) == [0] * 19 + [1]
         for number in range(50):

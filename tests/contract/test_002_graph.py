@@ -198,9 +198,9 @@ def test_a_stream_of_the_newest_revision_is_told_and_ends_with_the_client(tmp_pa
             "tools/call", name="memory_create_entities", arguments={"entities": [entity("Ada")]}
         )
         messages = [server.receive(), server.receive()]
-        updates = [each["params"]["uri"] for each in messages if "id" not in each]
+        updates = [message["params"]["uri"] for message in messages if "id" not in message]
         assert updates == [RESOURCES[1]]
-        assert [each["id"] for each in messages if "id" in each] == [call]
+        assert [message["id"] for message in messages if "id" in message] == [call]
         assert server.close() == 0
         assert server.receive()["id"] == stream
 
@@ -352,7 +352,7 @@ def test_a_graph_is_taken_in_once_and_comes_out_the_same(tmp_path: Path, termina
     ]
     file = tmp_path / "memory.jsonl"
     file.write_text(
-        "".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in lines)
+        "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
     )
     said = "Imported 1 entities, 2 relations (2 lines skipped)\n"
     first = terminal("graph", "import", str(file))

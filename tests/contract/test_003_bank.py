@@ -476,7 +476,7 @@ def test_what_was_answered_is_there_after_kill_9(ground: Ground) -> None:
         server.process.kill()
         server.process.wait(60)
     assert (ground.banks / "projects/p/notes/ideas.md").read_text().endswith("\n\nstill here\n")
-    assert [each.name for each in ground.banks.rglob(".tmp-*")] == []
+    assert [path.name for path in ground.banks.rglob(".tmp-*")] == []
 
 
 @pytest.mark.promise("003-11.9")

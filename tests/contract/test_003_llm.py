@@ -154,7 +154,7 @@ def test_an_answer_that_cannot_be_followed_leaves_it_to_the_rules(banks, model, 
     set_up(model, BAD[name])
     check_rules(banks, banks.write(TEXT), 1)
     assert len(model.asked) == 1
-    written = [each.relative_to(banks.file("projects/p")) for each in banks.file("").rglob("*.md")]
+    written = [path.relative_to(banks.file("projects/p")) for path in banks.file("").rglob("*.md")]
     assert len(written) == 8
 
 

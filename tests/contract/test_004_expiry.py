@@ -34,9 +34,9 @@ def entries(request, tmp_path: Path, clock: Clock) -> Iterator[KeyValue]:
 def left_in(folder: Path) -> list[str]:
     """Files below `folder` that hold the secret."""
     return [
-        str(each)
-        for each in folder.rglob("*")
-        if each.is_file() and SECRET.encode() in each.read_bytes()
+        str(path)
+        for path in folder.rglob("*")
+        if path.is_file() and SECRET.encode() in path.read_bytes()
     ]
 
 

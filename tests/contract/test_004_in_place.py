@@ -84,7 +84,7 @@ def test_a_new_entry_has_the_form_of_that_server(entries):
         "total_entries": 2,
         "namespace_count": 1,
     }
-    assert {oct(each.stat().st_mode & 0o777) for each in entries.root.iterdir()} == {"0o600"}
+    assert {oct(path.stat().st_mode & 0o777) for path in entries.root.iterdir()} == {"0o600"}
     assert entries.root.stat().st_mode & 0o777 == 0o700
 
 
@@ -205,7 +205,7 @@ def test_what_is_no_file_is_not_touched(entries, kind):
             entries.refused(tool, **given)
             == "Namespace 'default' cannot be read; run memory doctor"
         )
-    assert [each.name for each in entries.root.iterdir()] == ["default.json"]
+    assert [path.name for path in entries.root.iterdir()] == ["default.json"]
 
 
 def test_a_broken_count_file_stays_as_it_is_and_is_in_nobodys_way(entries):
@@ -276,7 +276,7 @@ def test_expired_entries_of_all_files_end_with_the_next_change(entries, clock):
     entries.remember("k", "v", "two")
     assert b"hush" not in b"".join(entries.files().values())
     assert not [
-        each for each in (entries.memory.home / ".memoranda").rglob("*") if b"hush" in _bytes(each)
+        path for path in (entries.memory.home / ".memoranda").rglob("*") if b"hush" in _bytes(path)
     ]
 
 
@@ -413,7 +413,7 @@ def test_two_servers_on_one_folder_lose_nothing(serve, tmp_path, homes):
     assert rows["k0-0"]["access_count"] == 40
     meta = json.loads((tmp_path / "kept" / "_meta.json").read_text())
     assert meta == {"total_entries": 80, "namespace_count": 1}
-    assert sorted(each.name for each in (tmp_path / "kept").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [
         "_meta.json",
         "default.json",
     ]
@@ -441,7 +441,7 @@ def test_servers_killed_while_they_write_leave_whole_files_with_every_acknowledg
     assert last.close() == 0
     rows = json.loads((tmp_path / "kept" / "default.json").read_text())
     assert len(rows) >= acknowledged + 1
-    assert sorted(each.name for each in (tmp_path / "kept").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [
         "_meta.json",
         "default.json",
     ]

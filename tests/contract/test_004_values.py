@@ -117,10 +117,10 @@ def test_hard_keys_and_namespaces_are_all_different(entries, tmp_path):
     }
     listed = [each["namespace"] for each in entries.ok("list_namespaces")["namespaces"]]
     assert listed == sorted([*KEYS, "default"])[: len(listed)]
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["home"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home"]
     assert all(
-        each.stat().st_mode & 0o777 == (0o700 if each.is_dir() else 0o600)
-        for each in entries.root.rglob("*")
+        path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600)
+        for path in entries.root.rglob("*")
     )
     for name in KEYS:
         entries.ok("forget", key=name)
@@ -207,7 +207,7 @@ def test_names_that_fill_a_reply_leave_room_for_the_value(entries):
 
 def state(root: Path) -> dict[Path, tuple[bytes, int, int]]:
     """Bytes, time and inode of every file."""
-    files = {each: each.stat() for each in root.rglob("*.md")}
+    files = {path: path.stat() for path in root.rglob("*.md")}
     return {
         each: (each.read_bytes(), status.st_mtime_ns, status.st_ino)
         for each, status in files.items()
@@ -417,8 +417,8 @@ def test_four_servers_with_fifty_keys_each_keep_all_two_hundred(servers, home):
     assert len(list((home / "kv" / "n").iterdir())) == 200
     with open_session(home) as memory:
         entries = KeyValue(memory)
-        for given in keys.values():
-            assert entries.value(given["key"], "n") == given["value"]
+        for key in keys.values():
+            assert entries.value(key["key"], "n") == key["value"]
         assert entries.ok("list_namespaces")["namespaces"][0]["active_entries"] == 200
 
 
@@ -437,10 +437,10 @@ def test_two_servers_with_forty_values_each_for_one_key_leave_one_and_seventy_ni
     assert not any(failed for answers in waiting for failed in answers())
     with open_session(home) as memory:
         entries = KeyValue(memory)
-        assert [each.name for each in (home / "kv" / "one").iterdir()] == ["k.md"]
+        assert [path.name for path in (home / "kv" / "one").iterdir()] == ["k.md"]
         values = {entries.value("k", "one")}
         changes = memory.log("kv/one/k.md", limit=0)
-        replaced = [each.old for change in changes for each in change.texts() if each.old]
+        replaced = [text.old for change in changes for text in change.texts() if text.old]
         assert len(replaced) == 79
         texts = [memory.engine.home.history.text(old, "k").decode() for old in replaced]
         values |= {text.rsplit("---\n")[-1].rstrip("\n") for text in texts}

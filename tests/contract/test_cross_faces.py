@@ -266,11 +266,11 @@ def test_no_string_of_a_caller_leads_out_of_the_home_through_any_face(faces: Fac
                 accepted.setdefault(what, set()).add(text)
         assert outside(faces) == before, what
 
-    links = [each for each in faces.home.rglob("*") if each.is_symlink()]
+    links = [path for path in faces.home.rglob("*") if path.is_symlink()]
     assert links == []
     folders = {"notes", "graph", "banks", "kv", "memories", ".memoranda"}
-    assert set(notes_below({each.name: each for each in faces.home.iterdir()})) == folders
-    assert {each.name for each in (faces.home / "banks").iterdir()} == {
+    assert set(notes_below({path.name: path for path in faces.home.iterdir()})) == folders
+    assert {path.name for path in (faces.home / "banks").iterdir()} == {
         "global",
         "projects",
         "code",

@@ -31,7 +31,7 @@ FIRST = {
 def entries() -> dict[str, dict[str, Any]]:
     """The entries by preset."""
     blocks = re.findall(r"^```json\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    servers = next(json.loads(each)["mcpServers"] for each in blocks if "--as" in each)
+    servers = next(json.loads(block)["mcpServers"] for block in blocks if "--as" in block)
     return {entry["args"][2]: entry for entry in servers.values()}
 
 

@@ -58,15 +58,15 @@ def at_once(
 
     threads = [threading.Thread(target=run, args=(name,)) for name in calls]
     with memory.engine.guard:
-        for each in threads:
-            each.start()
+        for thread in threads:
+            thread.start()
         end = time.monotonic() + 20
         while memory.engine.guard.waiting < len(threads) and time.monotonic() < end:
             threading.Event().wait(0.001)
         yield replies
-    for each in threads:
-        each.join(60)
-        assert not each.is_alive()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def main(home: str, countdown: Countdown) -> None:

@@ -431,7 +431,7 @@ class Home:
     @staticmethod
     def _shown(memory: MemorySession) -> set[tuple[str, ...]]:
         infos, _ = memory.list(limit=0)
-        return {(each.project, each.path, each.etag, each.permalink, each.title) for each in infos}
+        return {(info.project, info.path, info.etag, info.permalink, info.title) for info in infos}
 
 
 def main(folder: Path, kills: int, seed: int) -> None:

@@ -108,15 +108,15 @@ def kill_one(home: Path, writers: list[Writer], chance: random.Random) -> None:
                 break
         threading.Event().wait(0.005)
     began = threading.Event()
-    threads = [threading.Thread(target=each.write, args=(home, began)) for each in writers]
-    for each in threads:
-        each.start()
+    threads = [threading.Thread(target=writer.write, args=(home, began)) for writer in writers]
+    for thread in threads:
+        thread.start()
     assert began.wait(60)
     threading.Event().wait(chance.uniform(0, 0.15))
     os.kill(child, signal.SIGKILL)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    for each in threads:
-        each.join(60)
+    for thread in threads:
+        thread.join(60)
 
 
 def check(home: Path, writers: list[Writer]) -> None:
@@ -125,12 +125,19 @@ def check(home: Path, writers: list[Writer]) -> None:
     """
     with next_process(home) as memory:
         texts = {path.stem: path.read_text() for path in (home / "notes").glob("*.md")}
-        for each in writers:
-            found = value(texts.pop(f"cell {each.number}", None))
-            assert each.least <= found <= each.sent, (each.number, found, each.least, each.sent)
-            missing = [number for number in each.made if f"new {each.number}x{number}" not in texts]
-            assert missing == [], (each.number, missing)
-            each.least = found
+        for writer in writers:
+            found = value(texts.pop(f"cell {writer.number}", None))
+            assert writer.least <= found <= writer.sent, (
+                writer.number,
+                found,
+                writer.least,
+                writer.sent,
+            )
+            missing = [
+                number for number in writer.made if f"new {writer.number}x{number}" not in texts
+            ]
+            assert missing == [], (writer.number, missing)
+            writer.least = found
         for title, text in texts.items():
             assert title.endswith(f"x{value(text)}"), title
         indexed = {each.path: each.etag for each in memory.list(limit=0)[0]}
@@ -142,7 +149,7 @@ def check(home: Path, writers: list[Writer]) -> None:
         numbers = [change.number for change in log]
         assert numbers == sorted(set(numbers), reverse=True)
         assert set(indexed) == {
-            each.path for change in log for each in change.files if each.do == "put"
+            file.path for change in log for file in change.files if file.do == "put"
         }
 
 
@@ -166,9 +173,9 @@ def main(folder: Path, kills: int, seed: int) -> None:
             home = folder / f"h{number // KILLS_A_HOME}"
             writers = [Writer(each) for each in range(CLIENTS)]
             open_session(home, watch=False).close()
-        before = sum(len(each.made) for each in writers)
+        before = sum(len(writer.made) for writer in writers)
         kill_one(home, writers, chance)
-        acknowledged += 2 * (sum(len(each.made) for each in writers) - before)
+        acknowledged += 2 * (sum(len(writer.made) for writer in writers) - before)
         check(home, writers)
     print(
         f"done: {kills} kills, {acknowledged} acknowledged writes, nothing lost, nothing left behind"

@@ -82,7 +82,7 @@ def check(home: Path, acknowledged: set[str]) -> set[str]:
             for top in ("notes", "kv")
             for path in (home / top).rglob("*.md")
         }
-        assert {f"{each.project}/{each.path}" for each in infos} == on_disk
+        assert {f"{info.project}/{info.path}" for info in infos} == on_disk
     return found
 
 

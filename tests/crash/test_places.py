@@ -267,7 +267,7 @@ def test_of_an_enormous_note_a_part_of_the_structure_and_every_word_is_indexed(
         assert process_time() - begin < 5
         note = memory.read("notes/big", count=False)
         assert max(map(len, (note.observations, note.relations, note.headings))) <= 11_100
-        assert "lastword" not in [each.content for each in note.observations]
+        assert "lastword" not in [observation.content for observation in note.observations]
         assert [hit.note.title for hit in memory.search("lastword")] == ["big"]
         assert "partly_read" in [finding.code for finding in doctor(memory)]
         memory.edit("notes/big", Append("another\n"))

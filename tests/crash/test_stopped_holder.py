@@ -294,5 +294,5 @@ def test_a_command_waits_on_while_the_lock_goes_from_one_process_to_the_next(hom
         command = [sys.executable, "-m", "memoranda", "--home", str(home), "write", "x"]
         ran = run(command, env=ENVIRONMENT, timeout=SECONDS)
         assert (ran.returncode, ran.stderr) == (0, b"")
-        for each in turns:
-            each.result()
+        for turn in turns:
+            turn.result()

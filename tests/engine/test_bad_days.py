@@ -81,9 +81,9 @@ def test_restore_does_not_touch_a_note_that_became_private(memory):
         other.restore("notes/plan.md")
     assert "secret of y" in file.read_text()
     for change in other.log(limit=0):
-        for each in change.texts():
-            assert each.old is None or b"secret" not in memory.engine.home.history.text(
-                each.old, ""
+        for text in change.texts():
+            assert text.old is None or b"secret" not in memory.engine.home.history.text(
+                text.old, ""
             )
 
 
@@ -236,8 +236,8 @@ def test_what_stands_in_for_an_index_is_exchanged_at_a_look_at_the_disk_only(tmp
     real = time.monotonic
     with open_session(home, watch=False) as memory:
         note(memory, "Tea", "green tea")
-    for each in (home / ".memoranda").glob("index.db*"):
-        each.unlink()
+    for path in (home / ".memoranda").glob("index.db*"):
+        path.unlink()
     # So none can be made but in memory
     (home / ".memoranda" / "index.db" / "in the way").mkdir(parents=True)
     monkeypatch.setattr(time, "monotonic", lambda: real() + ahead[0])

@@ -52,7 +52,7 @@ def read_facts() -> list[Fact]:
                 fact.ends = match[1]
             else:
                 fact.days = {
-                    day: int(which) for day, which in (each.split(" ") for each in line.split(", "))
+                    day: int(which) for day, which in (part.split(" ") for part in line.split(", "))
                 }
         facts.append(fact)
     return facts

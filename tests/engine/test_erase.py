@@ -338,7 +338,7 @@ def secret_of(number: int) -> str:
     digits = f"{number * 7919 % 99991:05d}"
     if number % 4:
         return f"zq{digits}vault"
-    return "绝密" + "".join("零一二三四五六七八九"[int(each)] for each in digits)
+    return "绝密" + "".join("零一二三四五六七八九"[int(digit)] for digit in digits)
 
 
 def terms(index: Path) -> str:
@@ -393,8 +393,8 @@ def test_a_thousand_secrets_of_thirty_kinds_are_gone_from_every_byte(place: Plac
         assert done.remains == ()
         assert len(done.notes) >= len(refs)
     words = [*secrets, *(secret.upper() for secret in secrets)]
-    data = b"\0".join(each.read_bytes() for each in place.root.rglob("*") if each.is_file())
-    data += "\0".join(str(each) for each in place.root.rglob("*")).encode()
+    data = b"\0".join(path.read_bytes() for path in place.root.rglob("*") if path.is_file())
+    data += "\0".join(str(path) for path in place.root.rglob("*")).encode()
     assert [word for word in words if word.encode() in data] == []
     known = terms(place.home / ".memoranda" / "index.db")
     assert [word for word in (*secrets, "绝密", "vault") if word in known] == []

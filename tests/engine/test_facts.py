@@ -145,7 +145,7 @@ def test_one_note_takes_the_place_of_several_each_once(memory):
     olds = [fact(memory, f"Office {name}") for name in ("Berlin", "Bonn")]
     refs = [olds[0].id, olds[1].id, olds[0].id[:8]]
     new = memory.write(Draft("Office in Munich", project="categories", supersedes=refs))
-    assert new.header["supersedes"] == [each.id for each in olds]
+    assert new.header["supersedes"] == [old.id for old in olds]
     assert found(memory, "office") == ["Office in Munich"]
 
 

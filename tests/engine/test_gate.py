@@ -30,9 +30,9 @@ def opened(folder: Path, agent: str | None = None, config: str = "", face: str =
 
 
 def on_disk(folder: Path) -> bytes:
-    files = [each for each in (folder / "home").rglob("*") if each.is_file()]
+    files = [path for path in (folder / "home").rglob("*") if path.is_file()]
     return b"\0".join(
-        [*(each.read_bytes() for each in files), *(str(each).encode() for each in files)]
+        [*(file.read_bytes() for file in files), *(str(file).encode() for file in files)]
     )
 
 
@@ -142,7 +142,9 @@ def test_the_owner_decides_for_agents_and_for_himself_who_is_warned_and_written(
                 pass
             assert (memory.list()[1] > before) == is_written
             assert bool(memory.notices) == (mode in ("warn", ""))
-            assert all("aws-access-key" in each and KEY not in each for each in memory.notices)
+            assert all(
+                "aws-access-key" in notice and KEY not in notice for notice in memory.notices
+            )
 
 
 def test_what_was_there_already_does_not_count(tmp_path: Path) -> None:

@@ -82,12 +82,15 @@ def test_entities_are_found_read_and_walked_as_notes(opened: Opened, file: Path)
         "\n## Relations\n\n- works_at [[Acme Corp]]\n"
     )
     context = memory.context("Ada", project="people")
-    assert [each.content for each in context.observations] == ["likes tea", "born in 1815"]
-    assert {(each.type, each.note.title) for each in context.edges if each.note} == {
+    assert [observation.content for observation in context.observations] == [
+        "likes tea",
+        "born in 1815",
+    ]
+    assert {(edge.type, edge.note.title) for edge in context.edges if edge.note} == {
         ("works_at", "Acme Corp"),
         ("employs", "Acme Corp"),
     }
-    assert [each.title for each in memory.backlinks("people/ada")] == ["Acme Corp"]
+    assert [backlink.title for backlink in memory.backlinks("people/ada")] == ["Acme Corp"]
     assert file.read_text() == LINES
     assert os.listdir(file.parent) == ["people.jsonl"]
 
@@ -299,7 +302,9 @@ def test_any_entity_reads_back_from_its_note(
             note = memory.read(info)
             said = entities[note.title]
             assert (note.type, info.title) == (said.type, said.name)
-            assert tuple(each.content for each in note.observations) == said.observations
+            assert (
+                tuple(observation.content for observation in note.observations) == said.observations
+            )
             assert [(each.type, each.target) for each in note.relations if each.is_item] == [
                 (kind, "target")
             ]

@@ -48,7 +48,7 @@ def test_a_neighbourhood_has_the_nearest_notes_and_the_links_among_them(
     memory, depth, limit, found, links
 ):
     notes, pairs = memory.neighbourhood([memory.find("A")], depth=depth, limit=limit)
-    assert sorted(each.title for each in notes) == sorted(found)
+    assert sorted(note.title for note in notes) == sorted(found)
     assert {(a, b) for a, b, _ in names(memory, pairs)} == links
 
 
@@ -60,7 +60,7 @@ def test_all_relations_are_those_between_notes_the_caller_sees(memory):
     }
     assert names(memory, memory.as_caller("bob").relations()) == mine
     notes, _ = memory.as_caller("bob").neighbourhood([memory.find("A")], depth=3)
-    assert "Secret" not in {each.title for each in notes}
+    assert "Secret" not in {note.title for note in notes}
     assert memory.as_caller("bob").of_rows([memory.find("Secret").row]) == []
 
 
@@ -71,7 +71,7 @@ def test_a_note_stands_on_the_day_it_is_about_else_on_that_it_was_written(memory
     assert {day: len(rows) for day, rows in found.items()} == {"2024-02-29": 2}
     today = memory.clock().astimezone(memory.settings.zone).date()
     on_day = memory.on_days(today, date(today.year + 1, 1, 1))[today.isoformat()]
-    assert [each.title for each in memory.of_rows(on_day)][-1] == "At spring 6"
+    assert [of_row.title for of_row in memory.of_rows(on_day)][-1] == "At spring 6"
     assert (
         len(memory.as_caller("bob").on_days(today, date(today.year + 1, 1, 1))[today.isoformat()])
         == 5

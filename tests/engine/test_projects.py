@@ -129,7 +129,7 @@ def test_what_an_agent_asks_for_elsewhere_waits_for_the_owner(agent, tmp_path):
     ):
         added, action = agent.add_project("vault", str(given))
         assert (action, added.root) == ("asked", folder)
-    assert "vault" not in {each.name for each in agent.projects}
+    assert "vault" not in {project.name for project in agent.projects}
     (item,) = owner.review()
     assert (item.kind, item.refs) == ("project", (str(folder),))
     assert "Agent x" in item.text
@@ -145,7 +145,7 @@ def test_what_the_owner_refused_is_not_asked_again(agent, tmp_path):
     owner.decide(owner.review()[0].key, "n")
     assert agent.add_project("vault", str(tmp_path / "user" / "notes"))[1] == "asked"
     assert owner.review() == []
-    assert "vault" not in {each.name for each in owner.projects}
+    assert "vault" not in {project.name for project in owner.projects}
 
 
 @pytest.mark.promise("trust-projects")

@@ -145,12 +145,12 @@ def test_reads_of_other_threads_and_processes_are_not_lost_while_the_log_is_fold
                 other.read(info.id)
 
     readers = [threading.Thread(target=read) for _ in range(3)]
-    for each in readers:
-        each.start()
-    while any(each.is_alive() for each in readers):
+    for reader in readers:
+        reader.start()
+    while any(reader.is_alive() for reader in readers):
         upkeep.fold()
-    for each in readers:
-        each.join()
+    for reader in readers:
+        reader.join()
     upkeep.fold()
     assert memory.memory_id(info.id).access_count == 120
     assert os.path.getsize(memory.home / ".memoranda" / "access.log") == 0

@@ -357,19 +357,19 @@ class Home:
             return
         self._settled = last
         for place, folders, names in os.walk(self.root):
-            folders[:] = [each for each in folders if each != ".memoranda"]
+            folders[:] = [folder for folder in folders if folder != ".memoranda"]
             for name in names:
                 if os.stat(path := os.path.join(place, name)).st_mtime > 1_790_000_000:
                     os.utime(path, (1_779_000_000 + number, 1_779_000_000 + number))
 
     def resources(self) -> str:
         alice = self.memory.as_caller("alice", "mcp")
-        return json.dumps([each.read(alice) for each in self.all.resources.values()])
+        return json.dumps([resource.read(alice) for resource in self.all.resources.values()])
 
     def versions(self) -> list[Any]:
         """What subscribers are told of when it changes."""
         alice = self.memory.as_caller("alice", "mcp")
-        return [each.version(alice) for each in self.all.resources.values()]
+        return [resource.version(alice) for resource in self.all.resources.values()]
 
 
 MASKS = (
@@ -463,8 +463,10 @@ def fuzz(twins: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, seed: int, c
             twins[0].settle(number)
             assert twins[0].versions() == before, bob
         assert answers[0] == answers[1], (seed, number, tool, arguments)
-        if not any(each in json.dumps(arguments).lower() for each in CANARIES):
-            said = [each for each in CANARIES if each in answers[0] and each not in answers[1]]
+        if not any(canary in json.dumps(arguments).lower() for canary in CANARIES):
+            said = [
+                canary for canary in CANARIES if canary in answers[0] and canary not in answers[1]
+            ]
             assert not said, (seed, number, tool, arguments)
     resources = [home.resources().replace(str(home.root), "HOME") for home in twins]
     assert resources[0] == resources[1]

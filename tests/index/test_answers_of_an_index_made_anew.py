@@ -29,7 +29,7 @@ def answers(home: Path) -> object:
         found = memory.context("hub", depth=2)
         with pytest.raises(Ambiguous) as ambiguous:
             memory.find("same")
-        edges = [(each.type, each.note.path if each.note else "") for each in found.edges]
+        edges = [(edge.type, edge.note.path if edge.note else "") for edge in found.edges]
         return (
             [(each.note.path, each.depth, each.via) for each in found.reached],
             edges,

@@ -23,7 +23,12 @@ VIEWERS = (None, "ann", "bob")
 def entity(
     name: str, *observations: str, relations: tuple[str, ...] = (), more: str = "type: thing"
 ) -> str:
-    lines = ["## Observations", *(f"- {each}" for each in observations), "## Relations", *relations]
+    lines = [
+        "## Observations",
+        *(f"- {observation}" for observation in observations),
+        "## Relations",
+        *relations,
+    ]
     return f"---\ntitle: '{name}'\n{more}\n---\n" + "\n".join(lines) + "\n"
 
 

@@ -175,7 +175,7 @@ def test_notes_since_a_time_are_counted_from_either_end_alike(
             Query(projects=("vault",), after=START + timedelta(hours=hour))
             for hour in range(-1, 14)
         )
-        return [desk.index.notes.listing(each, viewer=viewer)[1] for each in queries]
+        return [desk.index.notes.listing(query, viewer=viewer)[1] for query in queries]
 
     expected = [totals(viewer) for viewer in (None, "ada", "bob")]
     assert expected[0] == [12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0]

@@ -95,7 +95,7 @@ def test_a_question_told_in_a_few_sentences_is_kept_whole() -> None:
 )
 def test_the_days_a_question_names(text: str, first: str, last: str) -> None:
     assert (first, last) in [
-        (one.first, one.last) for one in periods(f"What happened {text}?", TODAY)
+        (period.first, period.last) for period in periods(f"What happened {text}?", TODAY)
     ]
 
 

@@ -233,7 +233,7 @@ def test_a_memory_that_changed_since_the_plan_or_is_locked_is_left_with_a_warnin
     ground.memory.delete(ground.one("b").id)
     (done,) = ingest.apply(ground.memory, plans, known)
     assert (done.updated, done.skipped) == (0, 3)
-    assert [each.partition(":")[0] for each in done.warnings] == ["a.md", "b.md", "c.md"]
+    assert [warning.partition(":")[0] for warning in done.warnings] == ["a.md", "b.md", "c.md"]
     assert ground.texts() == ["one", "three"]
 
 

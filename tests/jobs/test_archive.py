@@ -27,7 +27,7 @@ def decayed(
     """A memory that was written, forgotten and archived."""
     one = home.write(text, category, **more)
     home.later(days=31)
-    assert one in [each.id for each in home.job("decay").actions]
+    assert one in [action.id for action in home.job("decay").actions]
     return one
 
 
@@ -156,7 +156,7 @@ def test_note_tools_mark_it_and_write_no_note_there(home: Home) -> None:
         {"title": "x", "content": "y", "directory": "z", "project": ".archive"},
     )
     assert reply.is_error
-    assert [each.name for each in home.memory.projects] == list(BUILT_IN_PROJECTS)
+    assert [project.name for project in home.memory.projects] == list(BUILT_IN_PROJECTS)
 
 
 @pytest.mark.promise("001-18.1")
@@ -200,7 +200,7 @@ def test_being_shown_by_a_search_is_use_which_keeps_a_memory(home: Home, way: st
     assert home.info(one).access_count == 0
     assert bool(home.job("decay", dry_run=True).actions) == (way == "list")
     home.later(days=16)
-    assert [each.id for each in home.job("decay").actions] == [one]
+    assert [action.id for action in home.job("decay").actions] == [one]
 
 
 @pytest.mark.promise("001-18.2")
@@ -217,7 +217,7 @@ def test_a_pinned_memory_neither_expires_nor_decays_nor_merges_away(home: Home) 
     home.job("consolidate")
     assert home.info(first).id == pinned
     home.upkeep.pin([home.info(old)], pinned=False)
-    assert [each.id for each in home.job("decay").actions] == [old]
+    assert [action.id for action in home.job("decay").actions] == [old]
 
 
 def rounds(home: Home) -> list[str]:

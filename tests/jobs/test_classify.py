@@ -104,8 +104,8 @@ def by_the_rules(text: str) -> dict[str, int]:
         if word.isascii():
             sought = rf"(?<![A-Za-z0-9_]){sought}(?![A-Za-z0-9_])"
         flags = 0 if kind == "exact" else re.IGNORECASE
-        for found in re.finditer(f"(?=({sought}))", text, flags):
-            spans.append((*found.span(1), word, category, kind))
+        for match in re.finditer(f"(?=({sought}))", text, flags):
+            spans.append((*match.span(1), word, category, kind))
     counted = {
         (word, category, kind)
         for start, end, word, category, kind in spans

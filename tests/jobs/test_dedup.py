@@ -21,7 +21,7 @@ WORDS = [f"word{n}" for n in range(16)]
 
 def ends(actions, verb=MERGE) -> list[tuple[str, str]]:
     """What is merged into what, or linked with what."""
-    return [(each.id, each.target) for each in actions if each.verb == verb]
+    return [(action.id, action.target) for action in actions if action.verb == verb]
 
 
 def links(actions) -> list[tuple[str, str]]:

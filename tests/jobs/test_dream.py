@@ -17,8 +17,8 @@ from memoranda.jobs.job import last_dream
 
 def done(dreamt: dream.Dream) -> list[tuple[str, str, str | None]]:
     """(verb, id, category or target) of a dream's actions; no step may have failed."""
-    assert [each.failure for each in dreamt.outcomes if each.failure] == []
-    return [(each.verb, each.id, each.category or each.target) for each in dreamt.actions]
+    assert [outcome.failure for outcome in dreamt.outcomes if outcome.failure] == []
+    return [(action.verb, action.id, action.category or action.target) for action in dreamt.actions]
 
 
 def fill(home: Home) -> None:
@@ -54,7 +54,7 @@ def test_a_light_dream_empties_the_inbox_and_says_which_words_decided(home: Home
         ("classify", b, "preferences"),
         ("classify", c, "knowledge"),
     ]
-    assert [each.words for each in dreamt.actions] == [("lesson",), ("偏好",), ()]
+    assert [action.words for action in dreamt.actions] == [("lesson",), ("偏好",), ()]
     info = home.info(a)
     assert (info.phase, info.category, info.expires, info.created) == (
         "organized",
@@ -114,8 +114,8 @@ def test_a_dry_run_changes_nothing_and_names_the_actions_after_which_a_second_dr
     assert home.everything() == before
     dreamt = dream.run(home.memory, level)
     assert done(dreamt)
-    assert [each.document() for each in planned.actions] == [
-        each.document() for each in dreamt.actions
+    assert [action.document() for action in planned.actions] == [
+        action.document() for action in dreamt.actions
     ]
     assert planned.report == dreamt.report
     before = home.tree()
@@ -140,7 +140,7 @@ def test_ids_and_times_of_creation_survive_a_deep_dream(home: Home) -> None:
     fill(home)
     before = {each.id: (each.created, each.source) for each in home.upkeep.every()}
     home.later(days=1)
-    merged = {each.id for each in dream.run(home.memory, 3).actions if each.verb == "merge"}
+    merged = {action.id for action in dream.run(home.memory, 3).actions if action.verb == "merge"}
     after = {each.id: (each.created, each.source) for each in home.upkeep.every()}
     assert {key: value for key, value in before.items() if key not in merged} == {
         key: value for key, value in after.items() if key in before
@@ -156,7 +156,9 @@ def test_every_action_of_a_dream_can_be_taken_back(home: Home) -> None:
     for _ in done:
         home.memory.undo()
     assert home.forgotten_undos() == before
-    again = {(each.verb, each.id, each.target) for each in dream.run(home.memory, 3).actions}
+    again = {
+        (action.verb, action.id, action.target) for action in dream.run(home.memory, 3).actions
+    }
     assert again.isdisjoint((each.verb, each.id, each.target) for each in done)
 
 

@@ -25,7 +25,7 @@ def reminders(home: Home) -> list[NoteInfo]:
 def deep(home: Home) -> dict[str, Any]:
     """The report of a deep dream in which nothing failed."""
     dreamt = dream.run(home.memory, 3)
-    assert [each.failure for each in dreamt.outcomes if each.failure] == []
+    assert [outcome.failure for outcome in dreamt.outcomes if outcome.failure] == []
     return dreamt.report["report"]
 
 
@@ -67,16 +67,16 @@ def test_a_text_of_the_inbox_too_is_read_with_its_own_time_of_writing_as_the_clo
     sources = home.write("call Bob in 3 days at 9:00"), home.write("明天下午3点交报告")
     home.later(hours=20)
     deep(home)
-    assert {each.header["reminder_of"]: each.header["due_at"] for each in reminders(home)} == dict(
-        zip(sources, ("2026-05-09T09:00:00Z", "2026-05-07T15:00:00Z"), strict=True)
-    )
+    assert {
+        reminder.header["reminder_of"]: reminder.header["due_at"] for reminder in reminders(home)
+    } == dict(zip(sources, ("2026-05-09T09:00:00Z", "2026-05-07T15:00:00Z"), strict=True))
 
 
 def test_a_reminder_holds_the_paragraph_that_names_the_time(home: Home) -> None:
     text = "# Plans\n\nFirst things first.\n\nCall Bob\ntomorrow at 3pm\n \nAnd on 2026-06-01 at 9:00 the tax."
     home.write(text, "people")
     deep(home)
-    assert sorted(content_of(home.memory, each) for each in reminders(home)) == [
+    assert sorted(content_of(home.memory, reminder) for reminder in reminders(home)) == [
         "And on 2026-06-01 at 9:00 the tax.",
         "Call Bob\ntomorrow at 3pm",
     ]
@@ -146,7 +146,7 @@ def test_only_an_explicit_date_ahead_or_a_deadline_makes_a_reminder(
 ) -> None:
     home.write(text, "project")
     deep(home)
-    assert [str(each.header["due_at"])[:10] for each in reminders(home)] == due
+    assert [str(reminder.header["due_at"])[:10] for reminder in reminders(home)] == due
 
 
 @pytest.mark.parametrize(
@@ -264,8 +264,8 @@ def test_a_memory_is_read_once_for_all_reminders_that_are_compared_with_it(
     for number in range(10):
         home.write(f"Dentist number {number} moved to the {number + 10} of July", "people")
         home.write(f"The release of version {number} is on {number + 10} June", "project")
-    for each in sources:
-        home.memory.delete(each)
+    for source in sources:
+        home.memory.delete(source)
     read = list[str]()
     times = timephrase.read_all
     monkeypatch.setattr(
@@ -407,7 +407,9 @@ def test_a_birthday_is_a_reminder_for_every_year(
     home.write(text, "people")
     deep(home)
     expected = rule and f"FREQ=YEARLY;{rule};BYHOUR=9;BYMINUTE=0"
-    made = [(each.header["due_at"], each.header.get("repeat")) for each in reminders(home)]
+    made = [
+        (reminder.header["due_at"], reminder.header.get("repeat")) for reminder in reminders(home)
+    ]
     assert made == ([(due, expected)] if due else [])
 
 
@@ -420,7 +422,7 @@ def test_an_appointment_fires_an_hour_before_and_what_was_put_off_at_its_time(
         home.write("Dentist on 9 June at 10:00", "date")
         asked = home.write("call Bob on 9 June at 10:00", "reminders")
         deep(home)
-        (made,) = (each.id for each in reminders(home) if each.id != asked)
+        (made,) = (reminder.id for reminder in reminders(home) if reminder.id != asked)
         fired = []
         for hour in (8, 9, 10, 11, 12):
             home.now = MOMENT.replace(month=6, day=9, hour=hour)
@@ -445,7 +447,7 @@ def test_an_appointment_fires_an_hour_before_and_what_was_put_off_at_its_time(
 def test_a_note_is_read_with_the_same_grammar(home: Home, text: str, due: list[str]) -> None:
     home.write(text, "project")
     deep(home)
-    assert [each.header["due_at"] for each in reminders(home)] == due
+    assert [reminder.header["due_at"] for reminder in reminders(home)] == due
 
 
 @pytest.mark.promise("001.9-whole-text")

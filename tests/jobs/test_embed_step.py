@@ -100,7 +100,7 @@ def test_a_model_that_cannot_be_loaded_is_reported_once(tmp_path: Path, caplog: 
         write(memory, 1)
         step = dict(Scheduler(memory).steps())["embed"]
         assert (step(), step()) == (0, 0)
-    assert [each.getMessage() for each in caplog.records] == [
+    assert [record.getMessage() for record in caplog.records] == [
         f'[embed] semantic.model: {broken}: hidden_act "silu" is not known; only BERT encoders run with numpy alone.'
     ]
 

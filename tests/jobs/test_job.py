@@ -42,7 +42,7 @@ def test_an_action_on_a_memory_that_changed_after_the_plan_is_skipped_and_the_ot
         return actions
 
     outcome = home.job(name, plan)
-    assert [each.id for each in outcome.actions] == [two]
+    assert [action.id for action in outcome.actions] == [two]
     assert (outcome.skipped, outcome.error) == (1, None)
     assert home.ids() <= {one}
 
@@ -57,7 +57,7 @@ def test_locked_memories_and_files_that_share_an_id_are_left_alone(home: Home) -
     assert [each.actions for each in lifecycle.consolidate(home.memory)] == [(), (), (), ()]
     assert home.tree() == before
     copy.unlink()
-    assert [each.id for each in lifecycle.consolidate(home.memory)[0].actions] == [twice]
+    assert [action.id for action in lifecycle.consolidate(home.memory)[0].actions] == [twice]
     assert home.ids() == {locked}
 
 

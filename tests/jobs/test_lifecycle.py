@@ -13,8 +13,11 @@ LONG = "p" * 100
 
 
 def verbs(outcomes: list[job.Outcome]) -> dict[str, list[tuple[str, str]]]:
-    assert [each.error for each in outcomes] == [None] * len(outcomes)
-    return {each.job: [(action.verb, action.id) for action in each.actions] for each in outcomes}
+    assert [outcome.error for outcome in outcomes] == [None] * len(outcomes)
+    return {
+        outcome.job: [(action.verb, action.id) for action in outcome.actions]
+        for outcome in outcomes
+    }
 
 
 def test_a_memory_of_the_inbox_expires_after_its_time_and_not_a_moment_before(home: Home) -> None:
@@ -48,7 +51,7 @@ def test_old_memories_nobody_read_decay(home: Home) -> None:
     young = home.write("young", "knowledge")
     assert home.job("decay").actions == ()
     home.later(seconds=1)
-    assert [each.id for each in home.job("decay").actions] == [old]
+    assert [action.id for action in home.job("decay").actions] == [old]
     assert home.ids() == {read, soul, inbox, young}
 
 
@@ -71,7 +74,7 @@ def test_a_reminder_decays_only_when_it_will_not_fire_any_more(home: Home) -> No
         further={"due_at": "2026-05-01T09:00:00Z", "fired_at": "2026-05-01T09:00:00Z"},
     )
     home.later(days=31)
-    assert [each.id for each in home.job("decay").actions] == [THREE]
+    assert [action.id for action in home.job("decay").actions] == [THREE]
 
 
 def test_the_configuration_says_what_is_old_what_is_exempt_and_what_is_read_often(
@@ -171,7 +174,7 @@ def test_links_to_what_was_merged_lead_to_the_survivor_and_wikilinks_still_find_
     home.put(THREE, "see [[The short one]]", links=(TWO,))
     lifecycle.consolidate(home.memory)
     assert home.info(THREE).links == (ONE,)
-    assert [each.id for each in home.memory.backlinks(home.info(TWO))] == [THREE]
+    assert [backlink.id for backlink in home.memory.backlinks(home.info(TWO))] == [THREE]
     assert home.info(ONE).aliases == ("The short one",)
 
 

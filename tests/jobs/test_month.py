@@ -96,7 +96,9 @@ def live(home):
         month.write("we decided to use SQLite")
         for level in (1, 2, 3):
             done = dream.run(month.memory, level)
-            month.events += [(month.day, each.verb, each.category or "") for each in done.actions]
+            month.events += [
+                (month.day, action.verb, action.category or "") for action in done.actions
+            ]
             assert dream.run(month.memory, level).actions == []
         month.until(31)
         return month.events, tree(month.home)

@@ -88,7 +88,7 @@ def test_the_daemon_leaves_in_the_inbox_what_would_be_asked(home: Home) -> None:
     home.round()
     assert (home.category(sure), home.category(unsure)) == ("lessons", "inbox")
     assert kinds(home) == ["category"]
-    assert [each.id for each in dream.run(home.memory, 1).actions] == [unsure]
+    assert [action.id for action in dream.run(home.memory, 1).actions] == [unsure]
     assert kinds(home) == []
 
 
@@ -110,7 +110,7 @@ def test_the_daemon_leaves_what_is_often_read_in_the_inbox_until_its_category_is
     assert home.ids() == {unsure, sure}
     assert home.info(unread).phase == "archived"
     assert home.memory.review(kind="category")[0].refs == (unsure,)
-    assert [each.id for each in home.job("upgrade").actions] == [unsure]
+    assert [action.id for action in home.job("upgrade").actions] == [unsure]
 
 
 def test_what_the_daemon_archives_by_itself_is_not_asked_about(home: Home) -> None:

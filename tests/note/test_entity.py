@@ -80,12 +80,14 @@ def test_every_string_comes_back_from_every_place(observations, relations, name,
     text = compose("7f8d9e00", name, kind, 5, observations, relations)
     note = note_of(text)
     assert (note.title, note.type) == (name, kind)
-    assert [each.text for each in note.observations] == observations
-    assert [(each.type, each.target) for each in note.relations if each.is_item] == relations
-    items = [observation_item(each) for each in observations] + [
-        relation_item(*each) for each in relations
+    assert [observation.text for observation in note.observations] == observations
+    assert [
+        (relation.type, relation.target) for relation in note.relations if relation.is_item
+    ] == relations
+    items = [observation_item(observation) for observation in observations] + [
+        relation_item(*relation) for relation in relations
     ]
-    assert not any("\n" in each or "\r" in each for each in items)
+    assert not any("\n" in item or "\r" in item for item in items)
 
 
 @given(TEXT, TEXT)
@@ -212,7 +214,7 @@ def test_hand_written_links_mean_their_target_and_other_items_are_left_alone():
     text = EntityText(
         "## Relations\n\n- knows [[Bob|Robert]] (since 2020)\n- read [[Bob#Early life]]\n- just text\n"
     )
-    assert [(each.type, each.target) for each in text.relations] == [
+    assert [(relation.type, relation.target) for relation in text.relations] == [
         ("knows", "Bob"),
         ("read", "Bob"),
     ]

@@ -170,8 +170,8 @@ Text with [[Link]].
 
 def graph_scan() -> tuple[list[str], list[tuple[str, str, bool]]]:
     observations, relations, _ = scan(GRAPH, GRAPH.index("\n\nText"), graph=True)
-    return [each.text for each in observations], [
-        (each.type, each.target, each.is_item) for each in relations
+    return [observation.text for observation in observations], [
+        (relation.type, relation.target, relation.is_item) for relation in relations
     ]
 
 

@@ -48,9 +48,9 @@ def expected(text: str) -> tuple[set[int], list[str], set[int]]:
 def found(text: str) -> tuple[set[int], list[str], set[int]]:
     observations, relations, headings = scan(text)
     return (
-        {each.line for each in observations if each.category == "cat"},
-        sorted({each.target for each in relations}),
-        {each.line for each in headings},
+        {observation.line for observation in observations if observation.category == "cat"},
+        sorted({relation.target for relation in relations}),
+        {heading.line for heading in headings},
     )
 
 

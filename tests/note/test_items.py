@@ -324,7 +324,10 @@ def test_a_tag_on_an_indented_line_makes_an_item_an_observation() -> None:
 
 def test_lines_of_items_stay_those_where_they_begin() -> None:
     observations = scan("- [a] b\n  c\n- [d] e\n  f\n")[0]
-    assert [(each.line, each.text) for each in observations] == [(1, "[a] b c"), (3, "[d] e f")]
+    assert [(observation.line, observation.text) for observation in observations] == [
+        (1, "[a] b c"),
+        (3, "[d] e f"),
+    ]
 
 
 def test_links_on_indented_lines_are_found_once() -> None:

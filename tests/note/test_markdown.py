@@ -224,7 +224,7 @@ def test_a_header_that_cannot_be_read_leaves_a_note(header: str) -> None:
     found = note(header, "- [fact] x [[Y]]\n")
     assert (found.title, found.header, found.body) == ("Some note", {}, found.text)
     assert found.warnings[0].startswith("bad_frontmatter")
-    assert [each.line for each in found.observations] == [4]
+    assert [observation.line for observation in found.observations] == [4]
     assert len(found.relations) == 1
 
 
@@ -271,7 +271,9 @@ def test_a_memory_is_read() -> None:
         "claude",
     )
     assert found.title == found.content == "user prefers [[7f8d9e00-1111-4222-8333-444455556667]]"
-    assert [(each.type, each.target[-1], each.line) for each in found.relations] == [
+    assert [
+        (relation.type, relation.target[-1], relation.line) for relation in found.relations
+    ] == [
         ("links_to", "7", 13),
         ("links_to", "6", 8),
     ]
@@ -351,7 +353,8 @@ def test_a_memory_can_be_named_by_title_alias_and_first_line() -> None:
 
 def test_a_target_of_a_memory_has_at_most_200_characters() -> None:
     assert [
-        len(each.target) for each in memory(None, f"[[{'a' * 200}]] [[{'b' * 201}]]\n").relations
+        len(relation.target)
+        for relation in memory(None, f"[[{'a' * 200}]] [[{'b' * 201}]]\n").relations
     ] == [200]
 
 

@@ -141,14 +141,14 @@ def _binaries(folder: Path) -> Path:
     assert spec.origin is not None
     place = Path(spec.origin).parent / "pginstall"
     if os.geteuid() == 0:
-        for each in place.parents:
-            if each.stat().st_mode & 0o5 != 0o5:
+        for parent in place.parents:
+            if parent.stat().st_mode & 0o5 != 0o5:
                 shutil.copytree(place, folder / "pginstall")
                 place = folder / "pginstall"
                 break
-    for each in (place / "bin").iterdir():
-        if not os.access(each, os.X_OK) or each.stat().st_mode & 0o111 != 0o111:
-            each.chmod(0o755)
+    for path in (place / "bin").iterdir():
+        if not os.access(path, os.X_OK) or path.stat().st_mode & 0o111 != 0o111:
+            path.chmod(0o755)
     return place / "bin"
 
 

@@ -136,8 +136,8 @@ def test_a_batch_killed_before_any_statement_is_there_as_a_whole_or_not_at_all(
         in_child(tmp_path / "cache" / "killed", partial(die_in_batch, space, number))
         notes = b.list(limit=0)[0]
         found.add(len(notes))
-        for each in notes:
-            b.delete(each.id)
+        for note in notes:
+            b.delete(note.id)
         a = replica("killed")
         agree(a, b, len(b.log(limit=0)))
         a.close()

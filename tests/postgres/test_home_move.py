@@ -21,7 +21,7 @@ from transfer.conftest import times_killed
 
 def files(folder: Path) -> dict[str, bytes]:
     """The files of the projects of a home, or of a mirror."""
-    every = (each for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
+    every = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     found = {str(each.relative_to(folder)): each.read_bytes() for each in every}
     left = (".memoranda", MIRROR, ".git")
     return {
@@ -74,10 +74,10 @@ def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space,
         ]
         assert times[0] == times[1]
         assert (new.home / "notes" / "empty").is_dir()
-        assert [each.name for each in new.projects if not each.built_in] == ["inside"]
+        assert [project.name for project in new.projects if not project.built_in] == ["inside"]
         assert new.read("notes/f2/n2.md", count=False).access_count == 2
-        assert "n7" in {each.note.title for each in new.search("text 7").hits}
-        assert [each.name for each in Access(new.home).tokens()] == ["laptop"]
+        assert "n7" in {hit.note.title for hit in new.search("text 7").hits}
+        assert [token.name for token in Access(new.home).tokens()] == ["laptop"]
         new.restore("notes/f0/n0.md")
         assert "text 0" in new.read("notes/f0/n0.md").text
         new.write(Draft("written there", project="inside", title="d"))
@@ -86,7 +86,7 @@ def test_a_home_goes_into_a_database_and_comes_back_with_everything(home, space,
     with open_session(space) as new, open_session(tmp_path / "back") as again:
         assert again.log(limit=0) == new.log(limit=0)
         assert files(again.home) == files(new.home)
-        assert {each.name: each.root for each in again.projects}[
+        assert {project.name: project.root for project in again.projects}[
             "inside"
         ] == tmp_path / "back" / "projects" / "inside"
         assert again.read("notes/f2/n2.md", count=False).access_count == 2

@@ -62,10 +62,10 @@ def write_until_killed(
     threads = [
         Thread(target=write, args=(memory.as_caller(name), numbers)) for _ in range(TOGETHER)
     ]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 class Writer:
@@ -143,7 +143,7 @@ def test_what_two_killed_replicas_acknowledged_is_there_once(
     print(
         f"{KILLS} kills, {len(changes)} changes, {sum(len(each.acknowledged) for each in writers)} acknowledged"
     )
-    numbers = [each.number for each in changes]
+    numbers = [change.number for change in changes]
     assert numbers == list(range(len(changes), 0, -1))
     assert len(changes) == titles.total() + lines.total()
     views = []

@@ -18,10 +18,10 @@ from postgres.conftest import Replica
 def files(home: Path) -> dict[str, bytes]:
     """All notes in a folder of copies."""
     return {
-        str(each.relative_to(home)): each.read_bytes()
+        str(path.relative_to(home)): path.read_bytes()
         for name in ("notes", "memories", "categories", "archive", "graph", "banks", "kv")
-        for each in sorted((home / name).rglob("*"))
-        if each.is_file()
+        for path in sorted((home / name).rglob("*"))
+        if path.is_file()
     }
 
 
@@ -57,7 +57,7 @@ def test_moving_linking_and_deleting_reach_the_other_replica(replica: Replica):
     b = replica("b")
     one, two = (a.write(Draft(f"text {n}", title=n, folder="old/deep")) for n in ("One", "Two"))
     a.link(one, two)
-    assert [each.title for each in b.backlinks(two.id)] == ["One"]
+    assert [backlink.title for backlink in b.backlinks(two.id)] == ["One"]
     a.move(one.id, "new/One.md")
     assert b.read(("notes", "new/One.md")).title == "One"
     b.delete(two.id)
@@ -87,7 +87,7 @@ def test_erased_text_is_nowhere_on_any_replica_nor_in_the_database(replica: Repl
     assert a.erase(note.id).remains == ()
     assert b.search("xyzzy").total == 0
     b.close()
-    found = [each for each in b.home.rglob("*") if each.is_file() and b"xyzzy" in each.read_bytes()]
+    found = [path for path in b.home.rglob("*") if path.is_file() and b"xyzzy" in path.read_bytes()]
     assert found == []
     with psycopg.connect(database) as db:
         db.execute("select set_config('memoranda.space', %s, false)", [b.engine.settings.space])

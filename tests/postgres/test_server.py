@@ -123,7 +123,7 @@ def test_while_the_server_is_away_reads_are_answered_with_a_warning_and_writes_a
             link.unlink()
             cut(database, memory)
             assert memory.search("still").total == 1
-            assert any("may be missing here" in each for each in memory.warnings)
+            assert any("may be missing here" in warning for warning in memory.warnings)
             with pytest.raises(DatabaseAway, match="Nothing was changed"):
                 memory.write(Draft("y", title="M"))
             with open_session(url) as later:

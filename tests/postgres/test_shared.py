@@ -28,7 +28,7 @@ def test_a_token_is_good_and_revoked_on_every_replica_at_once(replica: Replica):
     assert found is not None
     assert found.name == "bot"
     b.add("other")
-    assert [each.name for each in a.tokens()] == ["bot", "other"]
+    assert [token.name for token in a.tokens()] == ["bot", "other"]
     a.revoke("bot")
     assert b.find(secret) is None
 
@@ -63,7 +63,7 @@ def test_a_project_of_the_space_is_there_on_every_replica(replica: Replica):
     assert [hit.note.project for hit in b.search("house")] == ["plans"]
     b.delete(("plans", note.path))
     assert a.search("house").total == 0
-    assert [each.name for each in replica("c").projects][-1] == "plans"
+    assert [project.name for project in replica("c").projects][-1] == "plans"
 
 
 def test_folders_and_files_of_one_machine_are_refused_in_one_sentence(

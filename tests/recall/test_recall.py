@@ -149,7 +149,11 @@ def figures(answers: list[Answer]) -> Figures:
 
 def of(group: str, answers: list[Answer]) -> list[Answer]:
     """The answers of a category or a language."""
-    return [one for one in answers if group in (one.question.category, one.question.language)]
+    return [
+        answer
+        for answer in answers
+        if group in (answer.question.category, answer.question.language)
+    ]
 
 
 def table(answers: list[Answer]) -> str:
@@ -167,9 +171,9 @@ def table(answers: list[Answer]) -> str:
 def missed(answers: list[Answer]) -> str:
     """The questions that lack evidence, and what they lack."""
     return "\n".join(
-        f"{one.question.text} -> {', '.join(sorted(one.question.evidence.difference(one.found)))}"
-        for one in answers
-        if one.recall < 1
+        f"{answer.question.text} -> {', '.join(sorted(answer.question.evidence.difference(answer.found)))}"
+        for answer in answers
+        if answer.recall < 1
     )
 
 
@@ -210,13 +214,13 @@ def ask(home: Path) -> list[Answer]:
             os.utime(home / note.project / note.path, (seconds, seconds))
         return [
             Answer(
-                one,
+                question,
                 tuple(
                     keys[hit.note.project, hit.note.path]
-                    for hit in memory.search(one.text, limit=LIMIT)
+                    for hit in memory.search(question.text, limit=LIMIT)
                 ),
             )
-            for one in QUESTIONS
+            for question in QUESTIONS
         ]
 
 
@@ -247,6 +251,8 @@ def test_a_search_finds_what_it_found_when_the_floors_were_set(
 
 
 def test_all_evidence_exists_and_no_question_is_asked_twice() -> None:
-    keys = {one.key for one in NOTES}
-    assert [one.text for one in QUESTIONS if not one.evidence or one.evidence - keys] == []
-    assert max(Counter(one.text for one in QUESTIONS).values()) == 1
+    keys = {note.key for note in NOTES}
+    assert [
+        question.text for question in QUESTIONS if not question.evidence or question.evidence - keys
+    ] == []
+    assert max(Counter(question.text for question in QUESTIONS).values()) == 1

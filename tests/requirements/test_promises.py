@@ -24,7 +24,9 @@ def marked(node: ast.AST) -> set[str]:
     found: set[str] = set()
     for decorator in getattr(node, "decorator_list", []):
         if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("mark.promise"):
-            found |= {each.value for each in decorator.args if isinstance(each, ast.Constant)}
+            found |= {
+                argument.value for argument in decorator.args if isinstance(argument, ast.Constant)
+            }
     return found
 
 
@@ -35,7 +37,11 @@ def module_marks(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
             for call in ast.walk(node.value):
                 if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("mark.promise"):
-                    found |= {each.value for each in call.args if isinstance(each, ast.Constant)}
+                    found |= {
+                        argument.value
+                        for argument in call.args
+                        if isinstance(argument, ast.Constant)
+                    }
     return found
 
 

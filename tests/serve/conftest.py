@@ -80,4 +80,4 @@ async def page(web, caplog):
 def traced(caplog):
     """What was logged with a traceback, during a test and at its end."""
     records = [*caplog.get_records("call"), *caplog.get_records("teardown")]
-    return [each for each in records if each.exc_info or "Traceback" in each.getMessage()]
+    return [record for record in records if record.exc_info or "Traceback" in record.getMessage()]

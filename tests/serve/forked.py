@@ -159,8 +159,8 @@ class Forked:
         said: dict[IO[Any], Any] = {}
         streams = [each for each in (self.stdout, self.stderr) if each and not each.closed]
         readers = [
-            threading.Thread(target=lambda of=each: said.update({of: of.read()}), daemon=True)
-            for each in streams
+            threading.Thread(target=lambda of=stream: said.update({of: of.read()}), daemon=True)
+            for stream in streams
         ]
         for reader in readers:
             reader.start()
@@ -169,8 +169,8 @@ class Forked:
             if reader.is_alive():
                 raise subprocess.TimeoutExpired("fork", timeout)
         self.wait(timeout)
-        for each in streams:
-            each.close()
+        for stream in streams:
+            stream.close()
         return said.get(self.stdout), said.get(self.stderr)
 
 

@@ -300,7 +300,7 @@ async def test_the_access_log_tells_who_did_what_and_nothing_that_was_said(web, 
     secret = web.token()
     await tool(client, secret, "write_note", title="Hidden", content="whispered", directory="")
     await client.get("/nowhere%0A%20status%3D200?code=abcdef")
-    lines = [each.getMessage() for each in caplog.records if each.name == "memoranda.http"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "memoranda.http"]
     assert "method=POST path=/mcp status=200" in lines[0]
     assert "token=laptop/" in lines[0]
     assert lines[0].endswith("tool=write_note")

@@ -126,7 +126,7 @@ def test_after_what_is_no_http_and_callers_that_go_away_the_official_client_conn
         async with httpx2.AsyncClient(base_url=base) as client:
             for mode in ("legacy", "2026-07-28"):
                 async with official(client, secret, mode=mode) as found:
-                    assert "read_note" in {each.name for each in (await found.list_tools()).tools}
+                    assert "read_note" in {tool.name for tool in (await found.list_tools()).tools}
 
     mine = (
         "Content-Type: application/json\r\nAccept: */*\r\nAuthorization: Bearer " + secret + "\r\n"

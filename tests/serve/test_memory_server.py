@@ -29,7 +29,7 @@ def test_a_note_says_which_client_and_tool_wrote_it(connect):
         assert found["client"].startswith("owner ")
         assert len(found["session"]) == 8
     hits = server.call("search_notes", {"query": "client:owner"})["structuredContent"]["results"]
-    assert [each["by"] for each in hits] == ["agent:owner-client"] * 2
+    assert [hit["by"] for hit in hits] == ["agent:owner-client"] * 2
 
 
 @pytest.mark.promise("trust-projects")

@@ -150,7 +150,7 @@ async def test_the_official_client_gets_in_by_itself_once_a_token_was_shown(web,
         httpx2.AsyncClient(transport=client._transport, auth=auth) as http,
         Client(streamable_http_client(FAR + "/mcp", http_client=http)) as found,
     ):
-        assert "write_note" in {each.name for each in (await found.list_tools()).tools}
+        assert "write_note" in {tool.name for tool in (await found.list_tools()).tools}
         done = await found.call_tool("write_note", {"title": "A", "content": "b", "directory": ""})
         assert not done.is_error
     assert (storage.client.client_id == DOCUMENT) == (how == "has a document")

@@ -225,7 +225,7 @@ async def test_the_inbox_asks_what_review_asks_and_does_what_is_answered(web, pa
     assert "How they differ" in shown
     assert note_url(one.project, one.path) in shown
     items = (await page.client.get("/api/review")).json()["items"]
-    merge = next(each for each in items if each["kind"] == "merge")
+    merge = next(item for item in items if item["kind"] == "merge")
     answer = await page.send("/page/inbox", key=merge["key"], choice="1")
     assert answer.headers["location"].startswith("/page/inbox?done=")
     assert (await page.send("/page/inbox", key=merge["key"], choice="1")).status_code == 404
@@ -238,7 +238,7 @@ async def test_the_inbox_asks_what_review_asks_and_does_what_is_answered(web, pa
     )
     assert answer.json()["item"]["key"] == merge["key"]
     assert merge["key"] not in html.unescape(await page.see("/page/inbox?cards=1"))
-    form = next(each for each in shown.split("<form") if "<select" in each)
+    form = next(part for part in shown.split("<form") if "<select" in part)
     select = re.search('action="([^"]+)"', form)
     await page.send(html.unescape(select[1]), do="category", category="people", back="/page/inbox")
     assert "Nothing to review" in await page.see("/page/inbox?cards=1")
@@ -249,12 +249,14 @@ async def test_the_inbox_asks_what_review_asks_and_does_what_is_answered(web, pa
 async def test_every_word_of_the_page_has_its_chinese(page):
     said = re.compile(r"""\b_\((?:"([^"]+)"|'([^']+)')""")
     sources = [
-        each
+        path
         for folder in (PACKAGE, PACKAGE.joinpath("templates"))
-        for each in folder.iterdir()
-        if each.is_file()
+        for path in folder.iterdir()
+        if path.is_file()
     ]
-    used = {one or two for each in sources for one, two in said.findall(each.read_text("utf-8"))}
+    used = {
+        one or two for source in sources for one, two in said.findall(source.read_text("utf-8"))
+    }
     assert len(used) > 50
     chinese = words("zh")
     assert used - chinese.keys() == set()
@@ -272,7 +274,7 @@ async def test_every_word_of_the_page_has_its_chinese(page):
 
 @pytest.mark.promise("page-words")
 def test_what_others_wrote_is_what_its_checksum_says_and_ours_is_small():
-    static = {each.name: each.read_bytes() for each in PACKAGE.joinpath("static").iterdir()}
+    static = {path.name: path.read_bytes() for path in PACKAGE.joinpath("static").iterdir()}
     sums = dict(reversed(line.split()) for line in static["SHA256SUMS"].decode().splitlines())
     for name, digest in sums.items():
         assert sha256(static[name]).hexdigest() == digest, name

@@ -228,7 +228,7 @@ async def test_what_a_note_holds_acts_on_nobody(web, page):
         for name in names
     ]
     web.memory.write(Draft(HOSTILE, project="categories", category="inbox", source="<script>x"))
-    own = [note_url(each.project, each.path) for each in notes]
+    own = [note_url(note.project, note.path) for note in notes]
     parts = [f"{each}?part={part}" for each in own for part in ("history", "edit")]
     for path in ("/page", "/page/inbox?cards=1", "/page/change/1", *own, *parts):
         answer = await page.client.get(path)
@@ -237,7 +237,8 @@ async def test_what_a_note_holds_acts_on_nobody(web, page):
         text = answer.text
         scripts = re.findall(r"<script[^>]*>", text)
         assert all(
-            re.fullmatch(r'<script src="/page/static/[a-z0-9.-]+" defer>', each) for each in scripts
+            re.fullmatch(r'<script src="/page/static/[a-z0-9.-]+" defer>', script)
+            for script in scripts
         ), path
         assert not re.search(r"<(img|svg|style|iframe|object|b>|i>)", text), path
         assert not re.search(r"<[^>]*\son\w+=", re.sub('"[^"]*"', '""', text)), path

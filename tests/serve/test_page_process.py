@@ -118,7 +118,7 @@ def test_a_change_by_another_process_is_told_as_it_happens(home):
                     writing = threading.Timer(0.5, lambda: memory.write(Draft("x", title="Tea")))
                     writing.start()
                     assert (
-                        next(each for each in lines if each.startswith("event")) == "event: change"
+                        next(line for line in lines if line.startswith("event")) == "event: change"
                     )
                     writing.join()
             assert "Tea" in client.get(address.partition("/enter")[0]).text

@@ -59,7 +59,7 @@ def test_a_bad_line_is_skipped_reported_and_kept(
         with caplog.at_level(logging.WARNING):
             assert kept.names() == ["Ada", "Bob"]
             assert kept.warnings() == said
-        assert [each.getMessage() for each in caplog.records] == said
+        assert [record.getMessage() for record in caplog.records] == said
         kept.delete("Ada")
         assert kept.data == bad + BOB.encode()
         assert kept.warnings() == [f"memory.jsonl line 1: {why}, kept and ignored"]
@@ -199,7 +199,7 @@ def test_a_rewrite_keeps_the_mode_and_goes_through_a_symlink(
     assert kept.place.is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     assert '"likes tea","x"' in real.read_text()
-    assert [each.name for each in real.parent.iterdir()] == ["graph.jsonl"]
+    assert [path.name for path in real.parent.iterdir()] == ["graph.jsonl"]
     assert kept.is_alone()
 
 
@@ -227,7 +227,7 @@ def test_a_file_nothing_can_be_renamed_over_is_kept_in_the_history_and_written_i
     monkeypatch.undo()
     assert (kept.data.decode(), kept.place.stat().st_ino) == (BOB, inode)
     assert kept.is_alone()
-    assert [each.getMessage() for each in caplog.records] == [
+    assert [record.getMessage() for record in caplog.records] == [
         "memory.jsonl cannot be replaced by a rename; it was written in place"
     ]
     history = kept.memory.engine.home.history

@@ -275,9 +275,9 @@ def test_control_c_between_two_steps_leaves_all_or_nothing(home, notes, monkeypa
         with pytest.raises(KeyboardInterrupt):
             commit(home, put(notes, "a.md", "a2"), put(notes, "b.md", "b2"))
     with home.lock:
-        numbers = [each.number for each in home.history.changes()]
+        numbers = [change.number for change in home.history.changes()]
     assert files(notes) in ({"a.md": "a1", "b.md": "b1"}, {"a.md": "a2", "b.md": "b2"})
     assert (files(notes)["a.md"] == "a2") == (numbers == [3, 2, 1])
     commit(home, put(notes, "c.md", "c"))
-    numbers = [each.number for each in home.history.changes()]
+    numbers = [change.number for change in home.history.changes()]
     assert numbers == sorted(set(numbers), reverse=True)

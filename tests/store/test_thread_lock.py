@@ -35,8 +35,8 @@ def test_threads_come_in_in_the_order_they_came_and_one_that_is_inside_comes_in_
         threads = [
             waiting(lock, lambda number=number: enter(number), number + 1) for number in range(8)
         ]
-    for each in threads:
-        each.join(60)
+    for thread in threads:
+        thread.join(60)
     assert order == list(range(8))
     assert not lock.is_mine
     assert lock.take_if_free()

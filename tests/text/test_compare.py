@@ -61,5 +61,5 @@ def test_usual_texts_are_compared_as_difflib_does():
         new = [line for line in old if generator.random() > 0.2] + ["z"]
         matcher = SequenceMatcher(None, old, new, autojunk=False)
         assert grouped_changes(old, new, 2) == [
-            list(each) for each in matcher.get_grouped_opcodes(2)
+            list(get_grouped_opcode) for get_grouped_opcode in matcher.get_grouped_opcodes(2)
         ]

@@ -54,7 +54,7 @@ def _chatgpt(
             "create_time": 1_750_000_000.5,
             "update_time": updated,
             "current_node": "a",
-            "mapping": {each["id"]: each for each in nodes},
+            "mapping": {node["id"]: node for node in nodes},
         }
     ]
 
@@ -196,7 +196,7 @@ def test_what_a_program_remembers_becomes_memories_with_its_dates_once(
     folder = tmp_path / "source"
     folder.mkdir()
     source = _source(kind, folder)
-    before = {each: each.read_bytes() for each in folder.iterdir()}
+    before = {path: path.read_bytes() for path in folder.iterdir()}
     _import(memory, kind, source)
     infos = memory.list(Query(projects=("categories",)), limit=0)[0]
     found = [
@@ -218,7 +218,7 @@ def test_what_a_program_remembers_becomes_memories_with_its_dates_once(
     again = plan_export(memory, kind, source, "notes")
     assert again.items == []
     assert again.unchanged == len(memory.list(limit=0)[0])
-    assert {each: each.read_bytes() for each in folder.iterdir()} == before
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_conversation_is_one_note_of_the_branch_that_was_shown(

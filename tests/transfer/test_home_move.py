@@ -20,7 +20,7 @@ from transfer.conftest import times_killed
 
 def files(home: Path) -> dict[str, bytes]:
     """What a move takes byte for byte: all files but the index, locks and the ledger."""
-    names = (each for each in home.rglob("*") if each.is_file() and not each.is_symlink())
+    names = (path for path in home.rglob("*") if path.is_file() and not path.is_symlink())
     found = {str(each.relative_to(home)): each.read_bytes() for each in names}
     return {
         name: data
@@ -77,7 +77,7 @@ def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, 
         assert [each.title for each in new.list(limit=0)[0]] == [
             each.title for each in old.list(limit=0)[0]
         ]
-        assert {each.name: each.root for each in new.projects}[
+        assert {project.name: project.root for project in new.projects}[
             "inside"
         ] == target / "projects" / "inside"
         new.restore("notes/b.md")
@@ -85,7 +85,7 @@ def test_everything_is_moved_with_its_history_and_the_source_is_as_it_was(home, 
         assert new.read("notes/a.md").access_count == old.read("notes/a.md").access_count
     access = Access(target)
     assert access.space("team").home == target / "spaces" / "team"
-    assert [each.name for each in access.tokens()] == ["laptop"]
+    assert [token.name for token in access.tokens()] == ["laptop"]
 
 
 def test_a_dry_run_counts_and_makes_nothing_and_the_checksum_can_be_told_with_common_tools(

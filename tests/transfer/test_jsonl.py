@@ -125,7 +125,7 @@ def test_export_is_oldest_first_then_by_id(memory):
         ],
         "import",
     )
-    assert [json.loads(each)["id"] for each in lines(memory)] == [ids[2], ids[1], ids[0], ids[3]]
+    assert [json.loads(line)["id"] for line in lines(memory)] == [ids[2], ids[1], ids[0], ids[3]]
 
 
 @pytest.mark.promise("001-17.13")
@@ -273,7 +273,7 @@ def test_a_tree_of_the_reference_program_is_exported_with_nothing_lost(tmp_path,
     )
     hand_made(memory.home, f"short-term/inbox/{ONE}.md", one + "first\r\nline\r\n\n")
     hand_made(memory.home, f"long-term/decisions/{TWO}.md", two + "second")
-    found = [json.loads(each) for each in lines(memory)]
+    found = [json.loads(line) for line in lines(memory)]
     assert [(each["id"], each["content"], each["phase"], each["category"]) for each in found] == [
         (ONE, "first\r\nline\r\n", "inbox", "inbox"),
         (TWO, "second", "organized", "decisions"),
@@ -324,7 +324,7 @@ def test_what_a_record_lacks_gets_defaults(memory):
 def test_phases_of_older_exports_are_read(memory):
     long = {"id": ONE, "content": "a", "type": "long", "category": "soul"}
     take(memory, [long, {"id": TWO, "content": "b", "type": "short"}])
-    assert [json.loads(each)["phase"] for each in lines(memory)] == ["organized", "inbox"]
+    assert [json.loads(line)["phase"] for line in lines(memory)] == ["organized", "inbox"]
     assert "extra" not in lines(memory)[0]
 
 
@@ -495,7 +495,7 @@ def test_an_id_that_stands_twice_gives_one_memory_the_newer_one(memory):
         {"id": ONE, "content": "third", "updated_at": "2026-03-01T00:00:00Z"},
         {"id": ONE, "content": "second", "updated_at": "2026-02-01T00:00:00Z"},
     ]
-    text = "".join(json.dumps(each) + "\n" for each in records)
+    text = "".join(json.dumps(record) + "\n" for record in records)
     planned, said = plan(memory, text)
     assert planned == Tally(imported=1, updated=1, skipped=1)
     assert said == ["would import 550e8400 first", "would update 550e8400 third"]
@@ -508,7 +508,7 @@ def test_an_id_that_stands_twice_gives_one_memory_the_newer_one(memory):
 def test_a_memory_merged_into_another_does_not_come_back_while_that_one_says_it(memory):
     long = remember(memory, "one line\nand more")
     short = remember(memory, "one line")
-    backup = [json.loads(each) for each in lines(memory) if json.loads(each)["id"] == short.id]
+    backup = [json.loads(line) for line in lines(memory) if json.loads(line)["id"] == short.id]
     Upkeep(memory).merge(long, short)
     assert take(memory, backup) == Tally(skipped=1)
     memory.undo()

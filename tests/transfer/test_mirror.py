@@ -66,7 +66,7 @@ def home(tmp_path, monkeypatch):
 
 def files(folder: Path) -> dict[str, bytes]:
     """What is in a folder, but for the mirror's own and git's."""
-    every = (each for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
+    every = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     found = {str(each.relative_to(folder)): each.read_bytes() for each in every}
     return {
         name: data
@@ -106,9 +106,9 @@ def test_every_file_of_every_project_is_there_byte_for_byte(home, tmp_path):
     assert there == noted(home)
     assert (len(there), done.files, done.copied, done.removed) == (6, 8, 8, 0)
     assert all(
-        each.stat().st_mode & 0o077 == 0
-        for each in home.copy.rglob("*.md")
-        if "vault" not in str(each)
+        path.stat().st_mode & 0o077 == 0
+        for path in home.copy.rglob("*.md")
+        if "vault" not in str(path)
     )
 
 
@@ -391,7 +391,7 @@ def test_a_rewritten_mirror_holds_nothing_of_what_was_erased_and_a_kept_one_does
     home.memory.erase("notes/d.md")
     home.mirror(after_erase="rewrite")
     assert b"hunter" not in all_objects(home)
-    every = b"".join(each.read_bytes() for each in home.copy.rglob("*") if each.is_file())
+    every = b"".join(path.read_bytes() for path in home.copy.rglob("*") if path.is_file())
     assert b"notes/a.md" not in every
 
 
@@ -408,7 +408,7 @@ def test_a_mirror_comes_back_into_an_empty_home(home, tmp_path, git):
         plan = plan_mirror(back, home.copy)
         plan.carry_out()
         assert (plan.skipped, plan_mirror(back, home.copy).items) == ([], [])
-        assert [each.name for each in back.projects if not each.built_in] == ["vault"]
+        assert [project.name for project in back.projects if not project.built_in] == ["vault"]
     assert {name: data for name, data in files(tmp_path / "back").items() if "/" in name} == noted(
         home
     )

@@ -334,7 +334,7 @@ def test_a_root_of_banks_is_copied_byte_for_byte(memory, tmp_path):
 )
 def test_a_folder_is_taken_for_the_banks_it_looks_like(memory, tmp_path, folder, texts, banks):
     bank_plan(memory, laid(tmp_path / folder, **dict.fromkeys(texts, "text"))).carry_out()
-    assert sorted(files(memory.home)) == [f"banks/{each}" for each in banks]
+    assert sorted(files(memory.home)) == [f"banks/{bank}" for bank in banks]
 
 
 def test_a_bank_file_with_another_text_is_left_and_named(memory, tmp_path):
@@ -427,7 +427,7 @@ def test_an_agent_moves_in_nothing_of_another_scope_and_learns_nothing_of_it(mem
         ("notes/Secret.md", "something else is there"),
         ("notes/theirs.md", 'its scope is "agent:codex"'),
     ]
-    assert [each.name for each in plan.items] == ["notes/mine.md"]
+    assert [item.name for item in plan.items] == ["notes/mine.md"]
 
 
 def test_a_folder_that_holds_no_such_store_is_named(memory, tmp_path):

@@ -427,7 +427,7 @@ def _web(
     if (
         not shows_page
         and not place.is_open
-        and not any(access.by_id(each.id) for each in access.tokens())
+        and not any(access.by_id(token.id) for token in access.tokens())
     ):
         output.notice(
             "No token is valid, so nobody can call over HTTP. Make one: memory token add NAME"

@@ -405,14 +405,14 @@ def graph_show(call: Invocation, *words: str) -> None:
         entity = found[0]
         said = graph.observations(found[:1])[0]
         edges = [
-            each
-            for each in graph.relations({entity.name})
-            if entity.name in (each.source, each.target)
+            relation
+            for relation in graph.relations({entity.name})
+            if entity.name in (relation.source, relation.target)
         ]
     lines = [f"{entity.name} ({entity.type})", *(f"- {each}" for each in said)]
-    lines += [f"{each.source} -> {each.type} -> {each.target}" for each in edges]
+    lines += [f"{edge.source} -> {edge.type} -> {edge.target}" for edge in edges]
     shown = {"name": entity.name, "entityType": entity.type, "observations": said}
-    rows = [{"from": each.source, "to": each.target, "relationType": each.type} for each in edges]
+    rows = [{"from": edge.source, "to": edge.target, "relationType": edge.type} for edge in edges]
     call.answer("\n".join(lines), entity=shown, relations=rows)
 
 
@@ -481,7 +481,7 @@ def _read_graph(file: str) -> GraphText:
 def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
     """How many entities, relations and bad lines there are, in words and as keys of a document."""
     entities = {each.name for each, _ in lines.entities}
-    relations = {each.triple for each in lines.relations}
+    relations = {relation.triple for relation in lines.relations}
     counts = {"entities": len(entities), "relations": len(relations), "skipped": len(lines.bad)}
     return "{entities} entities, {relations} relations ({skipped} lines skipped)".format_map(
         counts
@@ -534,7 +534,7 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
     sources = ingest.named_sources(wanted, path, call.settings)
     with call.memory() as memory, output.progress("Ingesting") as progress:
         plans, done = ingest.run(memory, sources, dry_run=dry_run, again=again, progress=progress)
-    outcomes = {each.source: outcome for each, outcome in zip(plans, done, strict=True)}
+    outcomes = {plan.source: outcome for plan, outcome in zip(plans, done, strict=True)}
     total = sum(each.ingested for each in done)
     if not call.json:
         for name, each in outcomes.items():
@@ -547,11 +547,11 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
             )
             output.notice("Name the one whose notes these are, e.g. --source obsidian.")
     if dry_run:
-        lines = [f"would ingest {found.source_ref}" for each in plans for found in each.new]
+        lines = [f"would ingest {found.source_ref}" for plan in plans for found in plan.new]
         lines += [
             f"would update {info.id[:8]} {found.source_ref}"
-            for each in plans
-            for info, found in each.changed
+            for plan in plans
+            for info, found in plan.changed
         ]
         lines = list(map(one_line, lines)) or ["Nothing to ingest."]
     else:

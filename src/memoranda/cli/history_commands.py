@@ -201,16 +201,16 @@ def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
             f"{numbers} {minute(last.time, zone):<16} {flat(last.verb)} ({len(changes)} memories)"
         )
     here = {
-        (each.project, each.root, each.to or each.path)
-        for each in last.texts()
-        if each.do != "remove"
+        (text.project, text.root, text.to or text.path)
+        for text in last.texts()
+        if text.do != "remove"
     }
     # One that went to another folder is one note
     names = {path.rpartition("/")[2] for _, _, path in here}
     gone = [
-        each
-        for each in last.texts()
-        if each.do == "remove" and each.path.rpartition("/")[2] not in names
+        text
+        for text in last.texts()
+        if text.do == "remove" and text.path.rpartition("/")[2] not in names
     ]
     number = len(here) + len(gone) - 1
     more = f" (+{number} more)" if number > 0 else ""
@@ -357,7 +357,7 @@ def erase(
         )
         done = run(dry_run=True)
         if dry_run or not done.notes:
-            said = "\n".join(f"would erase {each}" for each in done.notes)
+            said = "\n".join(f"would erase {note}" for note in done.notes)
             call.answer(said or "Nothing to erase.", **asdict(done))
             return 0
         if not yes and not sys.stdin.isatty():
@@ -371,15 +371,15 @@ def erase(
             ):
                 raise Failure("nothing was erased")
         done = run()
-        lines = [f"Erased {each}" for each in done.notes]
+        lines = [f"Erased {note}" for note in done.notes]
         lines.append(f"Gone with it: {done.changes} in the log, {done.texts} in the history")
         if done.remains:
             left = "some of it is left"
         else:
             left = "nothing of it is left"
         lines.append(f"Searched {done.files} files, {done.bytes} bytes: {left}")
-        lines += [f"still in {each}" for each in done.remains]
-        lines += [f"named by {each}, which stays as it is" for each in done.mentions]
+        lines += [f"still in {remain}" for remain in done.remains]
+        lines += [f"named by {mention}, which stays as it is" for mention in done.mentions]
         call.answer("\n".join(lines), **asdict(done))
         if done.remains:
             return 1

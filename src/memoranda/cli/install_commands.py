@@ -238,7 +238,7 @@ def uninstall(
             texts.append(_told(client, rows[-1]))
     texts += former_name.advice()
     call.answer("\n".join(texts) or "Nothing to take out.", clients=rows)
-    return int(any(each["result"] == "refused" for each in rows))
+    return int(any(row["result"] == "refused" for row in rows))
 
 
 def _globals(call: Invocation) -> list[str]:
@@ -466,7 +466,7 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
                     entry = entry if version else "broken command"
             hook_file = client.hook_file(os.environ)
             if hook_file is not None and not project:
-                calls = [each for each in table.hooks(client, ["memory"]) if not each.kept]
+                calls = [hook for hook in table.hooks(client, ["memory"]) if not hook.kept]
                 hooks = all(
                     each is not None for each in present(Target(client, hook_file, "json", calls))
                 )

@@ -55,7 +55,7 @@ _dry_run_option = flag("--dry-run", "Only say what would be done.")
 
 def _lines(actions: Iterable[Action]) -> str:
     """The text of a dry run."""
-    return "\n".join(each.line() for each in actions) or "Nothing to do."
+    return "\n".join(action.line() for action in actions) or "Nothing to do."
 
 
 @command(
@@ -111,7 +111,7 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
             said = _lines(actions)
         else:
             said = f"Decayed {len(actions)} unused memories"
-        call.answer(said, actions=[each.document() for each in actions], decayed=len(actions))
+        call.answer(said, actions=[action.document() for action in actions], decayed=len(actions))
 
 
 @command("archive", "ID...", keys=("memories",), now=True, example="memory archive 5a1f")
@@ -224,15 +224,17 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
         from memoranda.jobs import lifecycle
 
         outcomes = lifecycle.consolidate(memory, dry_run=dry_run)
-        if dry_run and not any(each.error for each in outcomes):
-            said = _lines(action for each in outcomes for action in each.actions)
+        if dry_run and not any(outcome.error for outcome in outcomes):
+            said = _lines(action for outcome in outcomes for action in outcome.actions)
         else:
             results = {
-                each.job: "error" if each.error else f"{len(each.actions)} items processed"
-                for each in outcomes
+                outcome.job: "error" if outcome.error else f"{len(outcome.actions)} items processed"
+                for outcome in outcomes
             }
             said = "\n".join(f"{job:<15} {result}" for job, result in results.items())
-        documents = {each.job: [action.document() for action in each.actions] for each in outcomes}
+        documents = {
+            outcome.job: [action.document() for action in outcome.actions] for outcome in outcomes
+        }
         jobs = {
             job: {"processed": len(actions), "actions": actions}
             for job, actions in documents.items()
@@ -242,7 +244,7 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
 
 def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: Any) -> int:
     """Answer with what was done and report what went wrong. Returns the exit status."""
-    failed = [each for each in outcomes if each.error is not None]
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
     messages = [f"{each.job}: {each.failure}" for each in failed]
     if failed:
         code = next(

@@ -413,7 +413,9 @@ def resolve_links(call: Invocation, *, dry_run: bool) -> None:
         done = memory.resolve_links(dry_run)
         said = f"Resolved backlinks for {done.resolved} memories"
         if dry_run:
-            said = "\n".join(f"would link {each.source[:8]} {each.reason}" for each in done.actions)
+            said = "\n".join(
+                f"would link {action.source[:8]} {action.reason}" for action in done.actions
+            )
         unresolved = [{"id": source, "target": target} for source, target in done.unresolved]
         call.answer(
             said or "Nothing to link.",

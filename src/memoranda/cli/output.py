@@ -62,7 +62,7 @@ def error_sentence(error: MemorandaError) -> str:
 
 def table_row(template: str, *cells: object) -> str:
     """One line of a table; line breaks and control characters in `cells` are escaped."""
-    return template.format(*[flat(str(each)) for each in cells])
+    return template.format(*[flat(str(cell)) for cell in cells])
 
 
 def text(

@@ -40,14 +40,14 @@ config = group(
 
 def _key(name: str) -> ConfigKey:
     """Raises Failure with the nearest for a key there is not."""
-    for each in keys():
-        pattern = re.escape(each.name).replace(r"\{name\}", r"[\w .@-]+?")
+    for key in keys():
+        pattern = re.escape(key.name).replace(r"\{name\}", r"[\w .@-]+?")
         if re.fullmatch(pattern, name):
-            return each._replace(name=name)
+            return key._replace(name=name)
     if name.startswith("projects."):
         raise Failure("projects are added and removed by memory project")
     raise Failure(
-        f'unknown setting "{name}"', hint=choices(name, [each.name for each in keys()], "Settings")
+        f'unknown setting "{name}"', hint=choices(name, [key.name for key in keys()], "Settings")
     )
 
 

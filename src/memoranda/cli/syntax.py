@@ -192,7 +192,7 @@ class PositionalWords(click.Argument):
         )
         error = Usage(f"accepts {number} arg(s), received {count}", ctx)
         if (most, count) == (0, 1):
-            options = (each for each in ctx.command.params if isinstance(each, click.Option))
+            options = (param for param in ctx.command.params if isinstance(param, click.Option))
             error.guesses = [
                 f"{name} {words[0]}"
                 for each in options
@@ -265,7 +265,9 @@ class _Documented(click.Command):
         return option
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        options = [
+            get_param for get_param in self.get_params(ctx) if isinstance(get_param, click.Option)
+        ]
         for title, is_global in (("Options", False), ("Global options", True)):
             rows = [
                 each.get_help_record(ctx) for each in options if (each in self.globals) == is_global
@@ -479,13 +481,13 @@ def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
 def usage_words(error: click.UsageError) -> tuple[str, str]:
     """What is wrong, in the contract's words, and where to read on: the lines under the error."""
     params = error.ctx.command.params if error.ctx else []
-    options = [each for each in params if isinstance(each, click.Option)]
+    options = [param for param in params if isinstance(param, click.Option)]
     guesses: Sequence[str] = error.guesses if isinstance(error, Usage) else ()
     said = error.format_message()
     hint = f"Run '{error.ctx.command_path if error.ctx else 'memory'} --help' for usage."
     if isinstance(error, click.NoSuchOption):
         said = f"unknown flag: {error.option_name}"
-        if any(isinstance(each, PositionalWords) and each.most is None for each in params):
+        if any(isinstance(param, PositionalWords) and param.most is None for param in params):
             hint += "\nPut -- in front of text that begins with a dash."
         names = [
             name.removeprefix("--")

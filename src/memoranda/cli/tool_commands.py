@@ -185,7 +185,7 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
     names = expand(split_list(tools) or TOOLSETS)
     having = [name for name in names if tool in TOOLS[name].split()]
     if not having:
-        guesses = near(tool, (each for name in names for each in TOOLS[name].split()))
+        guesses = near(tool, (part for name in names for part in TOOLS[name].split()))
         raise Failure(f"tool not found: {tool}", "not_found", guesses=guesses)
     if len(having) > 1:
         raise Failure(

@@ -180,7 +180,7 @@ def _status(memory: MemorySession) -> dict[str, Any]:
         "index": "stale" if changed else "fresh",
         "daemon": _daemon(memory),
         "last_dream": None if dream is None else stamp(dream),
-        "pending_reminders": sum(Reminder.of(each.header).is_waiting for each in reminders),
+        "pending_reminders": sum(Reminder.of(reminder.header).is_waiting for reminder in reminders),
         "unreadable_files": len(memory.unreadable),
         "semantic": _semantic(memory),
         "written_today": {
@@ -230,16 +230,18 @@ def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
             repair(memory, findings)
     rows = []
     lines = []
-    for each in findings:
-        rows.append({key: getattr(each, key) for key in _FINDING_KEYS})
-        if each.fixed:
+    for finding in findings:
+        rows.append({key: getattr(finding, key) for key in _FINDING_KEYS})
+        if finding.fixed:
             note = " (fixed)"
-        elif dry_run and each.fix:
-            note = f" (would {each.fix})"
+        elif dry_run and finding.fix:
+            note = f" (would {finding.fix})"
         else:
             note = ""
-        lines.append(f"{each.level} {each.code} {flat(f'{each.path}: {each.text}')}{note}")
-    levels = [each.level for each in findings if not each.fixed]
+        lines.append(
+            f"{finding.level} {finding.code} {flat(f'{finding.path}: {finding.text}')}{note}"
+        )
+    levels = [finding.level for finding in findings if not finding.fixed]
     problems = sum(level != "info" for level in levels)
     call.answer("\n".join([*lines, f"{problems} problems"]), findings=rows, problems=problems)
     if "error" in levels:

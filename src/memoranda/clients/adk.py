@@ -82,18 +82,18 @@ class MemorandaMemoryService(BaseMemoryService):
     ) -> None:
         """Store memories, all or none. `custom_metadata` has no effect."""
         drafts = []
-        for each in memories:
-            text = _text(each.content)
+        for memory in memories:
+            text = _text(memory.content)
             if text:
-                keys = {_APP: app_name, _USER: user_id, _AUTHOR: each.author or "memory"}
+                keys = {_APP: app_name, _USER: user_id, _AUTHOR: memory.author or "memory"}
                 drafts.append(
                     Draft(
                         text,
                         CATEGORY_PROJECT,
                         category="knowledge",
                         tags=("adk",),
-                        date=each.timestamp,
-                        metadata=keys | ({_ID: each.id} if each.id else {}),
+                        date=memory.timestamp,
+                        metadata=keys | ({_ID: memory.id} if memory.id else {}),
                     )
                 )
         if drafts:

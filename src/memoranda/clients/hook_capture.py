@@ -66,7 +66,7 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionFile) ->
         return
     prompts, answers, files, commands = _seen(event.transcript)
     clean = {
-        "Asked": [session.without_given(own_words(each)) for each in prompts or [event.prompt]],
+        "Asked": [session.without_given(own_words(prompt)) for prompt in prompts or [event.prompt]],
         "Files edited": files,
         "Commands": commands,
         "Last answer": [

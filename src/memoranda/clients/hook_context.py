@@ -283,7 +283,7 @@ def _about_project(
         traces = memory.list(Query(projects=(TRACE_PROJECT,), tags=(name,)), limit=1)[0]
         yield from ((info, "last session here") for info in traces)
     root = Path(os.path.realpath(_repository(cwd) or cwd))
-    folders = [(each.name, Path(os.path.realpath(each.root))) for each in memory.projects]
+    folders = [(project.name, Path(os.path.realpath(project.root))) for project in memory.projects]
     own = tuple(
         name for name, each in folders if each.is_relative_to(root) or root.is_relative_to(each)
     )
@@ -311,9 +311,9 @@ def _added(memory: MemorySession, since: datetime, now: datetime) -> Iterator[tu
     """Notes made since by anybody but this agent, newest first, with who made them."""
     writers: dict[tuple[str, str], str | None] = {}
     for change in memory.log(since=since, limit=300):
-        for each in change.texts():
-            if each.do == "put" and each.old is None:
-                writers.setdefault((each.project, each.path), change.agent)
+        for text in change.texts():
+            if text.do == "put" and text.old is None:
+                writers.setdefault((text.project, text.path), change.agent)
     infos, _ = memory.list(
         Query(created_from=since, archived=False, valid_at=now), order="created", limit=60
     )

@@ -53,7 +53,7 @@ class SessionFile:
         """Note what the session is given now. Raises OSError."""
         make_private(self._folder)
         lines = [f"saw {stamp(saw)}"] if saw else []
-        lines += [f"note {each}" for each in notes]
+        lines += [f"note {note}" for note in notes]
         lines += [f"text {each}" for each in dict.fromkeys(map(_hash, text.splitlines())) if each]
         self.notes.update(notes)
         with os.fdopen(

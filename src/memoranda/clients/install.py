@@ -71,8 +71,8 @@ class FileChange(NamedTuple):
 def snippet(format: str, edits: Sequence[Edit]) -> str:
     """What to paste into a file that is not changed by us."""
     text = ""
-    for each in edits:
-        text, _ = EDITORS[format].put(text, each.path, each.name, each.value)
+    for edit in edits:
+        text, _ = EDITORS[format].put(text, edit.path, edit.name, edit.value)
     return text
 
 
@@ -82,8 +82,8 @@ def present(target: Target) -> list[Any]:
     """
     text = _text(_read(target.file))
     return [
-        None if text is None else EDITORS[target.format].find(text, each.path, each.name)
-        for each in target.edits
+        None if text is None else EDITORS[target.format].find(text, edit.path, edit.name)
+        for edit in target.edits
     ]
 
 
@@ -102,16 +102,16 @@ class Installer:
 
         def added(old: str | None, notes: dict[str, Any]) -> str | None:
             text = old or ""
-            for each in target.edits:
-                there = editor.find(text, each.path, each.name)
-                value = each.value
+            for edit in target.edits:
+                there = editor.find(text, edit.path, edit.name)
+                value = edit.value
                 known = {}
                 if there is not None:
-                    if each.kept or there == value:
+                    if edit.kept or there == value:
                         continue
-                    is_ours = _is_ours(each, there, notes)
+                    is_ours = _is_ours(edit, there, notes)
                     if not replace and not is_ours:
-                        taken = f'it has an entry "{_name(each)}" already that is not ours'
+                        taken = f'it has an entry "{_name(edit)}" already that is not ours'
                         raise Unsure(f"{taken} (--replace takes its place)")
                     if table.shares_hooks(there, target.client.id):
                         continue
@@ -120,16 +120,16 @@ class Installer:
                         value = {**there, **value}
                     if value == there:
                         continue
-                    known = notes.get(each.label, {})
-                text, hint = editor.put(text, each.path, each.name, value)
-                notes[each.label] = {
+                    known = notes.get(edit.label, {})
+                text, hint = editor.put(text, edit.path, edit.name, value)
+                notes[edit.label] = {
                     "hint": known.get("hint", [*(hint if there is None else Hint())]),
                     "value": value,
                     "created": known.get("created", old is None),
                     "folders": known.get("folders", _made_folders(target.file, self._load())),
                 }
-                if each.kept:
-                    notes[each.label]["beside"] = (
+                if edit.kept:
+                    notes[edit.label]["beside"] = (
                         None if old is None else editor.find(old, (), "hooks")
                     )
             if text or old is not None:
@@ -147,23 +147,23 @@ class Installer:
                 return None
             text = old
             created = False
-            for each in reversed(target.edits):
-                note = notes.pop(each.label, {})
+            for edit in reversed(target.edits):
+                note = notes.pop(edit.label, {})
                 created = created or bool(note.get("created"))
-                there = editor.find(text, each.path, each.name)
+                there = editor.find(text, edit.path, edit.name)
                 if there is None:
                     continue
-                if each.kept and (not note or editor.find(text, (), "hooks") != note.get("beside")):
+                if edit.kept and (not note or editor.find(text, (), "hooks") != note.get("beside")):
                     # Hooks that came since may need it
                     continue
-                if not replace and not _is_ours(each, there, {each.label: note}):
+                if not replace and not _is_ours(edit, there, {edit.label: note}):
                     raise Unsure(
-                        f'its entry "{_name(each)}" is not ours (--replace takes it out nevertheless)'
+                        f'its entry "{_name(edit)}" is not ours (--replace takes it out nevertheless)'
                     )
                 if table.shares_hooks(there, target.client.id):
-                    raise Unsure(f"our hook for {each.label} stands in one group with another")
+                    raise Unsure(f"our hook for {edit.label} stands in one group with another")
                 text = editor.drop(
-                    text, each.path, each.name, Hint(*note["hint"]) if note else None
+                    text, edit.path, edit.name, Hint(*note["hint"]) if note else None
                 )
             if created and not text.strip("\ufeff \t\r\n"):
                 return None
@@ -190,7 +190,7 @@ class Installer:
         if dry_run:
             old = _text(_read(target.file))
             new = change(old, self._load().get(str(target.file), {}))
-            folder = next(each for each in _parents(target.file) if each.exists())
+            folder = next(parent for parent in _parents(target.file) if parent.exists())
             # Nothing may be made or replaced there
             if new != old and not os.access(folder, os.W_OK | os.X_OK):
                 raise StorageError(
@@ -273,7 +273,7 @@ def _parents(file: Path) -> list[Path]:
 def _made(file: Path, notes: dict[str, Any]) -> list[Path]:
     """The folders above `file` that were made for it, as its notes say."""
     count = max(
-        (each.get("folders", int(each.get("folder", False))) for each in notes.values()), default=0
+        (note.get("folders", int(note.get("folder", False))) for note in notes.values()), default=0
     )
     return _parents(file)[:count]
 

@@ -150,21 +150,25 @@ class MemorandaStore(BaseStore):
         ]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        spaces = [_split(each.namespace) for each in self._entries.namespaces() if each.active]
-        for wanted in op.match_conditions or ():
-            path = wanted.path
-            is_prefix = wanted.match_type == "prefix"
+        spaces = [
+            _split(namespace.namespace)
+            for namespace in self._entries.namespaces()
+            if namespace.active
+        ]
+        for match_condition in op.match_conditions or ():
+            path = match_condition.path
+            is_prefix = match_condition.match_type == "prefix"
             parts = (
-                each[: len(path)] if is_prefix else each[-len(path) :] if path else ()
-                for each in spaces
+                space[: len(path)] if is_prefix else space[-len(path) :] if path else ()
+                for space in spaces
             )
             spaces = [
-                each
-                for each, part in zip(spaces, parts, strict=True)
+                space
+                for space, part in zip(spaces, parts, strict=True)
                 if len(part) == len(path)
                 and all(label in ("*", own) for label, own in zip(path, part, strict=True))
             ]
-        return sorted({each[: op.max_depth] for each in spaces})[op.offset : op.offset + op.limit]
+        return sorted({space[: op.max_depth] for space in spaces})[op.offset : op.offset + op.limit]
 
     def _put(self, puts: dict[tuple[tuple[str, ...], str], PutOp]) -> None:
         """Write what has a value as one change, and remove the rest."""
@@ -192,15 +196,15 @@ class MemorandaStore(BaseStore):
         """Let items with a time to live begin it anew, as one change."""
         now = self._memory.clock()
         later = list[Any]()
-        for each in entries:
-            if each.expires is not None:
-                minutes = self._memory.read(each.id, project=KV_PROJECT, count=False).header.get(
+        for entry in entries:
+            if entry.expires is not None:
+                minutes = self._memory.read(entry.id, project=KV_PROJECT, count=False).header.get(
                     _TTL
                 )
                 # Else the key-value tools wrote it: theirs do not begin anew
                 if minutes is not None:
                     later.append(
-                        (replace(each, accessed=now, expires=_end(now, float(minutes))), {})
+                        (replace(entry, accessed=now, expires=_end(now, float(minutes))), {})
                     )
         if later:
             self._entries.import_entries(later, "edit")

@@ -120,14 +120,14 @@ class MemorandaSession(SessionABC):
 
     def _draft(self, title: str, items: list[Any]) -> Draft:
         try:
-            lines = [json.dumps(each, ensure_ascii=False) for each in items]
+            lines = [json.dumps(item, ensure_ascii=False) for item in items]
         except (TypeError, ValueError) as error:
             raise InvalidInput(
                 f"an item of session {self.session_id} is no JSON: {error}"
             ) from None
         # Half of a surrogate pair
         if not all(map(is_valid_unicode, lines)):
-            lines = [json.dumps(each) for each in items]
+            lines = [json.dumps(item) for item in items]
         text = _OPENING + "\n".join(lines) + _CLOSING
         return Draft(
             text,

@@ -200,7 +200,7 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     if not client.hooks:
         return []
     command = shlex.join([*program, "hook", client.id])
-    ours = lambda item: any(_is_our_hook(each, client.id) for each in _strings(item))
+    ours = lambda item: any(_is_our_hook(string, client.id) for string in _strings(item))
     alone = [
         Edit(key, (), key, each, lambda _: True, True)
         for key, each in client.hooks.get("alone", {}).items()
@@ -234,14 +234,14 @@ def shares_hooks(value: Any, client: str) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("hooks"), list):
         return False
     return not all(
-        any(_is_our_hook(each, client) for each in _strings(item)) for item in value["hooks"]
+        any(_is_our_hook(string, client) for string in _strings(item)) for item in value["hooks"]
     )
 
 
 def is_our_server(value: Any) -> bool:
     """Whether an entry starts this program."""
     words = [*_strings(value)]
-    names = {os.path.basename(each) for each in words}
+    names = {os.path.basename(word) for word in words}
     return "mcp" in words and bool(names & _PROGRAMS)
 
 
@@ -256,7 +256,7 @@ def command_of(value: Any) -> list[str]:
         words = [*words, *more]
     else:
         words = []
-    return [each for each in words if isinstance(each, str)]
+    return [word for word in words if isinstance(word, str)]
 
 
 def _is_our_hook(command: str, client: str) -> bool:

@@ -87,15 +87,15 @@ class TomlEditor(Editor):
         _table(text, statements, whole)
         ours = False
         spans = []
-        for each in statements:
-            if each.is_header:
-                ours = each.keys[: len(whole)] == whole
+        for statement in statements:
+            if statement.is_header:
+                ours = statement.keys[: len(whole)] == whole
             else:
                 ours = ours
-            if ours and each.is_header:
-                spans.append((each.start, each.next))
+            if ours and statement.is_header:
+                spans.append((statement.start, statement.next))
             elif ours:
-                spans[-1] = spans[-1][0], each.next
+                spans[-1] = spans[-1][0], statement.next
         for at, stop in reversed(spans):
             start = text.rfind("\n", 0, at) + 1 or text.startswith(BOM)
             # The length of the blank line before the block, as `put` makes it
@@ -135,15 +135,15 @@ def _table(
 ) -> list[_TomlStatement]:
     """The header of a table and its pairs. Raises Unsure when it stands in another form."""
     found: list[_TomlStatement] = []
-    for each in statements:
-        if each.is_header and found:
+    for statement in statements:
+        if statement.is_header and found:
             break
         is_it = (
-            each.is_header
-            and each.keys == tuple(path)
-            and text[each.start : each.start + 2] != "[["
+            statement.is_header
+            and statement.keys == tuple(path)
+            and text[statement.start : statement.start + 2] != "[["
         )
-        found += [each] if is_it or found else []
+        found += [statement] if is_it or found else []
     if not found:
         raise Unsure(f"{'.'.join(path)} has no header [{'.'.join(path)}] of its own")
     return found
@@ -168,7 +168,7 @@ def _statements(text: str) -> Iterator[_TomlStatement]:
         at += len(line)
         keys = _keys(raw)
         if keys is not None:
-            cuts = (found.start() for found in re.finditer("#", raw))
+            cuts = (match.start() for match in re.finditer("#", raw))
             end = next((cut for cut in cuts if _keys(raw[:cut]) is not None), len(raw))
             yield _TomlStatement(
                 start, start + len(raw[:end].strip()), at, keys, raw.lstrip().startswith("[")
@@ -317,7 +317,7 @@ class YamlEditor(Editor):
             first, last = _lines(body, node.items[index])
         wanted = changed(read.tree, path, index, None)
         if len(node.items) == 1 and not node.raw.flow_style:
-            at = next(number for number, each in enumerate(read.root.items) if each.key == key)
+            at = next(number for number, item in enumerate(read.root.items) if item.key == key)
             wanted = changed(read.tree, (), at, (key, ("tag:yaml.org,2002:null", "")))
             if hint is None or hint.made:
                 head = read.root.items[at].start
@@ -378,9 +378,9 @@ def _yaml_node(found: Any, key: Any = None) -> Node:
 
 def _yaml_tree(node: Node) -> Any:
     if node.kind == "{":
-        return tuple((each.key, _yaml_tree(each.node)) for each in node.items)
+        return tuple((item.key, _yaml_tree(item.node)) for item in node.items)
     if node.kind == "[":
-        return [_yaml_tree(each.node) for each in node.items]
+        return [_yaml_tree(item.node) for item in node.items]
     return (node.raw.tag, node.raw.value)
 
 

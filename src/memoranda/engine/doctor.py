@@ -284,7 +284,7 @@ def _leftovers(engine: Engine) -> list[Finding]:
                 each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS
             ]
             shown = os.path.normpath(os.path.join(name, os.path.relpath(folder, store.root)))
-            found += [(f"{shown}/{each}", _TEMP.match(each)) for each in files]
+            found += [(f"{shown}/{file}", _TEMP.match(file)) for file in files]
     text = "left behind by a program that ended"
     fix = "remove it"
     over = [path for path, match in found if match and not is_alive(int(match[1]))]

@@ -460,8 +460,12 @@ class Engine:
                             # Other homes may use the folders outside it too
                             f"{self.layout.root}/"
                         )
-                        stores = [each for each in self.stores.values() if not each.holds_entities]
-                        outside = [each.root for each in stores if not each.root.startswith(inside)]
+                        stores = [
+                            store for store in self.stores.values() if not store.holds_entities
+                        ]
+                        outside = [
+                            store.root for store in stores if not store.root.startswith(inside)
+                        ]
                         if outside:
                             self._folders.enter_context(lock_folders(outside))
                         # It could not be written while others had the lock

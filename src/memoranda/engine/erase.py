@@ -160,7 +160,7 @@ class Erasure:
             changes, texts = _carry_out(self.memory, plan)
         folders = [row[0] for row in plan.rows]
         found = search(self.engine, needles, folders)
-        if any("/index" in each for each in found.remains):
+        if any("/index" in remain for remain in found.remains):
             self.engine.rebuild_index()
             found = search(self.engine, needles, folders)
         for each in [*found.remains]:
@@ -169,7 +169,7 @@ class Erasure:
             if copy.parent == self.engine.layout.install and copy.suffix != ".json":
                 copy.unlink(missing_ok=True)
                 found.remains.remove(each)
-        mentions += [each for each in found.mentions if each not in mentions]
+        mentions += [mention for mention in found.mentions if mention not in mentions]
         return Erased(
             names, changes, texts, found.files, found.bytes, tuple(found.remains), tuple(mentions)
         )
@@ -199,7 +199,9 @@ class Erasure:
             self._texts.append(f"{key}\n{rows[0].value}".encode())
             return
         project, _, path = ref.partition("/")
-        name = next((each for each in self.engine.stores if each.lower() == project.lower()), None)
+        name = next(
+            (store for store in self.engine.stores if store.lower() == project.lower()), None
+        )
         namespace, _, key = path.partition("/")
         places = [path, *(entry.places(namespace, key) if name == entry.PROJECT and key else ())]
         info = next(
@@ -260,10 +262,10 @@ class Erasure:
             every += self.memory.list(Query(projects=(name,)), limit=0)[0]
             # Every place the journal names a file at
             for change in self.engine.home.history.changes():
-                for each in change.texts():
-                    for path in (each.path, each.to) if each.project == name else ():
+                for text in change.texts():
+                    for path in (text.path, text.to) if text.project == name else ():
                         if path:
-                            self._add_file(plan, (name, path, each.root))
+                            self._add_file(plan, (name, path, text.root))
         if agent is not None:
             plan.asked = review.asked_by(self.memory, agent)
             every += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
@@ -289,16 +291,16 @@ class Erasure:
     def _linking(self, plan: Plan) -> Iterator[str]:
         """The notes that link to what goes, and the files it was taken in from."""
         if plan.observation is None:
-            gone = {each[:2] for each in plan.files}
+            gone = {file[:2] for file in plan.files}
         else:
             gone = set()
         for info in filter(None, (self.engine.index.notes.get(*place) for place in sorted(gone))):
             source = info.header.get("source_ref")
             if source:
                 yield f"the source {source}, from which ingest would take it again"
-            for other in self.memory.backlinks(info):
-                if (other.project, other.path) not in gone:
-                    yield f"{other.project}/{other.path}"
+            for backlink in self.memory.backlinks(info):
+                if (backlink.project, backlink.path) not in gone:
+                    yield f"{backlink.project}/{backlink.path}"
 
 
 @verb
@@ -402,11 +404,11 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     for given in engine.layout.sessions.glob("*"):
         given.unlink(missing_ok=True)
     # Entities and the relations at them, or one observation
-    for project in sorted({each[0] for each in in_lines}):
+    for project in sorted({in_line[0] for in_line in in_lines}):
         from memoranda.engine.graph import FileGraph
 
         graph = FileGraph(memory, cast(GraphStore, engine.stores[project]))
-        found = [graph.store.entity(each[1]) for each in in_lines if each[0] == project]
+        found = [graph.store.entity(in_line[1]) for in_line in in_lines if in_line[0] == project]
         names = [entity.name for entity in found if entity is not None]
         if plan.observation is None:
             graph.delete_entities(names)
@@ -453,7 +455,7 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     """
     if not any(step.do == "remove" for step in change.steps):
         return
-    every = (each for done in memory.engine.home.history.changes() for each in done.files)
+    every = (file for done in memory.engine.home.history.changes() for file in done.files)
     made = {(each.project, each.to or each.path) for each in every if each.do in ("mkdir", "move")}
     stores = memory.engine.stores
     gone = {(step.root, step.path): step for step in change.steps if step.do == "remove"}

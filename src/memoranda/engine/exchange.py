@@ -61,13 +61,13 @@ def batches(
     """The items in order, in batches of at most so many, and about so large together."""
     batch: list[T] = []
     size = 0
-    for each in items:
-        if batch and (len(batch) >= most or size + size_of(each) > largest):
+    for item in items:
+        if batch and (len(batch) >= most or size + size_of(item) > largest):
             yield batch
             batch = []
             size = 0
-        batch.append(each)
-        size += size_of(each)
+        batch.append(item)
+        size += size_of(item)
     if batch:
         yield batch
 
@@ -309,14 +309,14 @@ class Contents:
             folder = waiting.pop()
             try:
                 with os.scandir(os.path.join(root, folder)) as entries:
-                    for each in entries:
-                        path = f"{folder}/{each.name}" if folder else each.name
-                        if not is_kept_name(project, each.name):
+                    for entry in entries:
+                        path = f"{folder}/{entry.name}" if folder else entry.name
+                        if not is_kept_name(project, entry.name):
                             continue
-                        if each.is_dir(follow_symlinks=False):
+                        if entry.is_dir(follow_symlinks=False):
                             waiting.append(path)
-                        elif each.is_file(follow_symlinks=False):
-                            stamp = stamp_of(each.stat(follow_symlinks=False))
+                        elif entry.is_file(follow_symlinks=False):
+                            stamp = stamp_of(entry.stat(follow_symlinks=False))
                             found.files[f"{self.folder(project)}/{path}"] = project, path, stamp
             except FileNotFoundError:
                 continue

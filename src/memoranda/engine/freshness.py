@@ -220,7 +220,9 @@ class Freshness:
                 store = stores[project]
                 paths = [path for name, path in changes.files if name == project]
                 self._apply(
-                    store, [each for path in paths for each in self._differs(store, path)], result
+                    store,
+                    [differ for path in paths for differ in self._differs(store, path)],
+                    result,
                 )
         shown = self._shown_by_daemon(sweeps, patience)
         for project in sorted(sweeps - shown):
@@ -303,10 +305,10 @@ class Freshness:
             and notes.number_in(store.name) > LARGE
         }
         roots = [
-            (store.name, store.root, each)
+            (store.name, store.root, folder)
             for store in there
             if store.name not in late
-            for each in store.folders()
+            for folder in store.folders()
         ]
         for name, store in late.items():
             known = [each for each in notes.folders_in(name) if not has_link(store.root, each)]
@@ -414,19 +416,19 @@ class Freshness:
 
         still: list[Difference] = []
         # Found a while ago
-        for each in changes:
-            old = each.old
-            stamp = store.stamp(each.path)
-            if old is None or old == each.path:
-                still += self._differs(store, each.path)
+        for change in changes:
+            old = change.old
+            stamp = store.stamp(change.path)
+            if old is None or old == change.path:
+                still += self._differs(store, change.path)
             elif (
                 store.stamp(old) is None
                 and stamp
-                and self._index.notes.stamp(store.name, each.path) is None
+                and self._index.notes.stamp(store.name, change.path) is None
             ):
-                still.append(each)
+                still.append(change)
             else:
-                still += self._differs(store, old) + self._differs(store, each.path)
+                still += self._differs(store, old) + self._differs(store, change.path)
         try:
             with waits_at_most(_LOCK_SECONDS):
                 self._apply(store, still, Result())
@@ -574,7 +576,7 @@ class Freshness:
 
 
 def _unreadable(project: str, folders: Sequence[str]) -> list[str]:
-    return [f"Folder {each or '/'} of project {project} cannot be read." for each in folders]
+    return [f"Folder {folder or '/'} of project {project} cannot be read." for folder in folders]
 
 
 def _identity(path: str | Path) -> _Identity:

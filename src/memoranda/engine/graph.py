@@ -126,9 +126,10 @@ class Graph(Protocol):
         Returns them.
         """
         wanted: dict[str, Entity] = {}
-        for each in entities:
+        for entity in entities:
             wanted.setdefault(
-                each.name, Entity(each.name, each.type, tuple(dict.fromkeys(each.observations)))
+                entity.name,
+                Entity(entity.name, entity.type, tuple(dict.fromkeys(entity.observations))),
             )
 
         def plan(edits: GraphEdits) -> list[Entity]:
@@ -142,7 +143,7 @@ class Graph(Protocol):
     @verb
     def create_relations(self, relations: Sequence[GraphRelation]) -> list[GraphRelation]:
         """Store those that are new; their ends need not exist. Returns them."""
-        wanted = {each.triple: each for each in relations}.values()
+        wanted = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> list[GraphRelation]:
             new = [each for each in wanted if not edits.has(each)]
@@ -189,7 +190,7 @@ class Graph(Protocol):
             _, texts, keys = wanted.setdefault(each.name, (each.type, {}, {}))
             texts |= dict.fromkeys(each.observations)
             keys |= {key: value for key, value in more.items() if key not in keys}
-        new = {each.triple: each for each in relations}.values()
+        new = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> None:
             for name, (kind, texts, keys) in wanted.items():
@@ -229,7 +230,7 @@ class Graph(Protocol):
     @verb
     def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Remove relations, all copies; what is not there is no error."""
-        names = {each.source for each in relations}
+        names = {relation.source for relation in relations}
         self._change("edit", names, lambda edits: edits.drop_relations(relations))
 
 
@@ -259,7 +260,7 @@ class FileGraph(Graph):
     @verb
     def keys(self) -> list[EntityKey]:
         self._fresh()
-        return [_key(each) for each in self.store.entities.values()]
+        return [_key(entity) for entity in self.store.entities.values()]
 
     @verb
     def named(self, names: Iterable[str]) -> list[EntityKey]:
@@ -271,7 +272,7 @@ class FileGraph(Graph):
     def matching(self, text: str) -> list[EntityKey]:
         self._fresh()
         wanted = text.lower()
-        return [_key(each) for each in self.store.entities.values() if wanted in each.lowered]
+        return [_key(entity) for entity in self.store.entities.values() if wanted in entity.lowered]
 
     @verb
     def ranked(self, text: str) -> list[EntityKey]:
@@ -416,7 +417,7 @@ def undo_lines(
     """Take back `change`, which is one to lines; the home's lock is held. `blocked` words that a
     place changed since. Raises CannotUndo, NotAGraphFile, StorageError."""
     engine = session.engine
-    touched = next(each for each in change.files if each.do == LINES and each.new is not None)
+    touched = next(file for file in change.files if file.do == LINES and file.new is not None)
     try:
         kept = engine.home.lines.kept(touched)
     except (NotFound, StorageError):
@@ -441,7 +442,7 @@ def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
     """The project that is the graph file at this absolute path, None when none is."""
     stores = session.engine.stores.values()
     return next(
-        (each for each in stores if isinstance(each, GraphStore) and each.root == file), None
+        (store for store in stores if isinstance(store, GraphStore) and store.root == file), None
     )
 
 

@@ -232,7 +232,7 @@ class NoteEdits:
         if row.path not in self._triples:
             items = self._text(row).relations
             self._triples[row.path] = {
-                (row.name, self._graph.target_of(each, row), each.type) for each in items
+                (row.name, self._graph.target_of(item, row), item.type) for item in items
             }
         return relation.triple in self._triples[row.path]
 
@@ -249,7 +249,9 @@ class NoteEdits:
         with self._changing(entity.name) as text:
             text.make_entity(entity.type, self._created_at())
             there = set(text.observations)
-            text.add_observations([each for each in entity.observations if each not in there])
+            text.add_observations(
+                [observation for observation in entity.observations if observation not in there]
+            )
         self.add_keys(entity.name, more)
 
     def _add(self, name: str, **parts: Any) -> None:
@@ -273,8 +275,8 @@ class NoteEdits:
 
     def add_relations(self, relations: Sequence[GraphRelation]) -> None:
         pairs: dict[str, list[tuple[str, str]]] = {}
-        for each in relations:
-            pairs.setdefault(each.source, []).append((each.type, each.target))
+        for relation in relations:
+            pairs.setdefault(relation.source, []).append((relation.type, relation.target))
         for name, more in pairs.items():
             if name in self._new:
                 self._new[name]["relations"] += more
@@ -287,7 +289,7 @@ class NoteEdits:
                 raise NoEntity(name)
 
     def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
-        triples = {each.triple for each in relations}
+        triples = {relation.triple for relation in relations}
         for name, rows in self._rows.items():
             self._row(name)
             for row in rows:
@@ -500,7 +502,7 @@ class EveryGraph(Graph):
         return [self._graphs[key.project or ""].further([key])[0] for key in keys]
 
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
-        found = [each for graph in self._graphs.values() for each in graph.relations(names)]
+        found = [relation for graph in self._graphs.values() for relation in graph.relations(names)]
         return sorted(found, key=lambda each: each.order)
 
     def version(self) -> Any:

@@ -124,7 +124,7 @@ class HistoryVerbs(NoteVerbs):
                 or (agent is not None and change.agent != agent)
             ):
                 continue
-            seen = replace(change, files=[each for each in change.files if self.may_see(each)])
+            seen = replace(change, files=[file for file in change.files if self.may_see(file)])
             if place is not None and not concerns(seen, place):
                 continue
             if self._is_visible(change):
@@ -136,15 +136,15 @@ class HistoryVerbs(NoteVerbs):
         if change.verb == ERASE:
             return self.agent is None and not self.engine.only
         about = [
-            each
-            for each in change.files
-            if (each.project, each.path) == (change.project, change.path)
+            file
+            for file in change.files
+            if (file.project, file.path) == (change.project, change.path)
         ]
         if about and change.verb in _DELETING and not self.engine.only:
             files = about
         else:
             files = change.files
-        return all(self.may_see(each) for each in files)
+        return all(self.may_see(file) for file in files)
 
     def may_see(self, each: Touched) -> bool:
         """Whether the caller may see what a change did to this file: its scope allows it, and there
@@ -162,7 +162,9 @@ class HistoryVerbs(NoteVerbs):
         engine = self.engine
         project, _, path = ref.partition("/")
         if path:
-            name = next((each for each in engine.stores if each.lower() == project.lower()), None)
+            name = next(
+                (store for store in engine.stores if store.lower() == project.lower()), None
+            )
         else:
             name = None
         if name is not None or (path and project not in (".", "..")):
@@ -262,8 +264,8 @@ class HistoryVerbs(NoteVerbs):
         """Reads are a note's, not its text's: those that were folded into the texts replaced are
         counted on.
         """
-        before = self._reads((each, each.old) for each in steps if each.do in ("put", "remove"))
-        now = self._reads((each, as_file(each.data)) for each in steps if each.data is not None)
+        before = self._reads((step, step.old) for step in steps if step.do in ("put", "remove"))
+        now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
         access = self.engine.access
         # Else memories were merged, or parted
         for id, count in now.items() if before.keys() == now.keys() else ():
@@ -336,9 +338,9 @@ class HistoryVerbs(NoteVerbs):
                         f"cannot undo #{done.number}: it was undone already (#{undone_by})"
                     )
                 texts = list(done.texts())
-                if texts and not any(each.kept for each in texts):
+                if texts and not any(text.kept for text in texts):
                     raise CannotUndo(f"cannot undo #{done.number}: {PASSING}")
-                if any(each.do == LINES for each in done.files):
+                if any(file.do == LINES for file in done.files):
                     from memoranda.engine.graph import undo_lines
 
                     return undo_lines(self, done, partial(blocked, done, later))
@@ -412,7 +414,7 @@ class HistoryVerbs(NoteVerbs):
                     each for each in self.engine.home.history.changes() if concerns(each, place)
                 )
                 last = next((each for each in of_it if not is_upkeep(each)), None)
-                if last is not None and here.etag not in {each.new for each in last.texts()}:
+                if last is not None and here.etag not in {text.new for text in last.texts()}:
                     # Somebody changed it by hand since
                     last = None
             if last is not None and last.verb == "restore":
@@ -437,23 +439,23 @@ class HistoryVerbs(NoteVerbs):
         """The change whose replaced text is wanted. Raises NotFound when the history holds none."""
         best: tuple[Change, Touched] | None = None
         for change in self.engine.home.history.changes():
-            for each in change.texts():
-                is_it = (each.project, each.path, each.root) == place
-                if not is_it or each.do == "move" or each.old is None or not each.kept:
+            for text in change.texts():
+                is_it = (text.project, text.path, text.root) == place
+                if not is_it or text.do == "move" or text.old is None or not text.kept:
                     continue
-                if not self.may_see(each) or (number is not None and change.number != number):
+                if not self.may_see(text) or (number is not None and change.number != number):
                     continue
                 if at is not None:
                     if parse_stamp(change.time) > at:
                         # The earliest change after `at` replaced what stood then
                         best = (
                             change,
-                            each,
+                            text,
                         )
                     continue
-                if number is None and now is not None and each.old == now.etag:
+                if number is None and now is not None and text.old == now.etag:
                     continue
-                return change, each
+                return change, text
         if best is None:
             raise NotFound(os.path.join(place[2] or place[0], place[1]), "the history")
         return best
@@ -498,11 +500,13 @@ class HistoryVerbs(NoteVerbs):
             return [
                 Revision(
                     done,
-                    one,
-                    self._text_of(one, one.old, folds),
-                    None if one.do == "remove" else self._text_of(one, one.new or one.old, folds),
+                    text,
+                    self._text_of(text, text.old, folds),
+                    None
+                    if text.do == "remove"
+                    else self._text_of(text, text.new or text.old, folds),
                 )
-                for one in islice(done.texts(), limit or None)
+                for text in islice(done.texts(), limit or None)
             ]
 
     def _text_of(self, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:

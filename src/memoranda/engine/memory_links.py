@@ -99,7 +99,7 @@ class LinkVerbs(ReadVerbs):
             infos[:limit], depth=depth, viewer=self.agent, limit=max(0, limit - len(infos))
         )
         notes = [*infos[:limit], *(each.note for each in reached)]
-        return notes, self.index.links.pairs({each.row for each in notes}, self.agent)
+        return notes, self.index.links.pairs({note.row for note in notes}, self.agent)
 
     @verb
     def relations(self, rows: Collection[int] | None = None) -> set[tuple[int, int, str]]:
@@ -297,14 +297,14 @@ def supersedable(session: ReadVerbs, named: Iterable[Ref]) -> list[NoteInfo]:
     for info in found.values():
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)
-        for other in session.index.notes.successors(info.id):
+        for successor in session.index.notes.successors(info.id):
             if (
-                session.sees(other.scope)
-                and other.scope in (GLOBAL, info.scope)
-                and other.row != info.row
+                session.sees(successor.scope)
+                and successor.scope in (GLOBAL, info.scope)
+                and successor.row != info.row
             ):
                 raise InvalidInput(
-                    f"{info.permalink} is superseded by {other.permalink} already. Supersede that one, or take the "
+                    f"{info.permalink} is superseded by {successor.permalink} already. Supersede that one, or take the "
                     "change back with `memory undo`."
                 )
     return [*found.values()]

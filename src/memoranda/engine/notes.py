@@ -531,10 +531,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             for info in infos.values():
                 file, text = editable(self, info)
                 note = self.parse(info.project, info.path, file)
-                tags = [each for each in note.tags if each.lower() not in gone]
+                tags = [tag for tag in note.tags if tag.lower() not in gone]
                 for each in add:
                     if (
-                        each.lower() not in {known.lower() for known in tags}
+                        each.lower() not in {tag.lower() for tag in tags}
                         and each.lower() not in gone
                     ):
                         tags.append(each)

@@ -176,11 +176,11 @@ def read_record(memory: ReadVerbs, info: NoteInfo) -> dict[str, Any]:
 def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
     """The ids of `links` without those of memories the caller may not see."""
     shown = []
-    for each in links:
+    for link in links:
         with suppress(NotFound):
             if memory.agent is not None:
-                memory.memory_id(each)
-            shown.append(each)
+                memory.memory_id(link)
+            shown.append(link)
     return shown
 
 

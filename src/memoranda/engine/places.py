@@ -248,7 +248,7 @@ class PlaceVerbs(ReadVerbs):
         assert change.done is not None
         first = next(iter(infos.values())).project
         paths = [info.path for info in infos.values() if info.project == first]
-        lost = sum(not each.kept for each in change.done.files)
+        lost = sum(not file.kept for file in change.done.files)
         return Deleted(first, paths, len(infos), change.done.number, lost)
 
     @verb
@@ -273,7 +273,7 @@ class PlaceVerbs(ReadVerbs):
                 )
             change.about = (store.name, f"{source}/")
         assert change.done is not None
-        lost = sum(not each.kept for each in change.done.files)
+        lost = sum(not file.kept for file in change.done.files)
         return Deleted(store.name, paths, len(paths), change.done.number, lost)
 
     def _notes_below(self, project: str, folder: str) -> tuple[list[NoteInfo], set[str]]:

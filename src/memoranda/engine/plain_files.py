@@ -106,17 +106,17 @@ class Files:
         """What a listing of a folder shows: (name, place it leads to), hidden names and
         `node_modules` left out, links that lead nowhere or outside too; sorted by code point."""
         found = []
-        for each in self._store.entries(self._store.spelled(f"{self._base}/{path}".strip("/"))):
-            name = each.path.rpartition("/")[2]
+        for entry in self._store.entries(self._store.spelled(f"{self._base}/{path}".strip("/"))):
+            name = entry.path.rpartition("/")[2]
             if name.startswith(".") or name == "node_modules":
                 continue
             try:
                 name.encode()
-                place = self._follow(each)
+                place = self._follow(entry)
             except (OutsideError, StorageError, UnicodeEncodeError):
                 continue
             if place.kind in ("folder", "file") and self._shows(place):
-                found.append((name, PathInfo(place.kind, place.path, place.size, each.link)))
+                found.append((name, PathInfo(place.kind, place.path, place.size, entry.link)))
         return found
 
     def read(self, path: str) -> File:
@@ -257,9 +257,9 @@ class Files:
         """Remove everything, as one change."""
         with self._session.change("delete", fresh=False) as change:
             if self._store.place(self._base).kind == "folder":
-                for each in self._store.entries(self._base):
-                    if self._shows(each):
-                        self._remove(change, each)
+                for entry in self._store.entries(self._base):
+                    if self._shows(entry):
+                        self._remove(change, entry)
                 change.about = (self._project, f"{self._base}/" if self._base else "")
 
     def _remove(self, change: Transaction, place: PathInfo) -> None:
@@ -372,7 +372,7 @@ class Files:
                 is_alike = target.path.lower() == source.path.lower() and target.path != source.path
                 parent = target.path.rpartition("/")[0]
                 if not is_alike or any(
-                    each.path == target.path for each in self._store.entries(parent)
+                    entry.path == target.path for entry in self._store.entries(parent)
                 ):
                     raise Exists(to)
             if source.kind == "missing" or not self._shows(source):

@@ -145,8 +145,8 @@ def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
     if why != _LINES:
         return text
     lines = [
-        seen.content
-        for seen in memory.observations(info)
-        if (seen.category or "").casefold() in PREFERENCES
+        observation.content
+        for observation in memory.observations(info)
+        if (observation.category or "").casefold() in PREFERENCES
     ]
     return "\n".join(lines)

@@ -106,7 +106,7 @@ class ProjectVerbs(ReadVerbs):
             if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
             known = next(
-                (each for each in self.engine.stores if each.lower() == name.lower()), None
+                (store for store in self.engine.stores if store.lower() == name.lower()), None
             )
             root = self._root(known or name, folder)
             try:
@@ -179,7 +179,7 @@ class ProjectVerbs(ReadVerbs):
         if any(part.startswith(".") for part in root.relative_to(own).parts):
             raise ProjectRefused(shown, "a part of it is hidden")
         user = user_folder()
-        if user and any(user / each in (root, *root.parents) for each in _SETTINGS):
+        if user and any(user / setting in (root, *root.parents) for setting in _SETTINGS):
             raise ProjectRefused(shown, "programs keep their settings there")
         if _is_graph_file(root):
             raise ProjectRefused(shown, "it is a file")

@@ -273,7 +273,7 @@ class ReadVerbs(HomeSession):
 
     def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
         """The note `ref` names, with the project in front as lists show it or without."""
-        names = {each.lower(): each for each in self.engine.stores}
+        names = {store.lower(): store for store in self.engine.stores}
         project, slash, path = ref.partition("/")
         if slash and project.lower() in names:
             with suppress(NotFound, InvalidInput, OutsideError):
@@ -555,11 +555,11 @@ class ReadVerbs(HomeSession):
         )
         found = [
             DirectoryEntry(
-                "note", each.path, each.note.title, each.note.permalink, each.note.changed
+                "note", entry.path, entry.note.title, entry.note.permalink, entry.note.changed
             )
-            if each.note
-            else DirectoryEntry("folder", each.path, notes=each.notes)
-            for each in entries
+            if entry.note
+            else DirectoryEntry("folder", entry.path, notes=entry.notes)
+            for entry in entries
         ]
         return Directory(found, total)
 

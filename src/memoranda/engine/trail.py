@@ -101,8 +101,8 @@ class Trail:
                     self.ids.update(found)
                     self._heads.update(id[:8] for id in found)
             left = [
-                None if at in gone else self._without_entities(each)
-                for at, each in enumerate(change.files)
+                None if at in gone else self._without_entities(file)
+                for at, file in enumerate(change.files)
             ]
             if left != change.files:
                 self._note(change, left)
@@ -210,14 +210,14 @@ class Trail:
         }
         for change in self._history.changes() if lost else ():
             left = self.files.get(change.number, [*change.files])
-            for at, each in enumerate(change.files):
-                path = each.to if each.do == "move" else each.path
-                if _is_folder(each) and (each.project, path, each.root) in lost:
+            for at, file in enumerate(change.files):
+                path = file.to if file.do == "move" else file.path
+                if _is_folder(file) and (file.project, path, file.root) in lost:
                     held = any(
                         one and not _is_folder(one) and f"{one.path}/".startswith(f"{path}/")
                         for one in left
                     )
-                    left[at] = each if held else None
+                    left[at] = file if held else None
             if left != change.files:
                 self._note(change, left)
 
@@ -258,21 +258,21 @@ def written_by(engine: Engine, agent: str) -> Collection[Location]:
     made: dict[Location, bool] = {}
     for change in reversed(list(engine.home.history.changes())):
         names = {
-            posixpath.basename(each.path): at
-            for each in change.files
-            if each.do == "remove"
-            if (at := (each.project, each.path, each.root)) in made
+            posixpath.basename(file.path): at
+            for file in change.files
+            if file.do == "remove"
+            if (at := (file.project, file.path, file.root)) in made
         }
-        for each in change.files:
-            here = (each.project, each.path, each.root)
-            there = (each.project, each.to, each.root)
-            if each.do == "put" and each.old is None and each.project in engine.stores:
+        for file in change.files:
+            here = (file.project, file.path, file.root)
+            there = (file.project, file.to, file.root)
+            if file.do == "put" and file.old is None and file.project in engine.stores:
                 # Into another category
-                before = names.get(posixpath.basename(each.path))
+                before = names.get(posixpath.basename(file.path))
                 made[here] = made.pop(before) if before is not None else change.agent == agent
-            elif each.do == "move":
+            elif file.do == "move":
                 for place in [place for place in made if place == here or _is_below(place, here)]:
-                    made[each.project, there[1] + place[1][len(here[1]) :], each.root] = made.pop(
+                    made[file.project, there[1] + place[1][len(here[1]) :], file.root] = made.pop(
                         place
                     )
     return [place for place, is_theirs in made.items() if is_theirs]
@@ -332,7 +332,7 @@ class Needles:
         words |= {
             each for name in names for each in _WORD.findall(name.encode()) if _TELLING.match(each)
         }
-        words |= {each.lower() for each in words}
+        words |= {word.lower() for word in words}
         step = len(lines) // _MOST_LINES + 1
         return cls(words, list(lines)[::step])
 

@@ -192,7 +192,7 @@ class Undo:
                 self._add("put", each, store, each.path, data=self._kept_text(each), mode=each.mode)
         elif each.do == "mkdir":
             full = os.path.join(store.root, each.path)
-            leaving = (one for one in self._transaction.steps if one.root == store.root)
+            leaving = (step for step in self._transaction.steps if step.root == store.root)
             gone = {one.path for one in leaving if one.do not in ("put", "mkdir", "symlink")}
             if os.path.isdir(full) and {f"{each.path}/{name}" for name in os.listdir(full)} <= gone:
                 self._add("rmdir", each, store, each.path)
@@ -296,11 +296,11 @@ def concerns(change: Change, place: Location) -> bool:
     project, path, root = place
     if (change.project, change.path, change.root) == place:
         return True
-    for each in change.files:
-        if (each.project, each.root) == (project, root):
-            is_folder = each.do == "move" and each.old is None
-            if path in (each.path, each.to) or (
-                is_folder and path.startswith((f"{each.path}/", f"{each.to}/"))
+    for file in change.files:
+        if (file.project, file.root) == (project, root):
+            is_folder = file.do == "move" and file.old is None
+            if path in (file.path, file.to) or (
+                is_folder and path.startswith((f"{file.path}/", f"{file.to}/"))
             ):
                 return True
     return False

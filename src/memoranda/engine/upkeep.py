@@ -377,7 +377,7 @@ class Upkeep:
                 if holder.project in MEMORY_PROJECTS and not (
                     is_pair or holder.locked or holder.is_broken
                 ):
-                    ids = [survivor.id if each == other.id else each for each in holder.links]
+                    ids = [survivor.id if link == other.id else link for link in holder.links]
                     writing.set_keys(
                         self.memory, change, holder, {"links": list(dict.fromkeys(ids))}
                     )
@@ -572,7 +572,7 @@ class Ingested:
         history = self.engine.home.history
         done = set[str]()
         for change in history.changes():
-            here = [each for each in change.files if each.project in MEMORY_PROJECTS]
+            here = [file for file in change.files if file.project in MEMORY_PROJECTS]
             put = {each.path.rpartition("/")[2] for each in here if each.do == "put"}
             for each in here:
                 is_moved = each.path.rpartition("/")[2] in put

@@ -247,9 +247,9 @@ class DayUse:
             return
         use = self._agents.setdefault(change.agent, Use())
         if change.verb not in _OF_OTHERS:
-            use.bytes += sum(each.size for each in change.files)
-        new = sum(each.do == "put" and each.old is None for each in change.files)
-        use.notes += max(0, new - sum(each.do == "remove" for each in change.files))
+            use.bytes += sum(file.size for file in change.files)
+        new = sum(file.do == "put" and file.old is None for file in change.files)
+        use.notes += max(0, new - sum(file.do == "remove" for file in change.files))
 
 
 def check_limits(

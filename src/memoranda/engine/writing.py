@@ -233,7 +233,7 @@ def links_without(info: NoteInfo, *ids: str) -> dict[str, Any]:
     """The `links` key of a memory that no longer links to these."""
     from memoranda.note.frontmatter import REMOVE
 
-    return {"links": [each for each in info.links if each not in ids] or REMOVE}
+    return {"links": [link for link in info.links if link not in ids] or REMOVE}
 
 
 def id_list(value: Any, single: bool = False) -> list[str]:

@@ -98,15 +98,15 @@ def declared(
     """
     return [
         Tool(
-            each["name"],
-            each["description"],
-            each["inputSchema"],
-            run(each["name"]),
-            annotations=each["annotations"],
-            also={**(also or {}), **each.get("also", {})},
+            load["name"],
+            load["description"],
+            load["inputSchema"],
+            run(load["name"]),
+            annotations=load["annotations"],
+            also={**(also or {}), **load.get("also", {})},
             **options,
         )
-        for each in json.loads(text_file(file))
+        for load in json.loads(text_file(file))
     ]
 
 
@@ -212,13 +212,13 @@ class Hooks:
         from importlib.metadata import entry_points
 
         hooks = []
-        for each in entry_points(group="memoranda.hooks"):
+        for entry_point in entry_points(group="memoranda.hooks"):
             try:
-                hooks.append(each.load()())
+                hooks.append(entry_point.load()())
             # Foreign code; to go on without it would let through what it should block
             except Exception as error:
                 raise ConfigError(
-                    f'the hooks "{each.name}" ({each.value}) cannot be loaded: {error}'
+                    f'the hooks "{entry_point.name}" ({entry_point.value}) cannot be loaded: {error}'
                 ) from error
         return cls([*hooks, *more], clock)
 
@@ -323,8 +323,8 @@ class Registry:
     @property
     def instructions(self) -> str:
         """What the server tells the model, toolset by toolset; the owner's sentences come last."""
-        told = [each.instructions for each in self.toolsets] + [
-            each.closing for each in self.toolsets
+        told = [toolset.instructions for toolset in self.toolsets] + [
+            toolset.closing for toolset in self.toolsets
         ]
         return "\n\n".join(text.strip() for text in told if text.strip())
 

@@ -216,8 +216,8 @@ class Database:
         """Throw the file away; the next use makes it anew."""
         with self._lock:
             self.close()
-            for each in _files(self.path):
-                each.unlink(missing_ok=True)
+            for file in _files(self.path):
+                file.unlink(missing_ok=True)
 
     def scrub(self) -> None:
         """Leave no byte of what was taken out: in the full-text segments, the free pages, the
@@ -437,7 +437,7 @@ def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
     """The index at `path`, once a little of every table was read; None when it is of another
     version or damaged.
     """
-    if not all(each.is_file() for each in _files(path) if os.path.lexists(each)):
+    if not all(file.is_file() for file in _files(path) if os.path.lexists(file)):
         # SQLite would wait for a pipe
         return None
     db = None
@@ -461,7 +461,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection | None:
     """The index at `path`, only to be read; None when there is none that can be. No file is made or
     changed.
     """
-    changes_wait = any(each.exists() and each.stat().st_size for each in _files(path)[1:2])
+    changes_wait = any(file.exists() and file.stat().st_size for file in _files(path)[1:2])
     for option in ("mode=ro", "immutable=1"):
         if path.is_file() and not (changes_wait and option == "immutable=1"):
             with suppress(sqlite3.Error, OSError):
@@ -474,8 +474,8 @@ def _open_to_read(path: Path) -> sqlite3.Connection | None:
 def _make(path: Path | None) -> sqlite3.Connection:
     """An empty index at `path`, of mode 0600, in place of what is there; None: in memory."""
     if path is not None:
-        for each in _files(path):
-            each.unlink(missing_ok=True)
+        for file in _files(path):
+            file.unlink(missing_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         os.chmod(path, 0o600)
     db = _connect(path)

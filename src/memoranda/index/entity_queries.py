@@ -52,7 +52,7 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
         kind = None
     else:
         kind = note.type
-    texts = json.dumps([each.text for each in note.observations], ensure_ascii=False)
+    texts = json.dumps([observation.text for observation in note.observations], ensure_ascii=False)
     values = (row, created, note.path, note.scope, note.title, kind, texts)
     db.execute("insert into entity values (null, ?, ?, ?, ?, ?, ?, ?)", values)
 
@@ -147,9 +147,9 @@ class EntityMemory:
                     chain.from_iterable(relations for _, _, _, relations in self._ordered)
                 )
                 self._ends = {}
-                for place, each in enumerate(self._relations):
-                    self._ends.setdefault(each.source, []).append(place)
-                    self._ends.setdefault(each.target, []).append(place)
+                for place, relation in enumerate(self._relations):
+                    self._ends.setdefault(relation.source, []).append(place)
+                    self._ends.setdefault(relation.target, []).append(place)
         return self._relations
 
     def relations_at(self, db: sqlite3.Connection, names: set[str]) -> list[GraphRelation]:
@@ -239,11 +239,11 @@ class EntityQueries(Queries):
         among = "e.note in (select note from note_fold where fold in ({marks}))"
         rows = self._linked("entity e cross join link l on l.note = e.note", among, folds, viewer)
         # A note with several keys may be in several batches
-        touching = {each for each in rows if each.source in names}
+        touching = {row for row in rows if row.source in names}
         rows = self._linked(
             "link l cross join entity e on e.note = l.note", "l.fold in ({marks})", ends, viewer
         )
-        touching.update(each for each in rows if each.target in names)
+        touching.update(row for row in rows if row.target in names)
         return sorted(touching, key=attrgetter("order"))
 
     def _linked(

@@ -125,7 +125,7 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
         names = {_SPEAKER.match(text, start)[1] for start in starts}  # type: ignore[index]  # _TURN looks ahead for it
         if len(names) * 2 <= len(starts) and (starts[-1] - starts[0]) / len(starts) <= 4_000:
             return [(a, b) for a, b in pairwise([0, *starts, len(text)]) if text[a:b].strip()]
-    return [(one.start, one.end) for one in passages(text)]
+    return [(passage.start, passage.end) for passage in passages(text)]
 
 
 def stem_text(texts: Iterable[str], facet: str) -> str:

@@ -87,9 +87,9 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
         (SCOPE, note.scope),
     ]
     tags = [*note.tags, *extra.tags]
-    for seen in note.observations:
-        pairs.append((OBSERVED, seen.category))
-        tags += seen.tags
+    for observation in note.observations:
+        pairs.append((OBSERVED, observation.category))
+        tags += observation.tags
     # `journal` finds `journal/2025`
     pairs += [(TAG, level) for tag in tags for level in levels(tag.lstrip("#"))]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
@@ -203,8 +203,8 @@ def counted(db: sqlite3.Connection, projects: Iterable[int], viewer: str | None 
     sql = "select scope, sum(notes) from tally where project = ? and folder = '' group by scope"
     return sum(
         number
-        for each in projects
-        for scope, number in db.execute(sql, (each,))
+        for project in projects
+        for scope, number in db.execute(sql, (project,))
         if may_see(scope, viewer)
     )
 

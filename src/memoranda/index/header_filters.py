@@ -112,14 +112,14 @@ class _All(Condition):
     conditions: tuple[Condition, ...]
 
     def passes(self, scalar: Scalar) -> bool:
-        return all(each.passes(scalar) for each in self.conditions)
+        return all(condition.passes(scalar) for condition in self.conditions)
 
     def passes_list(self, value: ListValue) -> bool:
-        return all(each.passes_list(value) for each in self.conditions)
+        return all(condition.passes_list(value) for condition in self.conditions)
 
     @property
     def asks_lists(self) -> bool:
-        return all(each.asks_lists for each in self.conditions)
+        return all(condition.asks_lists for condition in self.conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +355,7 @@ class HeaderColumns:
         self._last_rows |= dict.fromkeys(names, newest)
 
     def _drop_oldest(self) -> None:
-        cells = sum(each.cells for each in self._columns.values())
+        cells = sum(column.cells for column in self._columns.values())
         while cells > _CELLS and self._columns:
             name = next(iter(self._columns))
             cells -= self._columns.pop(name).cells

@@ -255,7 +255,7 @@ def matching(
     rows = _matching_rows(db, address, viewer, projects)
     if not rows:
         pieces = [re.match(r"(/*)(.*?)(/*)\Z", piece, re.S) for piece in re.split(r"\*+", address)]
-        slugged = "*".join([each[1] + slug(each[2]) + each[3] for each in pieces if each])
+        slugged = "*".join([piece[1] + slug(piece[2]) + piece[3] for piece in pieces if piece])
         rows = _matching_rows(db, slugged, viewer, projects)
     return in_order(db, rows[offset : None if limit is None else offset + limit]), len(rows)
 

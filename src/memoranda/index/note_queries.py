@@ -274,7 +274,7 @@ class NoteQueries(Queries):
         ]
         if glob:
             entries = [
-                one for one in entries if fnmatch.fnmatchcase(one[0].rpartition("/")[2], glob)
+                entry for entry in entries if fnmatch.fnmatchcase(entry[0].rpartition("/")[2], glob)
             ]
         page = entries[offset : None if limit is None else offset + limit]
         known = infos(self._db, [row for _, row in page if row is not None])

@@ -128,7 +128,7 @@ def answer() -> None:
             found = [
                 prepare(note, file.stamp, project)
                 for note, (_, _, file) in zip(notes, files, strict=True)
-                if not any(each.startswith("bad_frontmatter") for each in note.warnings)
+                if not any(warning.startswith("bad_frontmatter") for warning in note.warnings)
             ]
             pickle.dump(found, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
             sys.stdout.buffer.flush()

@@ -597,7 +597,7 @@ class _Search:
                 continue
             search = _Search(self.resolver, name, self.project, self.default_project)
             matches = search.by_id() or search.by_name(Looseness.EXACT)
-            if [other.row for other in matches] == [note.row]:
+            if [match.row for match in matches] == [note.row]:
                 return name
         return f"{note.project}/{note.path}"
 

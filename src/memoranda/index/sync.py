@@ -220,7 +220,7 @@ def _read_ahead(
     if (
         files is None
         or len(changes) < MANY_NEW
-        or sum(each.old is None for each in changes) < MANY_NEW
+        or sum(change.old is None for change in changes) < MANY_NEW
     ):
         yield iter(())
         return

@@ -315,8 +315,10 @@ def prepare(
     headings = "\n".join([heading.text for heading in note.headings])
     extra = inline(text) if note.project not in _WITHOUT_INLINE else Inline()
     tags = [*note.tags, *extra.tags]
-    for seen in note.observations:
-        tags += [*seen.tags, seen.category] if seen.category else seen.tags
+    for observation in note.observations:
+        tags += (
+            [*observation.tags, observation.category] if observation.category else observation.tags
+        )
     header = _header_json(note.header)
     if len(text) >= LONG_TEXT:
         places = passages(text[:PLACED])
@@ -359,7 +361,7 @@ def prepare(
         "feature": [features.row(note, text, project)],
         "note_fold": [(one,) for one in _keys(note.project, known)],
         "link": _links(note),
-        "superseded": [(one,) for one in dict.fromkeys(note.supersedes)],
+        "superseded": [(supersede,) for supersede in dict.fromkeys(note.supersedes)],
     }
     merged = note.header.get("merged")
     if merged:
@@ -375,7 +377,7 @@ def prepare(
         note.etag,
         stamp,
         tables,
-        [(one.start, one.end, fts_text(body[one.start : one.end])) for one in places],
+        [(place.start, place.end, fts_text(body[place.start : place.end])) for place in places],
         (project, note.scope, note.phase or "", note.category or ""),
         note if note.project == GRAPH_PROJECT else None,
     )
@@ -384,9 +386,9 @@ def prepare(
 def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
     """Put new notes into the tables, each in its row."""
     places = [
-        (row * FIRST_PASSAGE + at, *one)
+        (row * FIRST_PASSAGE + at, *passage)
         for row, note in notes
-        for at, one in enumerate(note.passages)
+        for at, passage in enumerate(note.passages)
     ]
     every: dict[str, list[tuple[Any, ...]]] = {
         name: [(row, *each) for row, note in notes for each in note.tables.get(table, ())]
@@ -420,7 +422,7 @@ def _folders(path: str) -> list[str]:
 
 
 def _links(note: Note) -> list[tuple[Any, ...]]:
-    known = {one.target for one in note.relations if one.type == "links_to"}
+    known = {relation.target for relation in note.relations if relation.type == "links_to"}
     relations = [
         *note.relations,
         *(Relation("links_to", link) for link in note.links if link not in known),
@@ -431,16 +433,18 @@ def _links(note: Note) -> list[tuple[Any, ...]]:
     return [
         (
             at,
-            one.type,
-            one.target,
-            one.project,
-            one.context,
-            one.line,
-            key(one.target) if one.is_item and in_graph else link_key(one.target, path),
-            one.is_item,
-            one.rest,
+            relation.type,
+            relation.target,
+            relation.project,
+            relation.context,
+            relation.line,
+            key(relation.target)
+            if relation.is_item and in_graph
+            else link_key(relation.target, path),
+            relation.is_item,
+            relation.rest,
         )
-        for at, one in enumerate(relations)
+        for at, relation in enumerate(relations)
     ]
 
 

@@ -89,7 +89,9 @@ class Classifier:
     def __init__(self, settings: Settings, memories: Iterable[MemoryState] = ()):
         self._settings = settings
         may_be = (
-            each for each in memories if each.info is not None and each.info.may_say((SET_BY,))
+            memory
+            for memory in memories
+            if memory.info is not None and memory.info.may_say((SET_BY,))
         )
         corrected = [
             (each.content, each.category) for each in may_be if each.header.get(SET_BY) == OWNER
@@ -127,8 +129,8 @@ class Classifier:
         times = list(timephrase.read_all(text, created, settings.reading_zone, settings.day_hour))
         readings = [each for _, each in times if isinstance(each, timephrase.Reading)]
         # `habits` for a repeat, `date` for a day of the calendar.
-        said = [("habits", each.phrase) for each in readings if each.repeat]
-        said += [("date", each.phrase) for each in readings if each.is_dated]
+        said = [("habits", reading.phrase) for reading in readings if reading.repeat]
+        said += [("date", reading.phrase) for reading in readings if reading.is_dated]
         if said:
             category, words = said[0]
             return CategoryChoice(category, "time", f'{category} (time "{words}")')

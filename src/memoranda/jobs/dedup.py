@@ -106,8 +106,8 @@ class _Text:
 
 def _grouped(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
     groups = defaultdict[Hashable, list[MemoryState]](list)
-    for each in memories:
-        groups[each.block].append(each)
+    for memory in memories:
+        groups[memory.block].append(memory)
     return groups.values()
 
 
@@ -304,7 +304,7 @@ def near_pairs(
     best first. Not those that were unlinked nor, unless `linked`, those linked already; reminders
     take no part. No memory is in more than MOST_LINKS of them."""
     found: list[tuple[float, str, str]] = []
-    for group in _grouped(each for each in memories if each.category != REMINDERS):
+    for group in _grouped(memory for memory in memories if memory.category != REMINDERS):
         closed = linked_pairs(group, "unlinked") | (set() if linked else linked_pairs(group))
         said = [spoken(each.content) for each in group]
         with_word = defaultdict[str, list[int]](list)

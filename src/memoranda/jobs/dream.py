@@ -80,7 +80,7 @@ class Dream:
     @property
     def actions(self) -> list[Action]:
         """Those of all steps."""
-        return [action for each in self.outcomes for action in each.actions]
+        return [action for outcome in self.outcomes for action in outcome.actions]
 
 
 def check(level: int) -> None:
@@ -114,7 +114,11 @@ def run(
 
     def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
         """What a wikilink in the text of a memory leads to is linked with it."""
-        by_id = {id: each for each in _without_copies(memories) for id in (*each.merged, each.id)}
+        by_id = {
+            id: without_copy
+            for without_copy in _without_copies(memories)
+            for id in (*without_copy.merged, without_copy.id)
+        }
         found: dict[frozenset[str], Action] = {}
         has_any = any(each.targets for each in memories)
         for one in memory.resolve_links(dry_run=True).actions if has_any else ():
@@ -138,7 +142,7 @@ def run(
         compared = _without_copies(memories)
         links = plan_links(compared, now)
         return links + proposed_links(
-            endpoint, compared, {each.id for each in outcomes[0].actions}, links
+            endpoint, compared, {action.id for action in outcomes[0].actions}, links
         )
 
     turn = Round(memory, dry_run=dry_run, stop=stop, progress=progress)
@@ -178,7 +182,7 @@ def _without_copies(memories: Sequence[MemoryState]) -> list[MemoryState]:
     """The memories but for reminders made of another memory's text: what that says stands there
     already.
     """
-    return [each for each in memories if not each.header.get("reminder_of")]
+    return [memory for memory in memories if not memory.header.get("reminder_of")]
 
 
 def _classify(
@@ -190,7 +194,7 @@ def _classify(
 ) -> list[Action]:
     """Level 1: every memory of the inbox gets its category, under a careful dream if it is sure;
     with an endpoint it may say those the table cannot."""
-    inbox = [each for each in memories if each.phase == INBOX]
+    inbox = [memory for memory in memories if memory.phase == INBOX]
     classifier = Classifier(settings, memories if inbox else ())
     found = {
         each.id: organize(DREAM, "classify", each, classifier, careful=careful) for each in inbox
@@ -271,8 +275,10 @@ def proposed_links(
 
     if endpoint is None:
         return []
-    may = [each for each in memories if each.phase == ORGANIZED and each.category != REMINDERS]
-    states = {each.id: each for each in memories}
+    may = [
+        memory for memory in memories if memory.phase == ORGANIZED and memory.category != REMINDERS
+    ]
+    states = {memory.id: memory for memory in memories}
     pairs = linked_pairs(memories) | linked_pairs(memories, "unlinked")
     closed = {frozenset((memories[a].id, memories[b].id)) for a, b in pairs}
     closed |= {frozenset((each.id, each.target or "")) for each in made}
@@ -307,9 +313,9 @@ def _ask(
     """
     system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
     rows = [
-        {"id": each.id, "category": each.category, "text": each.content[:_TEXT]}
-        for each in memories
-        if not each.is_foreign
+        {"id": memory.id, "category": memory.category, "text": memory.content[:_TEXT]}
+        for memory in memories
+        if not memory.is_foreign
     ]
     if not rows:
         return None
@@ -352,7 +358,7 @@ def _report_of(
 ) -> Report:
     """The report of the dream whose round this was."""
     actions = [action for each in outcomes for action in each.actions]
-    categories = {each.id: each.category for each in turn.memories}
+    categories = {memory.id: memory.category for memory in turn.memories}
     parts: dict[str, Any] = {name: [] for name in PARTS}
     for outcome in outcomes:
         for each in outcome.actions:
@@ -378,12 +384,14 @@ def _report_of(
                 )
     used = turn.categories | ({REMINDERS} if parts["reminders"] else set())
     parts |= {
-        "classified": _counts((each.category or "") for each in actions if each.verb == "classify"),
+        "classified": _counts(
+            (action.category or "") for action in actions if action.verb == "classify"
+        ),
         "skipped": [each._asdict() for each in skipped],
         "empty_categories": [name for name in CATEGORIES if name not in used],
     }
     found = {"last_dream": stamp(turn.now), "level": level, "processed": len(actions)}
-    return found | {"actions": [each.document() for each in actions], "report": parts}
+    return found | {"actions": [action.document() for action in actions], "report": parts}
 
 
 def _counts(categories: Iterable[str]) -> dict[str, int]:
@@ -421,7 +429,9 @@ def report_seen_by(memory: MemorySession, found: Report) -> Report:
     actions = visible(found["actions"], "id", "target")
     used = {name for phase, name in memory.stats().categories if phase != ARCHIVED}
     shown = {
-        "classified": _counts(each["category"] for each in actions if each["verb"] == "classify"),
+        "classified": _counts(
+            action["category"] for action in actions if action["verb"] == "classify"
+        ),
         **{part: visible(parts[part], *keys) for part, keys in _IDS.items()},
         "empty_categories": [name for name in CATEGORIES if name not in used],
     }

@@ -101,7 +101,7 @@ class MemoryState:
         """The state of a memory the index knows; `used` if the access log knows of a use."""
         header = info.header
         values = [header.get(key) for key in ("due_at", "repeat", "last_used_at")]
-        due, repeat, last = [None if each in (None, "") else str(each) for each in values]
+        due, repeat, last = [None if value in (None, "") else str(value) for value in values]
         with suppress(ValueError, OverflowError):
             used = used or (parse_stamp(last) if last else None)
         return cls(
@@ -212,12 +212,12 @@ def merged_into(survivor: MemoryState, others: Iterable[MemoryState]) -> MemoryS
 def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tuple[int, int]]:
     """The pairs of positions (smaller first) in `memories` that either side's `links` name, or
     `unlinked` as `key`. An id merged into one of them counts as that one."""
-    positions = {id: at for at, each in enumerate(memories) for id in each.merged}
-    positions |= {each.id: at for at, each in enumerate(memories)}
+    positions = {id: at for at, memory in enumerate(memories) for id in memory.merged}
+    positions |= {memory.id: at for at, memory in enumerate(memories)}
     met = (
         (at, positions[id])
-        for at, each in enumerate(memories)
-        for id in getattr(each, key)
+        for at, memory in enumerate(memories)
+        for id in getattr(memory, key)
         if id in positions
     )
     return {(min(pair), max(pair)) for pair in met if pair[0] != pair[1]}
@@ -332,7 +332,7 @@ class Round:
     @property
     def categories(self) -> set[str]:
         """The categories that hold a memory."""
-        return {each.category for each in self.memories} | self._excluded
+        return {memory.category for memory in self.memories} | self._excluded
 
     def run(self, job: str, plan: Plan) -> Outcome:
         """Plan a job and apply its actions one by one, each if its memories are still as they were
@@ -341,14 +341,14 @@ class Round:
         skipped = 0
         self.memory.run = 0
         try:
-            states = {each.id: each for each in self.memories}
+            states = {memory.id: memory for memory in self.memories}
             actions = list(
                 _not_taken_back(plan(self.memories, self.memory.settings, self.now), states)
             )
             if self.dry_run:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
-            infos = {each.id: each.info for each in self.memories if each.info}
+            infos = {memory.id: memory.info for memory in self.memories if memory.info}
             if actions:
                 self._memories = None
             for number, action in enumerate(actions, 1):
@@ -375,7 +375,9 @@ class Round:
                     state = states[id]
                     # Its text stayed
                     if info is not state.info:
-                        targets = tuple(each for each in state.targets if each not in info.links)
+                        targets = tuple(
+                            target for target in state.targets if target not in info.links
+                        )
                         state = MemoryState.of(info, state.content, targets, state.used)
                     after.append(state)
                 self._memories = sorted(after, key=lambda each: (each.created, each.id))
@@ -438,7 +440,9 @@ def organize_all(
 ) -> list[NoteInfo]:
     """Carry out the organizing of these memories as one change, all or none; a memory without an
     action stays. Returns them as they are then. Raises as `apply`."""
-    planned = [(info, each) for info, each in zip(infos, actions, strict=True) if each is not None]
+    planned = [
+        (info, action) for info, action in zip(infos, actions, strict=True) if action is not None
+    ]
     if not planned:
         return list(infos)
     keys: dict[str, Any] = {"phase": ORGANIZED, "expires_at": None}
@@ -460,7 +464,7 @@ def after_actions(
     the survivor. `updated` of what changed becomes `now`, when given. Reminders that would be made
     are left out."""
     into = dict[str, str]()
-    before = {each.id: each for each in memories}
+    before = {memory.id: memory for memory in memories}
     linked = defaultdict[str, list[str]](list)
     merged = defaultdict[str, list[MemoryState]](list)
     # What is merged is organized by then

@@ -71,14 +71,14 @@ def _ends(
         kept = kept_for_reminders(memories, settings)
     else:
         kept = {}
-    for each in memories:
-        is_kept = each.is_pinned or each.is_kept_from("expire")
+    for memory in memories:
+        is_kept = memory.is_pinned or memory.is_kept_from("expire")
         if (
-            each.phase == INBOX
-            and each.expires
-            and not (is_kept or (careful and _is_left_alone(each, settings)))
+            memory.phase == INBOX
+            and memory.expires
+            and not (is_kept or (careful and _is_left_alone(memory, settings)))
         ):
-            yield each, max(each.expires, kept.get(each.id, each.expires))
+            yield memory, max(memory.expires, kept.get(memory.id, memory.expires))
 
 
 def plan_decay(
@@ -103,9 +103,9 @@ def kept_for_reminders(
     long as it is in the pending list. It keeps itself and, with `sources`, the memory of whose text
     it was made."""
     ends: dict[str, datetime] = {}
-    for each in memories:
-        if each.category == REMINDERS:
-            reminder = Reminder.of(each.header)
+    for memory in memories:
+        if memory.category == REMINDERS:
+            reminder = Reminder.of(memory.header)
         else:
             reminder = Reminder()
         if reminder.is_waiting:
@@ -117,8 +117,8 @@ def kept_for_reminders(
         if at is not None:
             with suppress(OverflowError):
                 at += timedelta(days=settings.pending_days)
-            source = each.header.get("reminder_of")
-            for id in (each.id, source) if sources and isinstance(source, str) else (each.id,):
+            source = memory.header.get("reminder_of")
+            for id in (memory.id, source) if sources and isinstance(source, str) else (memory.id,):
                 ends[id] = max(at, ends.get(id, at))
     return ends
 
@@ -163,18 +163,20 @@ def _decays_after(
 
 
 def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[MemoryState]:
-    for each in memories:
+    for memory in memories:
         is_exempt = (
-            each.category in settings.decay_exempt or each.is_pinned or each.is_kept_from("decay")
+            memory.category in settings.decay_exempt
+            or memory.is_pinned
+            or memory.is_kept_from("decay")
         )
-        if each.phase == ORGANIZED and each.access_count == 0 and not is_exempt:
-            reminder = Reminder.of(each.header)
+        if memory.phase == ORGANIZED and memory.access_count == 0 and not is_exempt:
+            reminder = Reminder.of(memory.header)
             # A reminder whose time nobody can read stays, too: somebody who mends it still wants
             # it.
-            if each.category != REMINDERS or not (
+            if memory.category != REMINDERS or not (
                 reminder.is_waiting or reminder.unreadable is not None
             ):
-                yield each
+                yield memory
 
 
 def plan_upgrade(
@@ -183,7 +185,9 @@ def plan_upgrade(
     """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized.
     `careful`: but for those `memory review` asks the category of."""
     least = settings.upgrade_access_threshold
-    chosen = [each for each in memories if each.phase == INBOX and each.access_count >= least]
+    chosen = [
+        memory for memory in memories if memory.phase == INBOX and memory.access_count >= least
+    ]
     classifier = Classifier(settings, memories if chosen else ())
     actions = []
     for each in chosen:
@@ -192,7 +196,7 @@ def plan_upgrade(
         else:
             why = f"read {each.access_count} times"
         actions.append(organize("upgrade", "upgrade", each, classifier, why, careful=careful))
-    return [each for each in actions if each is not None]
+    return [action for action in actions if action is not None]
 
 
 def plan_upgrade_of(
@@ -230,10 +234,10 @@ def upgrade_named(
     by = OWNER if memory.agent is None else None
 
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-        back = {each.id for each in infos if each.phase == ARCHIVED and not dry_run}
+        back = {info.id for info in infos if info.phase == ARCHIVED and not dry_run}
         infos = [
-            memory.find_ref(memory.bring_back(each, category)) if each.id in back else each
-            for each in infos
+            memory.find_ref(memory.bring_back(info, category)) if info.id in back else info
+            for info in infos
         ]
         actions = [
             plan_upgrade_of(each, classifier, category, by) for each in states_of(memory, infos)
@@ -408,9 +412,9 @@ class Scheduler:
             endpoint = self.endpoint if level == dream.DEEP else None
             found = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
             self._dreamt = (changed, level)
-            for each in found.outcomes:
-                if each.error is not None:
-                    raise each.error
+            for outcome in found.outcomes:
+                if outcome.error is not None:
+                    raise outcome.error
             return len(found.actions)
 
         # What each machine does for itself

@@ -136,7 +136,10 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
     time such links are stamped with as `updated`.
     """
     pairs = _Pairs(
-        sorted((each for each in memories if each.category != REMINDERS), key=lambda each: each.id)
+        sorted(
+            (memory for memory in memories if memory.category != REMINDERS),
+            key=lambda each: each.id,
+        )
     )
     known = pairs.memories
     left = MOST_LINKS_PER_RUN
@@ -242,9 +245,9 @@ class _Pairs:
                 long += len(phrase) > 3
         best = [f'term "{term}"' for _, term in nsmallest(MOST_TERMS, terms)]
         reasons = [f'tag "{mine.tags[tag]}"' for tag in tags] + [
-            f'link "{mine.targets[each]}"' for each in targets
+            f'link "{mine.targets[target]}"' for target in targets
         ]
-        reasons += [f'name "{mine.names[each]}"' for each in names]
+        reasons += [f'name "{mine.names[name]}"' for name in names]
         score = (
             TAG * len(tags)
             + TARGET * len(targets)

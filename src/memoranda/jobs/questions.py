@@ -58,7 +58,9 @@ _ALWAYS = datetime.max.replace(tzinfo=UTC)
 
 
 def _mark(*memories: MemoryState) -> str:
-    return sha256("\0".join(each.content for each in memories).encode("utf-8", "surrogatepass"))[:8]
+    return sha256(
+        "\0".join(memory.content for memory in memories).encode("utf-8", "surrogatepass")
+    )[:8]
 
 
 def _carry_out(memory: MemorySession, action: Action) -> bool:
@@ -313,11 +315,11 @@ def _rules() -> dict[str, Any]:
     rules = tomllib.loads(Path(__file__).with_name("contradictions.toml").read_text("utf-8"))
     relations = rules["relations"].split()
     sentences = rules["sentences"]
-    line = "|".join(re.escape(each).replace("_", "[ _-]") for each in relations)
+    line = "|".join(re.escape(relation).replace("_", "[ _-]") for relation in relations)
     return {
         "relations": set(relations),
         "no_keys": set(rules["no_keys"].split()),
-        "sentences": [re.compile(rf"{each}[.!。！]?", re.I) for each in sentences],
+        "sentences": [re.compile(rf"{sentence}[.!。！]?", re.I) for sentence in sentences],
         "over": re.compile(rules["over"], re.I),
         "promising": re.compile(
             rf'^[ \t]*[-*+] (?:"?(?:{line})\b|[^:：\n]{{1,60}}[:：])', re.I | re.M
@@ -387,7 +389,7 @@ def _weights(statements: Sequence[_Statement], one: str, other: str) -> str:
     """
     sayings = []
     for value in (one, other):
-        infos = [each.info for each in statements if _folded(each.value) == value]
+        infos = [statement.info for statement in statements if _folded(statement.value) == value]
         sources = sorted({author(info.provenance) for info in infos})
         notes = len({info.id for info in infos})
         if len(sources) == 1:

@@ -94,14 +94,14 @@ class Change:
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""
-        return (each for each in self.files if each.do in ("put", "remove", "move"))
+        return (file for file in self.files if file.do in ("put", "remove", "move"))
 
     @property
     def root(self) -> str:
         """The folder of its project, where no other process would look for it, else empty: see
         Touched.
         """
-        return next((each.root for each in self.files if each.project == self.project), "")
+        return next((file.root for file in self.files if file.project == self.project), "")
 
     def dump(self) -> bytes:
         """The change as one JSON line; fields of a file with their default value are left out."""
@@ -115,8 +115,8 @@ class Change:
         }
         row |= {key: value for key, value in more.items() if value is not None}
         row["files"] = [
-            {name: value for name, usual in _FIELDS if (value := getattr(each, name)) != usual}
-            for each in self.files
+            {name: value for name, usual in _FIELDS if (value := getattr(file, name)) != usual}
+            for file in self.files
         ]
         return _ENCODER.encode(row).encode() + b"\n"
 

@@ -179,8 +179,8 @@ def sections(observations: Iterable[str] | None, relations: Iterable[tuple[str, 
     """The body of an entity's file; no section of observations for None. Relations are (type,
     target).
     """
-    observed = "".join(f"- {observation_item(each)}\n" for each in observations or ())
-    related = "".join(f"- {relation_item(*each)}\n" for each in relations)
+    observed = "".join(f"- {observation_item(observation)}\n" for observation in observations or ())
+    related = "".join(f"- {relation_item(*relation)}\n" for relation in relations)
     if observations is None:
         text = ""
     else:
@@ -204,7 +204,7 @@ class EntityText:
             self.text, self.body_at, graph=True, items=self._items
         )[2]
         self._starts = {line - 1 for _, line, _ in self._items} | {
-            each.line - 1 for each in self._headings
+            heading.line - 1 for heading in self._headings
         }
 
     @property
@@ -243,7 +243,7 @@ class EntityText:
         """
         pairs = list(relations)
         wanted = [*self._pairs(), *pairs]
-        self._add(RELATIONS, [relation_item(*each) for each in pairs])
+        self._add(RELATIONS, [relation_item(*pair) for pair in pairs])
         _agree(self._pairs(), wanted)
 
     def drop_observations(self, texts: set[str]) -> None:
@@ -266,7 +266,7 @@ class EntityText:
         )
 
     def _pairs(self) -> list[tuple[str, str]]:
-        return [(each.type, each.target) for each in self.relations]
+        return [(relation.type, relation.target) for relation in self.relations]
 
     @property
     def keys(self) -> set[str]:
@@ -292,14 +292,16 @@ class EntityText:
             self._add(OBSERVATIONS, [])
 
     def _heading(self, section: str) -> Heading | None:
-        return next((each for each in self._headings if each.text.casefold() == section), None)
+        return next(
+            (heading for heading in self._headings if heading.text.casefold() == section), None
+        )
 
     def _add(self, section: str, items: Sequence[str]) -> None:
         lines = _LINES(self.text)
         newline = "\r\n" if frontmatter.is_crlf(self.text) else "\n"
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += newline
-        fresh = [f"- {each}" for each in items]
+        fresh = [f"- {item}" for item in items]
         own = [line for name, line, _ in self._items if name == section]
         if own:
             at = _end(max(own) - 1, lines, self._starts)

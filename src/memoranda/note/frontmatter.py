@@ -273,7 +273,7 @@ _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
 _OURS = ["created", "updated", "accessed", "expires", "due", "fired", "acked", "last_used"]
-_TIMES = ("created", "updated", "modified", "date", "expires", *(f"{each}_at" for each in _OURS))
+_TIMES = ("created", "updated", "modified", "date", "expires", *(f"{our}_at" for our in _OURS))
 
 
 def scalar(value: Any) -> str:

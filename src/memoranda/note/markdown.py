@@ -369,11 +369,15 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     note.type = note.category
     if is_bare:
         note.source = "file"
-    note.relations = [each for each in note.relations if len(each.target) <= _LINK_LENGTH]
+    note.relations = [
+        relation for relation in note.relations if len(relation.target) <= _LINK_LENGTH
+    ]
     if note.links:
         line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
         linked = {
-            each.target for each in note.relations if each.type == LINKS_TO and each.project is None
+            relation.target
+            for relation in note.relations
+            if relation.type == LINKS_TO and relation.project is None
         }
         note.relations += [
             Relation(LINKS_TO, link, None, None, line) for link in note.links if link not in linked

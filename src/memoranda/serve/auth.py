@@ -181,7 +181,7 @@ class Access:
         """All tokens, in the order they were made, those that are no longer valid included. Raises
         AccessRefused.
         """
-        return [_token(each) for each in self.rows().get("tokens", ())]
+        return [_token(token) for token in self.rows().get("tokens", ())]
 
     def add(
         self,
@@ -232,15 +232,15 @@ class Access:
         now = self.clock()
         with self.changing() as rows:
             found = [
-                each
-                for each in rows.get("tokens", ())
-                if ref in (each["name"], each["id"]) and not each["revoked"]
+                token
+                for token in rows.get("tokens", ())
+                if ref in (token["name"], token["id"]) and not token["revoked"]
             ]
             if not found:
                 raise NoSuch(f"no such token: {ref}")
             found[-1]["revoked"] = stamp(now)
             rows["grants"] = [
-                each for each in rows.get("grants", ()) if each["token"] != found[-1]["id"]
+                grant for grant in rows.get("grants", ()) if grant["token"] != found[-1]["id"]
             ]
             return _token(found[-1])
 
@@ -257,9 +257,9 @@ class Access:
             if hmac.compare_digest(each["hash"].encode(), kept)
         ]
         granted = [
-            each
-            for each in rows.get("grants", ())
-            if hmac.compare_digest(each["access"].encode(), kept)
+            grant
+            for grant in rows.get("grants", ())
+            if hmac.compare_digest(grant["access"].encode(), kept)
         ]
         if granted and now < parse_stamp(granted[0]["access_expires"]):
             row = granted[0]
@@ -274,7 +274,7 @@ class Access:
 
     def by_id(self, id: str) -> StoredToken | None:
         """The valid token of this id."""
-        found = next((each for each in self.tokens() if each.id == id), None)
+        found = next((token for token in self.tokens() if token.id == id), None)
         if found is not None and found.is_valid(self.clock()):
             return found
         return None
@@ -325,7 +325,7 @@ class Access:
                 raise _exists(f"space exists: {name}")
             if shared is not None:
                 spaces[name] = {"home": "", "database": f"{shared}.{name}", "members": {}}
-            elif any(os.path.realpath(each["home"]) == str(real) for each in spaces.values()):
+            elif any(os.path.realpath(space["home"]) == str(real) for space in spaces.values()):
                 raise InvalidInput(f"{place} is the folder of another space; choose another one")
             else:
                 with storing(str(place)):

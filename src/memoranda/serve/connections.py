@@ -87,7 +87,9 @@ class Connection(H11Protocol):
         """The connections of which one must go; none as long as there is room."""
         if len(self.connections) <= FOR_ADDRESS:
             return []
-        others: list[Any] = [each for each in self.connections if each is not self]
+        others: list[Any] = [
+            connection for connection in self.connections if connection is not self
+        ]
         host = _host(self)
         if host not in LOOPBACK:
             same = [each for each in others if _host(each) == host]

@@ -348,7 +348,8 @@ def unit_file(kind: str, arguments: Sequence[str], log: Path) -> str:
     if kind == "systemd":
         # as systemd reads them: `%` and `$` doubled, quoted if it has blanks or quotes
         texts = (
-            each.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$") for each in arguments
+            argument.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$")
+            for argument in arguments
         )
         quoted = (
             '"' + text.replace('"', '\\"') + '"' if re.search(r"[ \t\"'\\]", text) else text
@@ -357,5 +358,5 @@ def unit_file(kind: str, arguments: Sequence[str], log: Path) -> str:
         return template.replace("{command}", " ".join(quoted))
     from xml.sax.saxutils import escape
 
-    rows = "\n".join(f"    <string>{escape(each)}</string>" for each in arguments)
+    rows = "\n".join(f"    <string>{escape(argument)}</string>" for argument in arguments)
     return template.replace("{arguments}", rows).replace("{log}", escape(str(log)))

@@ -334,7 +334,8 @@ class HttpServer:
         """When each token, by its id, was last used here."""
         security = place.security()
         pattern = "|".join(
-            re.escape(each).replace(r":\*", r":\d+") for each in security.allowed_origins
+            re.escape(allowed_origin).replace(r":\*", r":\d+")
+            for allowed_origin in security.allowed_origins
         )
         endpoint = CORSMiddleware(
             ExceptionMiddleware(self._answer, HANDLERS),
@@ -482,9 +483,11 @@ class HttpServer:
 
     async def _manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
         """The SDK's server of the tools this caller may use."""
-        own = {each.lower() for each in call.projects}
+        own = {project.lower() for project in call.projects}
         names = tuple(
-            each for each in self._toolsets if not own or PROJECT_OF.get(each) in (None, *own)
+            toolset
+            for toolset in self._toolsets
+            if not own or PROJECT_OF.get(toolset) in (None, *own)
         )
         key = (call.space.name if call.space else None, call.scope, bool(call.projects), names)
         async with self._turn:
@@ -493,15 +496,15 @@ class HttpServer:
                 every = await asyncio.to_thread(self.homes.registry, call.space)
                 few = [
                     replace(
-                        each,
+                        toolset,
                         tools=[
                             tool
-                            for tool in each.tools
+                            for tool in toolset.tools
                             if may_use(call.scope, bool(call.projects), tool)
                         ],
                     )
-                    for each in every.toolsets
-                    if each.name in names
+                    for toolset in every.toolsets
+                    if toolset.name in names
                 ]
                 # Which are shared
                 registry = Registry([each for each in few if each.tools], every.hooks)

@@ -445,7 +445,7 @@ class Handlers:
         else:
             texts = [reply.text]
         result = _FINAL | {
-            "content": [{"type": "text", "text": each} for each in texts],
+            "content": [{"type": "text", "text": text} for text in texts],
             "isError": reply.is_error,
         }
         more = {"structuredContent": reply.data, "_meta": reply.meta or None}
@@ -455,11 +455,13 @@ class Handlers:
         keys = ("name", "description", "required")
         rows = [
             {
-                "name": each.name,
-                "description": each.description,
-                "arguments": [dict(zip(keys, one, strict=True)) for one in each.arguments],
+                "name": prompt.name,
+                "description": prompt.description,
+                "arguments": [
+                    dict(zip(keys, argument, strict=True)) for argument in prompt.arguments
+                ],
             }
-            for each in self._registry.prompts.values()
+            for prompt in self._registry.prompts.values()
         ]
         return _FINAL | {"prompts": rows}
 

@@ -165,7 +165,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         client_info.scope = " ".join(SCOPES)
         with self._access.changing() as rows:
             clients = rows.setdefault("clients", {})
-            in_use = {each["client"] for each in rows.get("grants", ())}
+            in_use = {grant["client"] for grant in rows.get("grants", ())}
             in_use |= _awaited(rows)
             for key in [*clients]:
                 if key not in in_use and parse_stamp(clients[key]["made"]) + UNUSED_LASTS < now:
@@ -245,9 +245,9 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         with self._access.changing() as rows:
             now = self._access.clock()
             rows["grants"] = [
-                each
-                for each in rows.get("grants", ())
-                if now < parse_stamp(each["refresh_expires"])
+                grant
+                for grant in rows.get("grants", ())
+                if now < parse_stamp(grant["refresh_expires"])
             ]
             answer = self._renew(row, authorization_code.scopes[0])
             rows["grants"].append(row)
@@ -272,13 +272,18 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
 
     def _end(self, id: str) -> None:
         with self._access.changing() as rows:
-            rows["grants"] = [each for each in rows.get("grants", ()) if each["id"] != id]
+            rows["grants"] = [grant for grant in rows.get("grants", ()) if grant["id"] != id]
 
     def _grant(self, kept: str, *keys: str) -> dict[str, Any] | None:
         """The grant with this secret under one of the keys."""
         grants = self._access.rows().get("grants", ())
         return next(
-            (each for each in grants for key in keys if kept == each[key] or kept in each["old"]),
+            (
+                grant
+                for grant in grants
+                for key in keys
+                if kept == grant[key] or kept in grant["old"]
+            ),
             None,
         )
 
@@ -311,7 +316,9 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     ) -> OAuthToken:
         kept = digest(refresh_token.token)
         with self._access.changing() as rows:
-            row = next((each for each in rows.get("grants", ()) if each["refresh"] == kept), None)
+            row = next(
+                (grant for grant in rows.get("grants", ()) if grant["refresh"] == kept), None
+            )
             answer = row and self._renew(row, max(scopes, key=SCOPES.index))
         if answer is None:
             raise TokenError("invalid_grant", "refresh token does not exist")
@@ -570,11 +577,13 @@ def oauth_routes(
         Route(known + "{path:path}", resource, methods=["GET"]),
         Route("/consent", consent.answer, methods=["GET", "POST"]),
     ]
-    for each in create_auth_routes(grants, issuer, None, registration, revocation):
-        if each.path in ("/authorize", "/token", "/register", "/revoke"):
+    for create_auth_route in create_auth_routes(grants, issuer, None, registration, revocation):
+        if create_auth_route.path in ("/authorize", "/token", "/register", "/revoke"):
             routes.append(
                 Route(
-                    each.path, _Rated(each.app, budgets, grants), methods=list(each.methods or ())
+                    create_auth_route.path,
+                    _Rated(create_auth_route.app, budgets, grants),
+                    methods=list(create_auth_route.methods or ()),
                 )
             )
     return routes

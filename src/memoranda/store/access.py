@@ -78,7 +78,7 @@ class AccessLog:
 
     def _append(self, lines: Iterable[str]) -> None:
         # Else a key would say more than itself
-        data = "".join(each for each in lines if each.count("\n") == 1).encode()
+        data = "".join(line for line in lines if line.count("\n") == 1).encode()
         if not data:
             return
         try:

@@ -322,9 +322,10 @@ def take_lock(fd: int, how: int) -> None:
 def _command(*arguments: str) -> str:
     """The program and its first word, if it is one: further arguments may be private."""
     words = [
-        os.path.basename(sys.executable if each.startswith("-") else each) for each in arguments[:1]
+        os.path.basename(sys.executable if argument.startswith("-") else argument)
+        for argument in arguments[:1]
     ]
-    words += [each for each in arguments[1:2] if each and _WORD.issuperset(each)]
+    words += [argument for argument in arguments[1:2] if argument and _WORD.issuperset(argument)]
     return " ".join(words)[:50]
 
 

@@ -145,7 +145,7 @@ class FolderStore:
         """One folder's notes into `listing`, its folders into `waiting`. As little as possible is
         done note by note: there are thousands."""
         prefix = f"{folder}/" if folder else ""
-        shown = [each for each in entries if each.name[0] != "."]
+        shown = [entry for entry in entries if entry.name[0] != "."]
         if not "".join(map(_NAME, shown)).isprintable():
             shown = [each for each in shown if is_valid_unicode(each.name)]
         every = self._every_text
@@ -159,7 +159,7 @@ class FolderStore:
             folders = [each.name for each in shown if each.is_dir(follow_symlinks=False)]
             waiting += [prefix + name for name in folders if name not in SKIPPED_FOLDERS]
         try:
-            found = [each.stat(follow_symlinks=False) for each in notes]
+            found = [note.stat(follow_symlinks=False) for note in notes]
         # One went away meanwhile
         except FileNotFoundError:
             there = notes
@@ -181,10 +181,10 @@ class FolderStore:
             yield folder
             try:
                 with os.scandir(folder) as entries:
-                    for each in entries:
-                        is_shown = each.name[0] != "." and each.name not in SKIPPED_FOLDERS
-                        if is_shown and each.is_dir(follow_symlinks=False):
-                            waiting.append(each.path)
+                    for entry in entries:
+                        is_shown = entry.name[0] != "." and entry.name not in SKIPPED_FOLDERS
+                        if is_shown and entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
             except OSError:
                 continue
 

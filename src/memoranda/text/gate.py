@@ -189,10 +189,10 @@ def redact(text: str, findings: list[GateMatch]) -> str:
     """`text` with `[redacted: id]` in the place of each finding."""
     parts = []
     at = 0
-    for each in findings:
-        if each.start >= at:
-            parts += [text[at : each.start], f"[redacted: {each.rule.id}]"]
-            at = each.end
+    for finding in findings:
+        if finding.start >= at:
+            parts += [text[at : finding.start], f"[redacted: {finding.rule.id}]"]
+            at = finding.end
     return "".join([*parts, text[at:]])
 
 

@@ -66,7 +66,8 @@ def sqlite_value(value: Any) -> Any:
         return type(value)(map(sqlite_value, value))
     if is_dataclass(value) and not isinstance(value, type):
         return replace(
-            value, **{one.name: sqlite_value(getattr(value, one.name)) for one in fields(value)}
+            value,
+            **{field.name: sqlite_value(getattr(value, field.name)) for field in fields(value)},
         )
     return value
 

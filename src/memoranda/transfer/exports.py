@@ -300,7 +300,7 @@ def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
     name.
     """
     return (
-        (name, each) for name, data in _members(path, pattern) for each in _rows(_json(name, data))
+        (name, row) for name, data in _members(path, pattern) for row in _rows(_json(name, data))
     )
 
 
@@ -601,7 +601,7 @@ def _claude_text(message: Mapping[str, Any]) -> str:
     blocks = message.get("content")
     # `text` says of other blocks that they cannot be shown
     if isinstance(blocks, list) and blocks:
-        texts = [str(each.get("text") or "") for each in blocks if isinstance(each, dict)]
+        texts = [str(block.get("text") or "") for block in blocks if isinstance(block, dict)]
     else:
         texts = [str(message.get("text") or "")]
     if text := "\n\n".join(filter(None, texts)):
@@ -682,20 +682,20 @@ def _claude_mem(path: Path) -> Found:
             found.get(key) if isinstance(found, dict) else []
             for key in ("observations", "summaries")
         )
-        rows, summaries = ([*_rows(each)] for each in parts)
+        rows, summaries = ([*_rows(part)] for part in parts)
     if not rows:
         raise WrongStore(f"{place} holds no observations of claude-mem")
-    for each in rows:
-        lines = [each.get("title"), each.get("subtitle"), each.get("narrative") or each.get("text")]
+    for row in rows:
+        lines = [row.get("title"), row.get("subtitle"), row.get("narrative") or row.get("text")]
         yield _observed(
-            "observation", each, [*lines, *(f"- {fact}" for fact in _listed(each.get("facts")))]
+            "observation", row, [*lines, *(f"- {fact}" for fact in _listed(row.get("facts")))]
         )
-    for each in summaries or ():
+    for summary in summaries or ():
         names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
         yield _observed(
             "summary",
-            each,
-            [f"{n.replace('_', ' ').capitalize()}: {each[n]}" for n in names if each.get(n)],
+            summary,
+            [f"{n.replace('_', ' ').capitalize()}: {summary[n]}" for n in names if summary.get(n)],
         )
 
 
@@ -741,7 +741,11 @@ def _table(path: Path, name: str, key: str) -> list[dict[str, Any]] | None:
         with path.open("rb") as file:
             if file.read(16) != b"SQLite format 3\0":
                 return None
-        return [each for each in foreign_rows(path, name) if each.get(key) is not None]
+        return [
+            foreign_row
+            for foreign_row in foreign_rows(path, name)
+            if foreign_row.get(key) is not None
+        ]
     except (OSError, ValueError) as error:
         raise WrongStore(
             f"cannot read {path}: {reason(error) if isinstance(error, OSError) else error}"

@@ -187,17 +187,17 @@ class GitHistory:
     def _copies_elsewhere(self) -> list[str]:
         """What may still hold what was erased, once the commits are made anew."""
         found = [
-            each
-            for each in self._ask("for-each-ref", "--format=%(refname)").split()
-            if each != _BRANCH
+            part
+            for part in self._ask("for-each-ref", "--format=%(refname)").split()
+            if part != _BRANCH
         ]
         said = [
             f"{each} in {self._folder} still leads to the old commits: delete it" for each in found
         ]
         remotes = self._ask("remote").split()
         said += [
-            f"remote {each} has the old commits: push with --force, and see to its copies"
-            for each in remotes
+            f"remote {remote} has the old commits: push with --force, and see to its copies"
+            for remote in remotes
         ]
         return said
 
@@ -222,7 +222,7 @@ class GitHistory:
             "core.attributesFile=/dev/null",
             "core.excludesFile=/dev/null",
         )
-        return ["git", *(word for each in settings for word in ("-c", each)), *arguments]
+        return ["git", *(word for setting in settings for word in ("-c", setting)), *arguments]
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -276,32 +276,32 @@ class _Replay:
         # The last change of each graph file: of its earlier texts only lines are known
         self._graphs = dict[str, int]()
         for change in changes:
-            for each in change.files:
-                if each.do == LINES and (name := contents.name(each, each.path)):
+            for file in change.files:
+                if file.do == LINES and (name := contents.name(file, file.path)):
                     self._graphs[name] = change.number
 
     def ops(self, change: Change) -> list[Op]:
         """What a change does to the mirror."""
         ops = list[Op]()
-        for each in change.files:
-            name = self._contents.name(each, each.path)
-            if each.do == LINES:
+        for file in change.files:
+            name = self._contents.name(file, file.path)
+            if file.do == LINES:
                 if (
                     name is not None
                     and self._graphs.get(name) == change.number
                     and name in self._files
                 ):
                     ops.append(("put", name, self._files[name]))
-            elif each.do == "put" and name is not None and each.new is not None:
-                ops.append(("put", name, each.new))
-            elif each.do == "remove" and name is not None:
+            elif file.do == "put" and name is not None and file.new is not None:
+                ops.append(("put", name, file.new))
+            elif file.do == "remove" and name is not None:
                 ops.append(("remove", name, ""))
-            elif each.do == "move":
-                to = self._contents.name(each, each.to)
+            elif file.do == "move":
+                to = self._contents.name(file, file.to)
                 if name is not None:
                     ops.append(("remove", name, "") if to is None else ("move", name, to))
-                elif to is not None and each.old is not None:
-                    ops.append(("put", to, each.old))
+                elif to is not None and file.old is not None:
+                    ops.append(("put", to, file.old))
         return ops
 
     def first(self) -> dict[str, str]:
@@ -310,21 +310,21 @@ class _Replay:
         """
         tree = {name: digest for name, digest in self._files.items() if name not in self._graphs}
         for change in reversed(self._changes):
-            for each in reversed(change.files):
-                name = self._contents.name(each, each.path)
-                if each.do == "move":
-                    to = self._contents.name(each, each.to)
+            for file in reversed(change.files):
+                name = self._contents.name(file, file.path)
+                if file.do == "move":
+                    to = self._contents.name(file, file.to)
                     if name is not None and to is not None:
                         _rename(tree, to, name)
                     elif to is not None:
                         tree.pop(to, None)
-                    elif name is not None and each.old is not None:
-                        tree[name] = each.old
-                elif name is not None and each.do in ("put", "remove"):
-                    if each.old is None:
+                    elif name is not None and file.old is not None:
+                        tree[name] = file.old
+                elif name is not None and file.do in ("put", "remove"):
+                    if file.old is None:
                         tree.pop(name, None)
                     else:
-                        tree[name] = each.old
+                        tree[name] = file.old
         return tree
 
 

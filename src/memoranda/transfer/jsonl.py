@@ -408,10 +408,10 @@ class Import:
         """
         tally = Tally()
         for actions in self._batches(tally, warn, remembers=True):
-            for each in actions:
-                if each.verb in (NEW, UPDATE):
+            for action in actions:
+                if action.verb in (NEW, UPDATE):
                     say(
-                        f"would {each.verb} {each.record.id[:8] or 'new'} {first_line(each.record.content)[:60]}"
+                        f"would {action.verb} {action.record.id[:8] or 'new'} {first_line(action.record.content)[:60]}"
                     )
         return tally
 
@@ -421,14 +421,16 @@ class Import:
         imported again."""
         for actions in self._batches(tally, warn):
             older = [
-                (each.info, each.record.text().encode())
-                for each in actions
-                if each.verb == OLDER and each.info
+                (action.info, action.record.text().encode())
+                for action in actions
+                if action.verb == OLDER and action.info
             ]
             if older:
                 self._exchange.keep(older)
-            records = [each.record for each in actions if each.verb in (NEW, UPDATE)]
-            records = [each if each.id else replace(each, id=str(uuid4())) for each in records]
+            records = [action.record for action in actions if action.verb in (NEW, UPDATE)]
+            records = [
+                record if record.id else replace(record, id=str(uuid4())) for record in records
+            ]
             if records:
                 self._exchange.put(records)
             if progress is not None:
@@ -499,9 +501,9 @@ class Import:
             except InvalidInput as error:
                 self._refuse(BadRecord(number, str(error)), tally, warn)
         yield actions
-        for each in actions:
+        for action in actions:
             name = {NEW: "imported", UPDATE: "updated", UNCHANGED: "unchanged"}.get(
-                each.verb, "skipped"
+                action.verb, "skipped"
             )
             setattr(tally, name, getattr(tally, name) + 1)
 

@@ -98,11 +98,11 @@ class MovePlan:
 
     def count(self, verb: str) -> int:
         """How many items there are of a verb."""
-        return sum(1 for each in self.items if each.verb == verb)
+        return sum(1 for item in self.items if item.verb == verb)
 
     def lines(self) -> Iterator[str]:
         """The plan for people, one action a line."""
-        return (f"would {each.verb} {each.name}" for each in self.items if each.verb != KEEP)
+        return (f"would {item.verb} {item.name}" for item in self.items if item.verb != KEEP)
 
     def carry_out(self, progress: Progress | None = None) -> None:
         """Do it, each batch as one change. Raises StorageError and the like; the batches before
@@ -191,7 +191,7 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
     # Refuses an agent, from whom some of it is private
     Contents(memory)
     built_in = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
-    here = {*built_in, *(each.name for each in memory.projects)}
+    here = {*built_in, *(project.name for project in memory.projects)}
     places = [(name, path / name.removeprefix(".")) for name in built_in]
     if (path / OWN).is_dir():
         more = sorted((path / OWN).iterdir())
@@ -242,7 +242,9 @@ def plan_banks(
     places = list[tuple[str, str, Path]]()
     if not own or own == ["readme.md"]:
         places = [
-            (kind, each.name, each) for kind in BANK_KINDS for each in _bank_folders(path / kind)
+            (kind, bank_folder.name, bank_folder)
+            for kind in BANK_KINDS
+            for bank_folder in _bank_folders(path / kind)
         ]
     if not places and own:
         places = [(*named(path), path)]
@@ -251,7 +253,7 @@ def plan_banks(
             kind = path.resolve().name
         else:
             kind = "projects"
-        places = [(kind, each.name, each) for each in _bank_folders(path)]
+        places = [(kind, bank_folder.name, bank_folder) for bank_folder in _bank_folders(path)]
     if not places:
         raise WrongStore(
             f"{path} holds no memory banks: neither Markdown files nor folders of them"
@@ -272,11 +274,11 @@ def plan_banks(
 
 def _bank_folders(path: Path) -> list[Path]:
     entries = sorted(path.iterdir()) if path.is_dir() else ()
-    folders = [each for each in entries if each.is_dir() and not each.is_symlink()]
+    folders = [entry for entry in entries if entry.is_dir() and not entry.is_symlink()]
     return [
-        each
-        for each in folders
-        if each.name[0] != "." and any(_is_note(file.path) for file in files_below(each))
+        folder
+        for folder in folders
+        if folder.name[0] != "." and any(_is_note(file.path) for file in files_below(folder))
     ]
 
 
@@ -299,20 +301,20 @@ class _Copying:
         self.plan = MovePlan(
             lambda items: self._exchange.add_files(
                 project,
-                [(path, read_bytes(source)) for source, path in (each.what for each in items)],
+                [(path, read_bytes(source)) for source, path in (item.what for item in items)],
             )
         )
 
     def add(self, folder: Path, files: Iterable[SourceFile], prefix: str = "") -> MovePlan:
         """The plan, with the files of `folder`: what is there with the same bytes is unchanged;
         nothing that is there is written over."""
-        for each in files:
-            source = folder / each.path
-            path = prefix + each.path
+        for file in files:
+            source = folder / file.path
+            path = prefix + file.path
             name = f"{self._project}/{path}"
-            why = each.refused or self._refusal(source, path)
+            why = file.refused or self._refusal(source, path)
             if why == "":
-                self.plan.items.append(MoveAction(IMPORT, name, each.size, (source, path)))
+                self.plan.items.append(MoveAction(IMPORT, name, file.size, (source, path)))
             elif why is None:
                 self.plan.unchanged += 1
             else:
@@ -380,8 +382,8 @@ def plan_graph(graph: NoteGraph | FileGraph, found: GraphText) -> MovePlan:
             more = {**more, **keys}
         entities[entity.name] = entity, more
     relations = defaultdict[str, dict[tuple[str, str, str], GraphRelation]](dict)
-    for each in found.relations:
-        relations[each.source].setdefault(each.triple, each)
+    for relation in found.relations:
+        relations[relation.source].setdefault(relation.triple, relation)
     # Entities first: no relation needs a placeholder for one
     names = dict.fromkeys([*entities, *relations])
     there = graph.named(names)
@@ -399,11 +401,11 @@ def plan_graph(graph: NoteGraph | FileGraph, found: GraphText) -> MovePlan:
         gaining = {
             key.name for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True) if lacks
         }
-    known = {each.triple for each in graph.relations(set(relations))}
+    known = {relation.triple for relation in graph.relations(set(relations))}
 
     def merge(items: Sequence[MoveAction]) -> None:
-        wanted = [each.what for each in items if not isinstance(each.what, GraphRelation)]
-        graph.merge(wanted, [each.what for each in items if isinstance(each.what, GraphRelation)])
+        wanted = [item.what for item in items if not isinstance(item.what, GraphRelation)]
+        graph.merge(wanted, [item.what for item in items if isinstance(item.what, GraphRelation)])
 
     made = MovePlan(merge)
     made.skipped = [(f"line {number}", why) for number, why in found.bad]
@@ -451,8 +453,8 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
         raise WrongStore(f"{path} holds no JSON files of agent-memory")
 
     def act(items: Sequence[MoveAction]) -> None:
-        written = [each.what for each in items if each.verb != KEEP]
-        older = [each.what for each in items if each.verb == KEEP]
+        written = [item.what for item in items if item.verb != KEEP]
+        older = [item.what for item in items if item.verb == KEEP]
         if written:
             entries.import_entries(written, VERB)
         if older:

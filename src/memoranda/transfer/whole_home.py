@@ -204,7 +204,9 @@ class FolderMove:
                 contents.have_texts()
             root = f"{self.source}{os.sep}"
             moved.outside = [
-                each.name for each in memory.projects if not f"{each.root}{os.sep}".startswith(root)
+                project.name
+                for project in memory.projects
+                if not f"{project.root}{os.sep}".startswith(root)
             ]
             if dry_run:
                 self._seen = {

@@ -38,7 +38,7 @@ def test_the_templates_are_those_of_the_contract(banks: Banks) -> None:
     files = [
         banks.ok("activate", bank_type=kind, bank_id="n")["bank_info"]["files"] for kind in kinds
     ]
-    assert [len(each) for each in files] == [3, 8, 6]
+    assert [len(file) for file in files] == [3, 8, 6]
 
 
 def test_the_prompts_carry_what_a_model_must_know(banks: Banks) -> None:
@@ -381,7 +381,7 @@ def test_a_bank_of_another_program_is_used_in_place(banks: Banks, tmp_path: Path
         ["readme.md"],
         {"readme.md": "# Theirs\n"},
     )
-    assert sorted(each.name for each in place.iterdir()) == ["cache.json", "readme.md"]
+    assert sorted(path.name for path in place.iterdir()) == ["cache.json", "readme.md"]
     ids = [
         banks.ok("activate", bank_type="code", bank_id="auto", current_path=str(root))["bank_info"][
             "id"
@@ -473,8 +473,8 @@ def test_any_arguments_get_an_answer_in_the_words_of_the_contract(tmp_path: Path
                 assert data["code"] in CODES
 
         ask()
-        assert {each.name for each in tmp_path.iterdir()} == {"home"}
-        assert {each.name for each in (tmp_path / "home").iterdir()} <= {".memoranda", "banks"}
+        assert {path.name for path in tmp_path.iterdir()} == {"home"}
+        assert {path.name for path in (tmp_path / "home").iterdir()} <= {".memoranda", "banks"}
 
 
 def test_what_update_requires_is_the_same_in_schema_behaviour_and_docs(banks: Banks) -> None:

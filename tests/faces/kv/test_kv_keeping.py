@@ -237,6 +237,6 @@ def test_an_entry_of_a_name_without_latin_letters_can_be_listed_and_restored_by_
     entries.remember("键", "二", "空间")
     (path,) = entries.files()
     listed = entries.memory.directory("kv", path.partition("/")[0])
-    assert [each.title for each in listed.entries] == ["键"]
+    assert [entry.title for entry in listed.entries] == ["键"]
     entries.memory.restore(f"kv/{path}")
     assert entries.value("键", "空间") == "一"

@@ -36,7 +36,7 @@ def test_it_is_refused_and_the_path_it_means_is_taken(
     )
     assert sorted(tools.root().rglob("*")) == before
     tools(tool, **more, **{name: "new"}, project="notes")
-    assert [each for each in tools.root().iterdir() if each.name.startswith("new")]
+    assert [path for path in tools.root().iterdir() if path.name.startswith("new")]
 
 
 @pytest.mark.parametrize(

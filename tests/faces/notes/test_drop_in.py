@@ -441,7 +441,7 @@ def test_its_shell_tools_treat_projects_as_folders_and_frontmatter_as_what_to_fi
     windows = program.data("grep", pattern="BAKING", project=MAIN, context_lines=0)["results"][0][
         "windows"
     ]
-    assert [each["content"] for each in windows] == ["baking"]
+    assert [window["content"] for window in windows] == ["baking"]
     assert program.data("tail", project=MAIN, lines=1)[0]["title"] == "Ann"
 
 
@@ -694,7 +694,7 @@ def test_a_note_lands_in_the_folder_there_is_whatever_its_case(
     moved = program.data("move_note", identifier="Three", destination_path="SCHEMAS/Three.md")
     assert (moved["moved"], moved["file_path"]) == (True, "Schemas/Three.md")
     program.text("move_note", identifier="Three", destination_folder="INBOX")
-    assert sorted(each.name for each in (tmp_path / "main").iterdir()) == ["Schemas", "inbox"]
+    assert sorted(path.name for path in (tmp_path / "main").iterdir()) == ["Schemas", "inbox"]
 
 
 def test_a_permalink_another_note_has_gets_a_number(program: Program) -> None:
@@ -796,14 +796,14 @@ def test_a_search_for_observations_counts_and_pages_through_all_of_them(program:
     program.memory.write_many(drafts)
     asked = {"query": "widget", "entity_types": ["observation"], "page_size": 100}
     pages = [program.data("search_notes", **asked, page=page) for page in (1, 2, 3)]
-    assert [len(each["results"]) for each in pages] == [100, 100, 30]
-    assert [(each["total_is_exact"], each["has_more"]) for each in pages] == [
+    assert [len(page["results"]) for page in pages] == [100, 100, 30]
+    assert [(page["total_is_exact"], page["has_more"]) for page in pages] == [
         (False, True),
         (True, True),
         (True, False),
     ]
     assert (
-        len({row["permalink"] for each in pages for row in each["results"]})
+        len({row["permalink"] for page in pages for row in page["results"]})
         == pages[-1]["total"]
         == 230
     )
@@ -846,7 +846,7 @@ def test_the_next_page_of_a_folder_with_long_names_begins_where_the_last_ended(
 ) -> None:
     names = {f"{n:03} {'long name ' * 18}" for n in range(90)}
     program.memory.write_many(
-        [Draft("x", project=MAIN, title=each, folder="many") for each in names]
+        [Draft("x", project=MAIN, title=name, folder="many") for name in names]
     )
     asked = {"dir_name": "many", "page": 1, "page_size": 90}
     seen = 0

@@ -25,7 +25,7 @@ def test_a_vault_is_used_in_place_and_unchanged(face, tmp_path):
     reply = face.call("create_memory_project", project_name="My Vault", project_path=str(vault))
     assert reply.data == {"action": "created", "name": "My Vault", "path": str(vault), "notes": 1}
     assert reply.text.startswith("# Created project\nname: My Vault\n")
-    assert [each.name for each in vault.iterdir()] == ["One.md"]
+    assert [path.name for path in vault.iterdir()] == ["One.md"]
     assert face("search_notes", query="wordofthevault")["results"][0]["project"] == "My Vault"
     again = face("create_memory_project", project_name="My Vault", project_path=str(vault))
     assert again["action"] == "unchanged"

@@ -8,7 +8,7 @@ from memoranda.faces.notes import toolset
 
 pytestmark = pytest.mark.promise("000b-12.17")
 
-PROMPTS = {each.name: each for each in toolset().prompts}
+PROMPTS = {prompt.name: prompt for prompt in toolset().prompts}
 LIMIT = 8000
 
 

@@ -258,7 +258,7 @@ def test_vectors_of_another_model_go_once_nobody_has_used_them_for_a_week(
         os.utime(files()[1], (0, 0))
         write(memory, "Two", "cheese")
         assert Embedding(memory).some(60) == 1
-        assert [one.name for one in files()] == [own]
+        assert [file.name for file in files()] == [own]
 
 
 def test_embedding_all_leaves_no_vectors_of_another_model(tmp_path: Path, model: Path) -> None:

@@ -43,7 +43,7 @@ def make(folder: Path, *, seed: int = 1, first_token: bool = False, **config: An
         "[SEP]",
         *"0123456789.,:?!-",
         *letters,
-        *(f"##{one}" for one in letters),
+        *(f"##{letter}" for letter in letters),
     ]
     vocabulary = {piece: at for at, piece in enumerate(dict.fromkeys([*pieces, *WORDS]))}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))

@@ -134,9 +134,9 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
             if steps:
                 number, (about, *_) = (
                     home.history.last + 1,
-                    (*(each for each in steps if each.do == "put"), *steps),
+                    (*(step for step in steps if step.do == "put"), *steps),
                 )
-                touched = [each.touched() for each in steps]
+                touched = [step.touched() for step in steps]
                 change = Change(
                     number,
                     stamp(home._clock()),

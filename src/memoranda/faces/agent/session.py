@@ -169,10 +169,10 @@ def read_batch(data: bytes | str) -> Batch:
 
 def _read_calls(calls: Iterable[Any]) -> list[dict[str, Any]]:
     planned = []
-    for number, each in enumerate(calls, 1):
+    for number, call in enumerate(calls, 1):
         name, params = (
-            (each.get("name", ""), each.get("params"))
-            if isinstance(each, Mapping)
+            (call.get("name", ""), call.get("params"))
+            if isinstance(call, Mapping)
             else (None, None)
         )
         if not isinstance(name, str) or not (params is None or isinstance(params, dict)):
@@ -270,7 +270,7 @@ def _write(memory: MemorySession, arguments: Arguments) -> Reply:
     if not arguments["content"].strip():
         raise InvalidInput("content is required")
     given = {name: arguments[name] for name in _GIVEN if name in arguments}
-    old = [memory.memory_id(each).id for each in arguments.get("supersedes", [])]
+    old = [memory.memory_id(supersede).id for supersede in arguments.get("supersedes", [])]
     note = memory.write(
         Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **given)
     )

@@ -165,7 +165,9 @@ def toolset(
         state.llm = Endpoint(llm_url, llm_model, llm_key)
     runs: dict[str, Run] = {"activate": _activate, "list": _list, "update": _update}
     definitions = json.loads(text_file("bank-tools.json"))
-    return Toolset("bank", [_tool(state, each, runs[each["name"]]) for each in definitions])
+    return Toolset(
+        "bank", [_tool(state, definition, runs[definition["name"]]) for definition in definitions]
+    )
 
 
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:

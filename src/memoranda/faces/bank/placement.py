@@ -72,15 +72,15 @@ class Placement:
         level, name = parse_position(self.position)
         fitting = []
         headings = scan(text, split(text).body_at)[2]
-        for each in headings:
-            if level in (0, each.level) and each.text.strip().casefold() == name.casefold():
-                fitting.append(each)
+        for heading in headings:
+            if level in (0, heading.level) and heading.text.strip().casefold() == name.casefold():
+                fitting.append(heading)
         found = next(
             (each for each in fitting if each.text.strip() == name), fitting[0] if fitting else None
         )
         if found is None:
             return append_block(text, f"{'#' * (level or 2)} {name}{2 * newline}{block}")
-        end = next((each.line for each in headings if each.line > found.line), None)
+        end = next((heading.line for heading in headings if heading.line > found.line), None)
         rest = "" if end is None else text.split("\n", end - 1)[-1]
         before = _without_blank_end(text.removesuffix(rest))
         return before + 2 * newline + block + newline + (newline + rest if rest else "")
@@ -139,7 +139,9 @@ def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> di
     """The placement as data, with what its text has to do with the bank's files `texts`."""
     text = placed.content
     wanted = set(words(placed.content))
-    patterns = [pattern for each in category_patterns().values() for pattern in each]
+    patterns = [
+        pattern for category_pattern in category_patterns().values() for pattern in category_pattern
+    ]
     hits = sorted(
         (hit.start(), hit[0].lower()) for pattern in patterns for hit in pattern.finditer(text)
     )

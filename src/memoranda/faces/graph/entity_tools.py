@@ -266,7 +266,7 @@ class GraphReply:
         seen = None
         if self._ranked:
             order = None
-            seen = [_digest(each) for each in self._keys[: item.number + 1]]
+            seen = [_digest(key) for key in self._keys[: item.number + 1]]
         return _Cursor(order, item.position, item.in_rest, seen).text()
 
     def _sequence(self) -> Iterator[_Item]:
@@ -301,10 +301,10 @@ class GraphReply:
             first.setdefault(key.name, number)
         groups: dict[int, list[GraphRelation]] = {}
         rest = len(self._keys)
-        for each in self._relations:
+        for relation in self._relations:
             groups.setdefault(
-                min(first.get(each.source, rest), first.get(each.target, rest)), []
-            ).append(each)
+                min(first.get(relation.source, rest), first.get(relation.target, rest)), []
+            ).append(relation)
         if not in_rest:
             if resumes:
                 yield from _items(groups, begin - 1, rest, position)
@@ -352,8 +352,12 @@ def _create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         for each in arguments["entities"]
     ]
     created = [
-        {"name": each.name, "entityType": each.type, "observations": list(each.observations)}
-        for each in graph.create_entities(wanted)
+        {
+            "name": create_entity.name,
+            "entityType": create_entity.type,
+            "observations": list(create_entity.observations),
+        }
+        for create_entity in graph.create_entities(wanted)
     ]
     new = {each["name"] for each in created}
     there = [each.name for each in wanted if each.name not in new]
@@ -410,8 +414,8 @@ def _undone(graph: Graph, arguments: Arguments) -> str:
     if "relations" in arguments:
         kind = "relation"
         names = [each["from"] for each in arguments["relations"]]
-        asked = {each.triple for each in _relations(arguments)}
-        there = asked & {each.triple for each in graph.relations(set(names))}
+        asked = {relation.triple for relation in _relations(arguments)}
+        there = asked & {relation.triple for relation in graph.relations(set(names))}
     elif "entityNames" in arguments:
         kind = "entity"
         asked = set(arguments["entityNames"])
@@ -488,8 +492,8 @@ def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         for level in range(1, depth + 1):
             found = {
                 end
-                for each in graph.relations(frontier)
-                for end in _reached(each, frontier, direction, types)
+                for relation in graph.relations(frontier)
+                for end in _reached(relation, frontier, direction, types)
             }
             frontier = found - distance.keys()
             distance |= dict.fromkeys(frontier, level)
@@ -498,15 +502,19 @@ def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         ]
         keys.sort(key=lambda key: key.order)
         relations = [
-            each
-            for each in graph.relations(set(distance))
-            if {each.source, each.target} <= distance.keys()
+            relation
+            for relation in graph.relations(set(distance))
+            if {relation.source, relation.target} <= distance.keys()
         ]
         return _reply(graph, keys, relations, arguments, form)
     keys = graph.named(wanted)
     names = {key.name for key in keys}
     hint = _misspelled(graph, wanted) if form.teaches else ""
-    relations = [each for each in graph.relations(names) if _reached(each, names, direction, types)]
+    relations = [
+        relation
+        for relation in graph.relations(names)
+        if _reached(relation, names, direction, types)
+    ]
     return _reply(graph, keys, relations, arguments, form, hint)
 
 

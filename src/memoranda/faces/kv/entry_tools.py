@@ -164,9 +164,11 @@ def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
     offset = _natural(arguments, "offset")
     tallies = entries.namespaces()
     items = []
-    for each in tallies[offset:]:
-        counts = {"active_entries": each.active, "expired_entries": each.expired}
-        items.append({"namespace": each.namespace, "total_entries": sum(counts.values()), **counts})
+    for tally in tallies[offset:]:
+        counts = {"active_entries": tally.active, "expired_entries": tally.expired}
+        items.append(
+            {"namespace": tally.namespace, "total_entries": sum(counts.values()), **counts}
+        )
     return _list_reply(
         {"namespace_count": len(tallies), **_damaged(entries)}, "namespaces", items, offset, form
     )

@@ -61,7 +61,7 @@ def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) ->
         "move_note": write_tools.with_destination,
         "search_notes": read_tools.as_text_search,
     }
-    tools = [replace(each, rewrite=rewrites.get(each.name)) for each in tools]
+    tools = [replace(tool, rewrite=rewrites.get(tool.name)) for tool in tools]
     shown = replies.PROMPTS
     templates = [replies.TEMPLATE]
     if vault is not None:

@@ -210,7 +210,7 @@ def _as_there(memory: MemorySession, project: str, path: str) -> str:
         # Nothing below is there; what is wrong with the path, the caller says
         except MemorandaError:
             break
-        known = {each.path.rpartition("/")[2] for each in entries if each.kind == "folder"}
+        known = {entry.path.rpartition("/")[2] for entry in entries if entry.kind == "folder"}
         if name not in known:
             name = next(
                 (each for each in sorted(known) if each.casefold() == name.casefold()), name
@@ -272,12 +272,19 @@ def _subsections(memory: MemorySession, args: Arguments) -> str:
     headings = scan(note.text, note.body_at)[2]
     lines = note.text.splitlines(keepends=True)
     wanted = args["section"].strip().lstrip("#").strip()
-    for at, each in enumerate(headings):
-        if each.text == wanted:
+    for at, heading in enumerate(headings):
+        if heading.text == wanted:
             below = next(
-                (one.line - 1 for one in headings[at + 1 :] if one.level <= each.level), len(lines)
+                (
+                    heading.line - 1
+                    for heading in headings[at + 1 :]
+                    if heading.level <= heading.level
+                ),
+                len(lines),
             )
-            inner = next((one.line - 1 for one in headings[at + 1 :] if one.line <= below), below)
+            inner = next(
+                (heading.line - 1 for heading in headings[at + 1 :] if heading.line <= below), below
+            )
             if inner < below:
                 return "\n\n" + "".join(lines[inner:below]).rstrip("\n")
             return ""
@@ -413,7 +420,7 @@ def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
                 part.strip() for each in own[name] for part in each.split(",") if part.strip()
             ]
     own["query"] = _TAGS.sub(
-        lambda found: " ".join(f"tag:{each}" for each in found[1].split(",") if each),
+        lambda found: " ".join(f"tag:{part}" for part in found[1].split(",") if part),
         args.get("query") or "",
     )
     if args.get("search_all_projects") or args.get("projects"):

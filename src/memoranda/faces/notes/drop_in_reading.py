@@ -119,7 +119,7 @@ def directory(args: Arguments, memory: MemorySession, reply: Reply) -> Reply:
     page = data.get("page") or args.get("page") or 1
     size = data.get("page_size") or args.get("page_size") or 50
     keys = ("kind", "path", "title", "permalink", "changed")
-    nodes = [node(*map(each.get, keys)) for each in data.get("entries", ())]
+    nodes = [node(*map(entry.get, keys)) for entry in data.get("entries", ())]
     if is_json(args):
         return json_reply(
             {"nodes": nodes, "page": page, "page_size": size, "total": total, "has_more": more}
@@ -135,15 +135,15 @@ def directory(args: Arguments, memory: MemorySession, reply: Reply) -> Reply:
     folders = [each for each in nodes if each["type"] == "directory"]
     files = [each for each in nodes if each["type"] == "file"]
     rows = [head, f"Page {page} (page size {size}, {total} total items)", ""]
-    rows += [f"📁 {each['name']:<30} {each['directory_path']}" for each in folders]
+    rows += [f"📁 {folder['name']:<30} {folder['directory_path']}" for folder in folders]
     rows += [""] if folders and files else []
-    for each in files:
-        if each["title"] != each["name"]:
-            title = f" | {each['title']}"
+    for file in files:
+        if file["title"] != file["name"]:
+            title = f" | {file['title']}"
         else:
             title = ""
         rows.append(
-            f"📄 {each['name']:<30} {each['file_path']}{title} | {day(memory, each['updated_at'])}"
+            f"📄 {file['name']:<30} {file['file_path']}{title} | {day(memory, file['updated_at'])}"
         )
     if folders:
         parts = [f"{len(folders)} director{'y' if len(folders) == 1 else 'ies'}"]
@@ -316,9 +316,9 @@ def _result_rows(
     words = [word.casefold() for word in query.text.replace('"', " ").split()]
     wanted = {each.casefold() for each in args.get("categories") or ()}
     if "observation" in types:
-        for each in memory.observations(note):
-            text = each.content
-            category = each.category or "note"
+        for observation in memory.observations(note):
+            text = observation.content
+            category = observation.category or "note"
             is_match = not words or any(
                 word in text.casefold() or word in category.casefold() for word in words
             )
@@ -396,14 +396,14 @@ def context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         _context_entry(memory, info, depth, since, most, bool(args.get("compact")))
         for info in infos
     ]
-    related = sum(len(each["related_results"]) for each in entries)
+    related = sum(len(entry["related_results"]) for entry in entries)
     meta = {
         "uri": url.removeprefix("memory://"),
         "depth": depth,
         "timeframe": frame,
         "primary_count": len(entries),
     }
-    facts = sum(len(each.get("observations", ())) for each in entries)
+    facts = sum(len(entry.get("observations", ())) for entry in entries)
     meta |= {
         "related_count": related,
         "total_results": len(entries) + related,
@@ -415,23 +415,26 @@ def context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     if not entries:
         return text_reply(f"No results found for '{meta['uri']}' in project '{shown}'.")
     blocks = []
-    for each in entries:
-        primary = each["primary_result"]
-        title = each["primary_result"]["title"]
+    for entry in entries:
+        primary = entry["primary_result"]
+        title = entry["primary_result"]["title"]
         rows = [f"## {title}", f"permalink: {primary['permalink']}"]
         rows += ["", primary["content"]] if primary.get("content") else []
         relations = [
             ("" if one["from_entity"] == title else f"[[{one['from_entity']}]] ")
             + f"{one['relation_type']} [[{one['to_entity'] or one['to_name']}]]"
-            for one in each["related_results"]
+            for one in entry["related_results"]
             if one["type"] == "relation"
         ]
         near = [
             f"[[{one['title']}]] ({one['permalink']})"
-            for one in each["related_results"]
+            for one in entry["related_results"]
             if one["type"] == "entity"
         ]
-        said = [f"[{one['category']}] {one['content']}" for one in each.get("observations", ())]
+        said = [
+            f"[{observation['category']}] {observation['content']}"
+            for observation in entry.get("observations", ())
+        ]
         for heading, listed in (
             ("Observations", said),
             ("Relations", relations),
@@ -478,11 +481,11 @@ def _context_entry(
     facts = [
         {
             "type": "observation",
-            "category": each.category or "note",
-            "content": each.content,
+            "category": observation.category or "note",
+            "content": observation.content,
             **place,
         }
-        for each in known.observations
+        for observation in known.observations
     ]
     primary["content"] = body_of(memory, info)[0]
     return {"primary_result": primary, "observations": facts, "related_results": related}
@@ -520,7 +523,7 @@ def recent(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     facts: list[str] = []
     for info in infos:
         said = {
-            "observation": [one.content for one in memory.observations(info)]
+            "observation": [observation.content for observation in memory.observations(info)]
             if "observation" in wanted
             else []
         }

@@ -56,11 +56,11 @@ class Vault:
         """(that program's name, project) of every project it would know."""
         theirs = {ours: name for name, ours in self.names.items()}
         return [
-            (theirs.get(each.name, each.name), each)
-            for each in memory.projects
-            if each.name in theirs
-            or not each.built_in
-            or (not theirs and each.name == memory.default_project)
+            (theirs.get(project.name, project.name), project)
+            for project in memory.projects
+            if project.name in theirs
+            or not project.built_in
+            or (not theirs and project.name == memory.default_project)
         ]
 
     def known(self, memory: MemorySession, name: str) -> tuple[str, Project] | None:
@@ -69,7 +69,7 @@ class Vault:
         exact = named_one(name, projects)
         if exact is None:
             # `ExampleProject` has the permalink `example-project` there
-            exact = next((other for other in projects if slug(other) == slug(name)), None)
+            exact = next((project for project in projects if slug(project) == slug(name)), None)
         return None if exact is None else (exact, projects[exact])
 
     def named(self, memory: MemorySession, args: Arguments) -> str:
@@ -222,7 +222,7 @@ def written(args: Arguments, memory: MemorySession, vault: Vault, reply: Reply) 
             "operation: " + _EDITED[operation].format(count=count, section=args.get("section"))
         )
     note = memory.find_ref((data["project"], data["file_path"]))
-    counts = Counter(each.category or "note" for each in memory.observations(note))
+    counts = Counter(observation.category or "note" for observation in memory.observations(note))
     rows += (
         ["\n## Observations", *(f"- {name}: {count}" for name, count in sorted(counts.items()))]
         if counts
@@ -235,7 +235,7 @@ def written(args: Arguments, memory: MemorySession, vault: Vault, reply: Reply) 
     if unresolved and not operation:
         rows.append("\nNote: Unresolved relations point to entities that don't exist yet.")
         rows.append("They are resolved as soon as notes of these names are written.")
-    tags = [each.strip().lstrip("#") for each in args.get("tags") or () if each.strip()]
+    tags = [tag.strip().lstrip("#") for tag in args.get("tags") or () if tag.strip()]
     rows += [f"\n## Tags\n- {', '.join(tags)}"] if tags and not operation else []
     why = (
         " (no project was given, so this used the default project; pass project to target another)"

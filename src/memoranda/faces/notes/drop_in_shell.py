@@ -147,12 +147,15 @@ def _section(note: Note, total: int, wanted: str) -> tuple[str, int, int]:
     headings = scan(note.text, note.body_at)[2]
     above: list[Any] = []
     known: dict[str, tuple[int, int]] = {}
-    for at, each in enumerate(headings):
-        above = [*(one for one in above if one.level < each.level), each]
+    for at, heading in enumerate(headings):
+        above = [*(one for one in above if one.level < heading.level), heading]
         path = "/".join(one.text for one in above)
         twins = sum(name.partition("[")[0] == path for name in known)
-        end = next((one.line - 1 for one in headings[at + 1 :] if one.level <= each.level), total)
-        known[f"{path}[{twins}]" if twins else path] = each.line, end
+        end = next(
+            (heading.line - 1 for heading in headings[at + 1 :] if heading.level <= heading.level),
+            total,
+        )
+        known[f"{path}[{twins}]" if twins else path] = heading.line, end
     name = wanted.strip().lstrip("#").strip()
     found = [path for path in known if path == name or path.endswith(f"/{name}")]
     if not found:
@@ -212,8 +215,8 @@ def _grep(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
                 windows[-1]["end_line"] = last
             else:
                 windows.append({"start_line": first, "end_line": last, "match_lines": [number]})
-        for each in windows:
-            each["content"] = "\n".join(lines[each["start_line"] - 1 : each["end_line"]])
+        for window in windows:
+            window["content"] = "\n".join(lines[window["start_line"] - 1 : window["end_line"]])
         row = replies.identity(hit.note) | {"external_id": hit.note.id, "total_lines": len(lines)}
         row |= {"match_count": len(at), "windows": windows}
         rows.append(row | {"next_match_line": at[most] if len(at) > most else None})
@@ -276,9 +279,10 @@ def _listed(
         total = 0
     nodes = [
         _placed(
-            reading.node(each.kind, each.path, each.title, each.permalink, each.changed), prefix
+            reading.node(entry.kind, entry.path, entry.title, entry.permalink, entry.changed),
+            prefix,
         )
-        for each in entries
+        for entry in entries
     ]
     return data_reply(
         {
@@ -314,10 +318,10 @@ def _find(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     if fields is None:
         fields = None
     else:
-        fields = [str(each).strip() for each in fields]
+        fields = [str(field).strip() for field in fields]
     if fields is not None and not all(fields or [""]):
         raise InvalidInput("find: 'fields' entries must be non-empty names of frontmatter keys.")
-    bad = next((each for each in fields or () if not _KEY.fullmatch(each)), None)
+    bad = next((field for field in fields or () if not _KEY.fullmatch(field)), None)
     if bad:
         raise InvalidInput(
             f"find: malformed field path '{bad}'; a path is names with dots, as in review.approved"
@@ -353,7 +357,7 @@ def _find(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
             header = memory.read(info, count=False).header
             kept = ("title", "permalink", "file_path", "external_id", "updated_at")
             row = {key: row[key] for key in kept} | {
-                "fields": {each: _value(header, each) for each in fields}
+                "fields": {field: _value(header, field) for field in fields}
             }
         rows.append(row)
     return _results(rows, len(infos), page, size)
@@ -453,11 +457,11 @@ def _tail(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         [
             {
                 "type": "entity",
-                **replies.identity(each),
-                "created_at": each.created,
-                "updated_at": each.changed,
+                **replies.identity(info),
+                "created_at": info.created,
+                "updated_at": info.changed,
             }
-            for each in infos
+            for info in infos
         ]
     )
 

@@ -187,11 +187,11 @@ def _info(vault: Vault, memory: MemorySession, variables: dict[str, str]) -> str
     name, project = found
     infos = memory.list(Query(projects=(project.name,)), limit=0, order="path")[0]
     edges = [edge for info in infos for edge in memory.outgoing(info)]
-    facts = [one for info in infos for one in memory.observations(info)]
+    facts = [observation for info in infos for observation in memory.observations(info)]
     numbers: dict[str, Any] = {"total_entities": len(infos), "total_observations": len(facts)}
-    numbers |= {"total_relations": len(edges), "note_types": Counter(each.type for each in infos)}
+    numbers |= {"total_relations": len(edges), "note_types": Counter(info.type for info in infos)}
     numbers |= {"total_unresolved_relations": sum(edge.state != "resolved" for edge in edges)}
-    numbers |= {"observation_categories": Counter(each.category or "note" for each in facts)}
+    numbers |= {"observation_categories": Counter(fact.category or "note" for fact in facts)}
     numbers |= {"relation_types": Counter(edge.type for edge in edges)}
     data = {
         "project_name": name,
@@ -209,7 +209,7 @@ def _of_type(memory: MemorySession, project: str, kind: str) -> list[NoteInfo]:
 
 
 def _fields(memory: MemorySession, info: NoteInfo) -> Counter[str]:
-    names = [each.category or "note" for each in memory.observations(info)]
+    names = [observation.category or "note" for observation in memory.observations(info)]
     return Counter(
         [*names, *(edge.type for edge in memory.outgoing(info) if edge.type != "links_to")]
     )
@@ -220,7 +220,7 @@ def _schemas(memory: MemorySession, project: str) -> dict[str, dict[str, Any]]:
     headers = [
         memory.read(each, count=False).header for each in _of_type(memory, project, "schema")
     ]
-    return {str(each["entity"]).lower(): each for each in headers if each.get("entity")}
+    return {str(header["entity"]).lower(): header for header in headers if header.get("entity")}
 
 
 def _declared(header: dict[str, Any]) -> dict[str, bool]:
@@ -279,17 +279,17 @@ def schema_validate(vault: Vault, memory: MemorySession, args: Arguments) -> Rep
         }
         results.append(row | {"warnings": [] if strict else said, "errors": said if strict else []})
     counts = {"total_notes": len(results), "total_entities": len(infos)}
-    counts |= {"valid_count": sum(each["passed"] for each in results)}
+    counts |= {"valid_count": sum(result["passed"] for result in results)}
     counts |= {
-        f"{name}_count": sum(bool(each[f"{name}s"]) for each in results)
+        f"{name}_count": sum(bool(result[f"{name}s"]) for result in results)
         for name in ("warning", "error")
     }
     rows = [
         f"# Schema Validation: {kind or 'all types'}\n\n{counts['valid_count']} of {len(results)} notes valid\n"
     ]
-    for each in results:
+    for result in results:
         rows.append(
-            f"- {each['note_identifier']}: {'; '.join(each['warnings'] + each['errors']) or 'valid'}"
+            f"- {result['note_identifier']}: {'; '.join(result['warnings'] + result['errors']) or 'valid'}"
         )
     return either(args, {"note_type": kind, **counts, "results": results}, "\n".join(rows))
 

@@ -98,7 +98,7 @@ def folder_named(memory: MemorySession, text: str, project: str | None) -> tuple
             return each.name, rest
     entries = memory.directory(name, limit=20).entries
     raise FolderNotFound(
-        short(text), name, [each.path for each in entries if each.kind == "folder"]
+        short(text), name, [entry.path for entry in entries if entry.kind == "folder"]
     )
 
 
@@ -139,7 +139,7 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
             header[key] = value
     data = note_data(note) | _validity(memory.validity_marks([info]), info)
     data |= {"checksum": note.checksum, "frontmatter": header, "provenance": note.provenance.row()}
-    has_bad_bytes = any(each.startswith("not_utf8") for each in note.warnings)
+    has_bad_bytes = any(warning.startswith("not_utf8") for warning in note.warnings)
     if any("UTF-16" in warning for warning in note.warnings):
         complaint = "is UTF-16 text; it is shown, and cannot be changed. Convert it to UTF-8 first."
     else:
@@ -218,18 +218,18 @@ def list_directory(memory: MemorySession, args: Arguments) -> Reply:
     )
     entries: list[dict[str, Any]] = []
     rows = []
-    for each in found.entries:
-        if each.kind == "folder":
-            entries.append({"kind": "folder", "path": each.path, "notes": each.notes})
-            rows.append(f"{flat(each.path)}/  ({plural(each.notes, 'note')})")
+    for entry in found.entries:
+        if entry.kind == "folder":
+            entries.append({"kind": "folder", "path": entry.path, "notes": entry.notes})
+            rows.append(f"{flat(entry.path)}/  ({plural(entry.notes, 'note')})")
             continue
         names = {
-            "path": each.path,
-            "title": each.title[: replies.DATA_TITLE],
-            "permalink": each.permalink,
+            "path": entry.path,
+            "title": entry.title[: replies.DATA_TITLE],
+            "permalink": entry.permalink,
         }
-        entries.append({"kind": "note", **names, "changed": each.changed})
-        rows.append(f"{flat(each.path)}  {short(each.title)}  {day(memory, each.changed)}")
+        entries.append({"kind": "note", **names, "changed": entry.changed})
+        rows.append(f"{flat(entry.path)}  {short(entry.title)}  {day(memory, entry.changed)}")
     page, entries, rows = page.fit(entries, rows, args["as_json"])
     name = f"{project}: /{folder}" + (f" ({glob})" if glob else "")
     head = f"# {short(name)}, {found.total:,} {'entry' if found.total == 1 else 'entries'}"
@@ -260,7 +260,7 @@ def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
         frame, projects=projects, limit=page.size, offset=page.offset
     )
     marks = memory.validity_marks(infos)
-    entries = [note_data(each) | _validity(marks, each) for each in infos]
+    entries = [note_data(info) | _validity(marks, info) for info in infos]
     rows = [
         ", ".join(
             [
@@ -397,7 +397,7 @@ def search_query(memory: MemorySession, args: Arguments, words: str) -> Query:
         search_type=kind,
         projects=projects,
         types=types or query.types,
-        tags=(*query.tags, *(each.lstrip("#") for each in args.get("tags", ()))),
+        tags=(*query.tags, *(tag.lstrip("#") for tag in args.get("tags", ()))),
         categories=(*query.categories, *args.get("categories", ())),
         status=args.get("status", query.status),
         metadata=args.get("metadata_filters", {}),
@@ -413,7 +413,7 @@ def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tupl
             return others
         return names
     folded = {each.casefold() for each in others}
-    return tuple(each for each in names if each.casefold() in folded)
+    return tuple(name for name in names if name.casefold() in folded)
 
 
 def build_context(memory: MemorySession, args: Arguments) -> Reply:
@@ -475,8 +475,8 @@ def _with_context(
     body, checksum = replies.body_of(memory, info, is_listed=is_listed)
     found = memory.context(info, depth=depth, since=since, limit=most)
     parts = {
-        "observations": [_observation(each) for each in found.observations],
-        "relations": [_relation(each) for each in found.edges],
+        "observations": [_observation(observation) for observation in found.observations],
+        "relations": [_relation(edge) for edge in found.edges],
         "related_results": [_related(memory, each) for each in found.reached],
     }
     valid = _validity(memory.validity_marks([info]), info)

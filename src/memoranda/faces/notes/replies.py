@@ -121,7 +121,7 @@ class Page:
 def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:
     """What each entry takes in the reply's text: its line, or its JSON when that is the text."""
     if as_json:
-        return [len(compact(each)) + 1 for each in entries]
+        return [len(compact(entry)) + 1 for entry in entries]
     return [len(row) + 1 for row in rows]
 
 
@@ -239,7 +239,11 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
         named = args.get("project")
         if named:
             mine = f"project {named.lower()} "
-            warnings = [each for each in warnings if "project " not in each or mine in each.lower()]
+            warnings = [
+                warning
+                for warning in warnings
+                if "project " not in warning or mine in warning.lower()
+            ]
 
         data = dict(reply.data or {})
         own = data.get("warnings", [])
@@ -276,13 +280,13 @@ def shown_warnings(warnings: list[str]) -> list[str]:
         rest = [f"{more} more warnings; `memory doctor` lists them."]
     else:
         rest = []
-    return [short(each, _WARNING) for each in warnings[:_WARNINGS]] + rest
+    return [short(warning, _WARNING) for warning in warnings[:_WARNINGS]] + rest
 
 
 def warning_lines(warnings: list[str]) -> str:
     """The lines below a reply's text that carry these warnings; "" for none."""
     if warnings:
-        return "\n" + "".join(f"\nWarning: {each}" for each in warnings)
+        return "\n" + "".join(f"\nWarning: {warning}" for warning in warnings)
     return ""
 
 
@@ -370,8 +374,13 @@ def _message(memory: MemorySession, name: str, hits: Hits, found: str, **words: 
         note = hit.note
         observations = [
             "- "
-            + short(f"[{each.category}] {each.content}" if each.category else each.content, 200)
-            for each in memory.observations(note)[:_PROMPT_OBSERVATIONS]
+            + short(
+                f"[{observation.category}] {observation.content}"
+                if observation.category
+                else observation.content,
+                200,
+            )
+            for observation in memory.observations(note)[:_PROMPT_OBSERVATIONS]
         ]
         head = f"## {short(note.title)}\n{day_of(note, memory.settings.zone)}, {short(address(note), 300)}"
         blocks.append("\n".join([head, *(observations or [short(hit.passage, 200)])]).rstrip())

@@ -62,7 +62,7 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     states = Counter(edge.state for edge in edges)
     # Categories as first written, "" for none
     spelled: dict[str, str] = {}
-    written = (each.category or "" for each in note.observations)
+    written = (observation.category or "" for observation in note.observations)
     observations = dict(
         Counter(spelled.setdefault(name.casefold(), name) for name in written).most_common()
     )
@@ -357,20 +357,20 @@ def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
     """Every project with its folder and how many notes the caller sees in it."""
     entries = []
     rows = []
-    for each in memory.projects:
-        path = str(each.root)
-        count = memory.list(Query(projects=(each.name,)), limit=1)[1]
+    for project in memory.projects:
+        path = str(project.root)
+        count = memory.list(Query(projects=(project.name,)), limit=1)[1]
         entry = {
-            "name": each.name,
+            "name": project.name,
             "path": path,
             "notes": count,
-            "default": each.default,
-            "built_in": each.built_in,
+            "default": project.default,
+            "built_in": project.built_in,
         }
         entries.append(entry)
         rows.append(
-            f"{each.name}: {plural(count, 'note')}, {flat(path)}"
-            + (" (default)" if each.default else "")
+            f"{project.name}: {plural(count, 'note')}, {flat(path)}"
+            + (" (default)" if project.default else "")
         )
     return Reply(lines("# Projects", *rows), {"projects": entries})
 

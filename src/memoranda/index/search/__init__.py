@@ -274,12 +274,12 @@ class _Search:
             return Hits([], 0)
         spelled: list[str] = []
         choices: list[list[parse.Term]] = []
-        for one in parsed.terms:
-            if self.context.is_held(one):
-                choices.append([one])
+        for term in parsed.terms:
+            if self.context.is_held(term):
+                choices.append([term])
             else:
-                if len(one.words) == 1:
-                    mended = self.context.spellings(one.words[0])[:_MAX_SPELLINGS]
+                if len(term.words) == 1:
+                    mended = self.context.spellings(term.words[0])[:_MAX_SPELLINGS]
                 else:
                     mended = []
                 spelled += mended
@@ -340,7 +340,7 @@ class _Search:
 def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQuery) -> list[int]:
     """`rows`, before the others those that hold the marked letters of the query as they were typed:
     `schön` before `schon`."""
-    typed = [_composed(one.text) for one in query.terms if is_changed(one.text)]
+    typed = [_composed(term.text) for term in query.terms if is_changed(term.text)]
     if not typed:
         return rows
     others = [row for row in rows if not _holds_all(reading.texts.get(row), typed)]
@@ -404,7 +404,7 @@ def smart_search(
             counts = {token: count for token in counted if (count := len(low.split(token, 5)) - 1)}
             if counts:
                 score = sum(_COUNT_SCORES[count] for count in counts.values())
-                tagged = {each.lower() for each in json.loads(tags)} if tags else ()
+                tagged = {load.lower() for load in json.loads(tags)} if tags else ()
                 score += _TAG_SCORE * sum(token in tagged for token in counts)
                 found.append((-score, -created, identity, row, list(counts)))
         archived = context.archived([row for *_, row, _ in found])
@@ -442,12 +442,12 @@ def _show_observations(
     asked = {name.strip().casefold() for name in (*query.categories, *query.any_category)}
     if not asked:
         return
-    words = [word for one in terms for word in one.words]
+    words = [word for term in terms for word in term.words]
     for hit in hits:
         seen = [
-            one
-            for one in observations(db, hit.note)
-            if (one.category or "").strip().casefold() in asked
+            observation
+            for observation in observations(db, hit.note)
+            if (observation.category or "").strip().casefold() in asked
         ]
         if seen:
             best = max(seen, key=lambda one: sum(word in one.content.lower() for word in words))

@@ -147,7 +147,7 @@ class ChunkReading:
             row for row, note in self._features.items() if note.is_long or note.conversation is None
         ]
         self.texts = {
-            one.row: one for one in ranking.context.texts(rows if every else long, self.terms)
+            text.row: text for text in ranking.context.texts(rows if every else long, self.terms)
         }
         self.chunks: dict[int, list[Chunk]] = {}
         self._bits: dict[int, int] = {}

@@ -420,7 +420,7 @@ def is_told(text: str) -> bool:
 def is_question(text: str) -> bool:
     """Whether `text` is a question in plain language, by its end or its first word."""
     return is_short_question(text) or any(
-        one.lower() in _ASKING for one in tokens(text.strip()[:40])[:1]
+        token.lower() in _ASKING for token in tokens(text.strip()[:40])[:1]
     )
 
 
@@ -448,7 +448,9 @@ def focus_of(text: str) -> str:
     if len(text) < _WHOLE and len(tokens(text)) <= _LONG:
         return text
     sentences = [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]
-    asking = [at for at, one in enumerate(sentences) if one.rstrip().endswith(("?", "？"))]
+    asking = [
+        at for at, sentence in enumerate(sentences) if sentence.rstrip().endswith(("?", "？"))
+    ]
     if not asking:
         return text
     if len(asking) > 1 and len(text) < _TOLD:

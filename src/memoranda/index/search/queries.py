@@ -234,7 +234,8 @@ class SearchContext:
             is_prefix = not is_possessive and self.held(one) == 0
         text = self._placed(one, is_prefix and self.held(one) <= COMMON)
         others = [
-            f"{self._column}{quoted(query_text(other)[0])}" for other in self.alternatives(one)
+            f"{self._column}{quoted(query_text(alternative)[0])}"
+            for alternative in self.alternatives(one)
         ]
         if others:
             return f"({' OR '.join([text, *others])})"
@@ -608,8 +609,8 @@ class SearchContext:
             )
         ]
         possible = inflected(stems)
-        edits = [one for one in edits if one in possible or not one.startswith(head)]
-        held = [one for one in edits if self.count(self._visible(quoted(one)), 1, STEMS)]
+        edits = [edit for edit in edits if edit in possible or not edit.startswith(head)]
+        held = [edit for edit in edits if self.count(self._visible(quoted(edit)), 1, STEMS)]
         count = {one: self.count(self._visible(quoted(one)), _SPELLED_COUNT) for one in held}
         held.sort(key=lambda one: -count[one])
         return [one for one in held if count[one]][:_MAX_SPELLINGS] or held[:_MAX_SPELLINGS]

@@ -131,14 +131,14 @@ class _WordLookup:
         context = self.context
         terms = query.terms
         found = list[Word]()
-        for one in terms:
+        for term in terms:
             weight = 1.0
             if len(terms) > 1:
                 weight = self.rarity(
-                    context.held(one) or context.count(context.loose(one), COMMON + 1)
+                    context.held(term) or context.count(context.loose(term), COMMON + 1)
                 )
-            others = context.alternatives(one)
-            found.append(Word(one.text, weight, term=one, is_open=one.open, others=others))
+            others = context.alternatives(term)
+            found.append(Word(term.text, weight, term=term, is_open=term.open, others=others))
         return found
 
     def _rows(self, text: str, table: str = "") -> list[int]:
@@ -224,7 +224,8 @@ class Ranking:
         self.scorer = TermScorer(self.words)
         if query is not None:
             self.features = {
-                one.row: one._replace(conversation=None) for one in context.features(given)
+                feature.row: feature._replace(conversation=None)
+                for feature in context.features(given)
             }
         else:
             self._choose()
@@ -309,7 +310,7 @@ class Ranking:
         it; times their part of those of all words; less for a long text, which shares many words
         with anything."""
         rarities = self._rarities
-        shared = sum(each for at, each in enumerate(rarities) if bits >> 3 * at & 5)
+        shared = sum(rarity for at, rarity in enumerate(rarities) if bits >> 3 * at & 5)
         question = self.question
         heard = sum(not (word.is_weak or word.is_beside) for word in self.words)
         asked = set(question.words) - question.weak - question.beside

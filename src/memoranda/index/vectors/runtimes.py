@@ -154,9 +154,9 @@ class Bert:
 
         Fastest when texts of one length stand together.
         """
-        lengths = [len(each) for each in texts]
-        x = self._words[np.concatenate([np.asarray(each) for each in texts])]
-        x += self._places[np.concatenate([np.arange(each) for each in lengths])]
+        lengths = [len(text) for text in texts]
+        x = self._words[np.concatenate([np.asarray(text) for text in texts])]
+        x += self._places[np.concatenate([np.arange(length) for length in lengths])]
         self._normalise(x, self._norm)
         for layer in self._layers:
             seen = self._attend(x @ layer.heads.T + layer.heads_bias, lengths)
@@ -367,14 +367,14 @@ def _graph(folder: Path, first_token: bool) -> Run | None:
         if type(error).__module__.startswith("onnxruntime"):
             raise ValueError(f"{graph.name} cannot be used: {error}") from None
         raise
-    names = {each.name for each in session.get_inputs()}
+    names = {get_input.name for get_input in session.get_inputs()}
 
     def run(texts: Sequence[Sequence[int]]) -> np.ndarray:
         ids = np.zeros((len(texts), max(map(len, texts))), np.int64)
         mask = np.zeros_like(ids)
-        for at, each in enumerate(texts):
-            ids[at, : len(each)] = each
-            mask[at, : len(each)] = 1
+        for at, text in enumerate(texts):
+            ids[at, : len(text)] = text
+            mask[at, : len(text)] = 1
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         states = session.run(None, {name: array for name, array in given.items() if name in names})[
             0

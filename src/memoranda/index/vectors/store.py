@@ -221,8 +221,8 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
     title = title[:_TITLE]
     body = body[:EMBEDDED]
     parts = passages(body)
-    for one in parts:
-        text = body[one.start : one.end].strip()
+    for part in parts:
+        text = body[part.start : part.end].strip()
         if len(parts) > 1 and _HEADING.fullmatch(text):
             # The passage below it has it in front
             continue
@@ -230,13 +230,13 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
         # "Turn 003" and "2026-05-07" say nothing
         names = [
             each.strip()
-            for each in dict.fromkeys((title, one.heading))
+            for each in dict.fromkeys((title, part.heading))
             if len(_WORD.findall(each)) > any(map(str.isdigit, each))
         ]
         text = sqlite_text(
-            "\n".join([*(each for each in names if each.casefold() not in beginning), text])
+            "\n".join([*(name for name in names if name.casefold() not in beginning), text])
         )
-        found.append(EmbeddedPassage(one.start, one.end, key_of(text), text))
+        found.append(EmbeddedPassage(part.start, part.end, key_of(text), text))
     return found
 
 

@@ -139,7 +139,9 @@ class NewSpace(SpaceDatabase):
 
     def remove_texts(self, digests: Iterable[str]) -> None:
         """Take texts of the history out."""
-        self._said_of_each("blob", "delete from {} where sha256 = %s", ([each] for each in digests))
+        self._said_of_each(
+            "blob", "delete from {} where sha256 = %s", ([digest] for digest in digests)
+        )
 
     def lines(self) -> dict[int, str]:
         """The SHA-256 of the journal's lines that are there, by number."""
@@ -162,7 +164,7 @@ class NewSpace(SpaceDatabase):
     def remove_lines(self, numbers: Iterable[int]) -> None:
         """Take lines of the journal out."""
         self._said_of_each(
-            "journal", "delete from {} where number = %s", ([each] for each in numbers)
+            "journal", "delete from {} where number = %s", ([number] for number in numbers)
         )
 
     def finish(

@@ -299,7 +299,7 @@ class PostgresHome(Home):
             return True
         changes = [Change.load(line) for _, line in numbered]
         self._folder.begin()
-        for each in (each for change in changes for each in change.files if not self._is_log(each)):
+        for each in (file for change in changes for file in change.files if not self._is_log(file)):
             for key in self._folder.gone(each, there):
                 self._folder.remove(*key)
         for row in rows:
@@ -383,7 +383,9 @@ class PostgresHome(Home):
             database.close()
 
     def _note_erased(self, changes: Sequence[Change], before: int = 0) -> None:
-        if any(each.verb == ERASE and each.details and each.number > before for each in changes):
+        if any(
+            change.verb == ERASE and change.details and change.number > before for change in changes
+        ):
             put_derived(self.layout.erased, b"")
 
     def _note_whole(self, state: SpaceState) -> None:

@@ -182,7 +182,7 @@ class SpaceDatabase(Connection):
                     ),
                 ]
                 db.execute("commit")
-            return [each.fetchall() for each in cursors]
+            return [cursor.fetchall() for cursor in cursors]
 
         (state,), lines, rows = self._again(work)
         if max(len(lines), len(rows)) > most:
@@ -418,12 +418,12 @@ class SpaceDatabase(Connection):
 
     def _write(self, statements: Sequence[SqlStatement], changes: Sequence[Change]) -> None:
         ids = [uuid4() for _ in changes]
-        numbers = [each.number for each in changes]
+        numbers = [change.number for change in changes]
         lines = [
             numbers,
             ids,
-            [parse_stamp(each.time) for each in changes],
-            [each.dump() for each in changes],
+            [parse_stamp(change.time) for change in changes],
+            [change.dump() for change in changes],
         ]
         every = [
             *statements,
@@ -493,12 +493,12 @@ class SpaceDatabase(Connection):
             rows = (
                 [
                     space,
-                    each.number,
-                    ids.get(each.number) or uuid4(),
-                    parse_stamp(each.time),
-                    each.dump(),
+                    change.number,
+                    ids.get(change.number) or uuid4(),
+                    parse_stamp(change.time),
+                    change.dump(),
                 ]
-                for each in changes
+                for change in changes
             )
             sql = "insert into memoranda.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)"
             db.cursor().executemany(sql, rows)

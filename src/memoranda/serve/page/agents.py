@@ -39,7 +39,7 @@ def show(visit: Visit) -> Response:
         writers=writers(memory, now - LATELY),
         today=dict(memory.written_today()),
         now=now,
-        tokens=[(each, each.is_valid(now)) for each in state.server.access.tokens()],
+        tokens=[(token, token.is_valid(now)) for token in state.server.access.tokens()],
         seen=state.server.seen,
         connected=state.sessions.connected() if state.sessions else [],
         figures=size,
@@ -85,13 +85,13 @@ def json(visit: Visit) -> dict[str, Any]:
         "weeks": {week.isoformat(): number for week, number in size.weeks},
         "writers": [
             {
-                "agent": each.agent,
-                "client": each.client,
-                "last": each.last,
-                "changes": dict(each.verbs),
-                "sessions": len(each.sessions),
+                "agent": writer.agent,
+                "client": writer.client,
+                "last": writer.last,
+                "changes": dict(writer.verbs),
+                "sessions": len(writer.sessions),
             }
-            for each in writers(memory, memory.clock() - LATELY)
+            for writer in writers(memory, memory.clock() - LATELY)
         ],
         "connected": [
             {

@@ -48,7 +48,7 @@ def show(visit: Visit) -> Response:
         asked=asked,
         title=title,
         depth=_depth(visit),
-        projects=[each.name for each in memory.projects],
+        projects=[project.name for project in memory.projects],
         found=drawing(visit) if given.get("part") == "list" else None,
     )
 
@@ -70,7 +70,7 @@ def drawing(visit: Visit) -> dict[str, Any]:
     cluster = given.get("cluster", "")
     # A folder with all below it, with a final `/` without
     if cluster:
-        places = ((each, "/".join(_place(each)) + "/") for each in infos)
+        places = ((info, "/".join(_place(info)) + "/") for info in infos)
         infos = [each for each, at in places if at == cluster or at.startswith(f"{cluster}/")]
     if (
         len(infos) > WHOLE
@@ -78,7 +78,7 @@ def drawing(visit: Visit) -> dict[str, Any]:
         and (found := _clusters(memory, infos, given))
     ):
         return found
-    pairs = memory.relations({each.row for each in infos})
+    pairs = memory.relations({info.row for info in infos})
     return _notes(infos, pairs, set(), limit, len(infos), given, memory.settings.zone)
 
 
@@ -88,8 +88,8 @@ def _depth(visit: Visit) -> int:
 
 def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0) -> dict[str, Any]:
     notes, pairs = visit.memory.neighbourhood(infos, depth=_depth(visit), limit=limit)
-    found = [each for each in notes if visit.given.get("project") in (None, "", each.project)]
-    start = {each.row for each in infos}
+    found = [note for note in notes if visit.given.get("project") in (None, "", note.project)]
+    start = {info.row for info in infos}
     zone = visit.memory.settings.zone
     return _notes(found, pairs, start, limit, max(total, len(notes)), visit.given, zone)
 
@@ -104,28 +104,28 @@ def _notes(
     zone: tzinfo | None,
 ) -> dict[str, Any]:
     """These notes, of too many those that begin it and those with most links; days are of `zone`."""
-    known = {each.row for each in infos}
+    known = {info.row for info in infos}
     pairs = {
         (a, b, kind)
         for a, b, kind in pairs
         if a in known and b in known and given.get("type") in (None, "", kind)
     }
-    degree = Counter(row for each in pairs for row in each[:2])
+    degree = Counter(row for pair in pairs for row in pair[:2])
     infos = sorted(infos, key=lambda each: (each.row not in start, -degree[each.row], each.title))[
         :limit
     ]
-    shown = {each.row for each in infos}
+    shown = {info.row for info in infos}
     nodes = [
         {
-            "id": each.row,
-            "title": each.title[:120],
-            "url": note_url(each.project, each.path),
-            "size": degree[each.row],
-            "cluster": "/".join(_place(each)[:2]),
-            "start": each.row in start,
-            "date": day_of(each, zone),
+            "id": info.row,
+            "title": info.title[:120],
+            "url": note_url(info.project, info.path),
+            "size": degree[info.row],
+            "cluster": "/".join(_place(info)[:2]),
+            "start": info.row in start,
+            "date": day_of(info, zone),
         }
-        for each in infos
+        for info in infos
     ]
     links = [
         {"from": a, "to": b, "type": kind}
@@ -140,7 +140,7 @@ def _clusters(
 ) -> dict[str, Any] | None:
     """The clusters of notes as nodes, `size` the notes in each, and how many links lead from one to
     another. They are the folders of the first level that has several; None when none has."""
-    places = {each.row: _place(each) for each in infos}
+    places = {info.row: _place(info) for info in infos}
     for depth in range(1, max(map(len, places.values()))):
         of = {
             row: "/".join(place[: depth + 1]) + "/" * (len(place) <= depth)

@@ -88,7 +88,10 @@ def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
 def change(visit: Visit) -> Response:
     """One change with its diffs: a page, or for a script the diffs alone."""
     revisions = visit.memory.revisions(visit.number("change", 0), limit=_DIFFS + 1)
-    shown = [(each, diff(each.before or "", each.after or "")) for each in revisions[:_DIFFS]]
+    shown = [
+        (revision, diff(revision.before or "", revision.after or ""))
+        for revision in revisions[:_DIFFS]
+    ]
     return visit.html(
         "diffs.html" if visit.is_live else "change.html",
         revisions=shown,
@@ -123,14 +126,14 @@ def change_json(visit: Visit) -> dict[str, Any]:
     revisions = visit.memory.revisions(visit.number("change", 0), limit=visit.number("limit", 100))
     files = [
         {
-            "do": each.touched.do,
-            "project": each.touched.project,
-            "path": each.touched.path,
-            "to": each.touched.to,
-            "before": each.before,
-            "after": each.after,
+            "do": revision.touched.do,
+            "project": revision.touched.project,
+            "path": revision.touched.path,
+            "to": revision.touched.to,
+            "before": revision.before,
+            "after": revision.after,
         }
-        for each in revisions
+        for revision in revisions
     ]
     return {"files": files} | (_change_row(revisions[0].change) if revisions else {})
 
@@ -239,9 +242,9 @@ def search(visit: Visit) -> Response:
     lately = {change.agent for change in memory.log(limit=500) if change.agent}
     return visit.html(
         "search.html",
-        projects=[each.name for each in memory.projects],
+        projects=[project.name for project in memory.projects],
         categories=CATEGORIES,
-        tags=[each.partition("\t")[0] for each in offers(memory.settings, "tag")],
+        tags=[offer.partition("\t")[0] for offer in offers(memory.settings, "tag")],
         agents=["owner", *sorted(lately), "import", "web", "file"],
         **values,
     )

@@ -92,11 +92,11 @@ def _history(visit: Visit, gone: bool = False) -> Response:
     # Whether the history has the text that a change replaced
     replaced = {
         change.number: any(
-            (each.project, each.path) == (project, path)
-            and each.old
-            and each.kept
-            and each.do != "move"
-            for each in change.files
+            (file.project, file.path) == (project, path)
+            and file.old
+            and file.kept
+            and file.do != "move"
+            for file in change.files
         )
         for change in changes
     }
@@ -185,7 +185,7 @@ def _as_in_file(text: str, file: str) -> str:
 def _tag(visit: Visit, info: NoteInfo) -> None:
     wanted = split_list(visit.given["tags"])
     names = {each.lower() for each in wanted}
-    visit.memory.tag(info, wanted, [each for each in info.tags if each.lower() not in names])
+    visit.memory.tag(info, wanted, [tag for tag in info.tags if tag.lower() not in names])
 
 
 ACTIONS: Mapping[str, Callable[[Visit, NoteInfo], Any]] = {
@@ -218,8 +218,8 @@ def json(visit: Visit) -> dict[str, Any]:
     note = memory.read(info, count=not (visit.csrf or visit.is_post))
     links = {
         name: [
-            {"type": each.type, "target": each.target, "id": each.note and each.note.id}
-            for each in edges
+            {"type": edge.type, "target": edge.target, "id": edge.note and edge.note.id}
+            for edge in edges
         ]
         for name, edges in (
             ("outgoing", memory.outgoing(info)),
@@ -233,8 +233,12 @@ def json(visit: Visit) -> dict[str, Any]:
         "permalink": note.permalink,
     }
     facts = [
-        {"category": each.category, "content": each.content, "tags": list(each.tags)}
-        for each in note.observations
+        {
+            "category": observation.category,
+            "content": observation.content,
+            "tags": list(observation.tags),
+        }
+        for observation in note.observations
     ]
     more = {
         "checksum": note.checksum,

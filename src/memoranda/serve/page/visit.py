@@ -330,7 +330,7 @@ def language_of(request: Request) -> str:
         *request.headers.get("accept-language", "").split(","),
     ]
     names = (each.strip().partition(";")[0].partition("-")[0].lower() for each in wanted)
-    return next((each for each in names if each in LANGUAGES), "en")
+    return next((name for name in names if name in LANGUAGES), "en")
 
 
 @cache
@@ -373,7 +373,7 @@ def markdown(text: str, project: str, path: str, known: Mapping[str, str]) -> Ma
     web. `known`: where the targets of its wikilinks lead. Only the first RENDERED characters
     count."""
     text = visible(text[:RENDERED])
-    if any(len(_MARKS.findall(each)) > _MOST_MARKS for each in _BLOCKS.split(text)):
+    if any(len(_MARKS.findall(part)) > _MOST_MARKS for part in _BLOCKS.split(text)):
         return Markup(f"<pre>{escape(text)}</pre>")
     env = {"base": f"{project}/{path.rpartition('/')[0]}".rstrip("/"), "known": known}
     return Markup(_markdown().render(text, env))
@@ -447,11 +447,11 @@ def _address(href: str, base: str) -> str | None:
         return None
     path = unquote(href.partition("#")[0])
     names: list[str] = base.split("/")
-    for each in path.split("/"):
-        if each == "..":
+    for part in path.split("/"):
+        if part == "..":
             names = names[:-1]
-        elif each not in ("", "."):
-            names.append(each)
+        elif part not in ("", "."):
+            names.append(part)
     if len(names) > 1:
         return note_url(names[0], "/".join(names[1:]))
     return None

@@ -43,7 +43,7 @@ def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
         if not isinstance(name, str):
             raise BadLine("an entity without a name")
         are_texts = texts is None or (
-            isinstance(texts, list) and all(isinstance(each, str) for each in texts)
+            isinstance(texts, list) and all(isinstance(text, str) for text in texts)
         )
         if not isinstance(type_, str | None) or not are_texts:
             raise BadLine("an entity whose type or observations are no texts")
@@ -317,7 +317,10 @@ def parse_graph(text: str) -> GraphText:
     if isinstance(whole, dict) and "type" not in whole:
         members = [("entity", whole.get("entities")), ("relation", whole.get("relations"))]
         listed = [
-            (kind, each) for kind, values in members if isinstance(values, list) for each in values
+            (kind, value)
+            for kind, values in members
+            if isinstance(values, list)
+            for value in values
         ]
         return _collect(
             (1, {**each, "type": kind} if isinstance(each, dict) else each) for kind, each in listed

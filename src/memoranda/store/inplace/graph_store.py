@@ -112,13 +112,15 @@ class LineEdit:
 
     def add_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Add relations that are not there."""
-        self.added += [graph_lines.relation_line(each).encode() + b"\n" for each in relations]
+        self.added += [
+            graph_lines.relation_line(relation).encode() + b"\n" for relation in relations
+        ]
 
     def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Remove all copies of relations."""
         self.verb = "delete"
         self.lines |= dict.fromkeys(
-            (line for each in relations for line in self._lines_of(each)), b""
+            (line for relation in relations for line in self._lines_of(relation)), b""
         )
 
     def remove_entities(self, names: Sequence[str]) -> None:
@@ -243,8 +245,8 @@ class GraphStore:
         orders: dict[str, list[int]] = {}
         highest = self._last_order
         if not first:
-            for each in self.entities.values():
-                orders.setdefault(each.name, []).append(each.order)
+            for entity in self.entities.values():
+                orders.setdefault(entity.name, []).append(entity.order)
             self._forget()
             self._last_order = 0
         for number in range(first, len(lines)):

@@ -83,7 +83,7 @@ def memory(home: Path, *arguments: str) -> str:
 
 async def work(home: Path, vault: Path) -> None:
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "memoranda", "mcp", "--home", str(home)]
+        command=sys.executable, args=["-m", "memoranda", "mcp", "--no-daemon", "--home", str(home)]
     )
     async with Client(stdio_client(server)) as client:
         agent = Agent(client)

@@ -32,7 +32,7 @@ CONTENTS = {
     "only a rule": "---",
     "emoji": "👩‍🚀 🇩🇪 e\u0301 \u200d 😀",
     "scripts": "中文 日本語 한국어 עברית العربية ไทย",
-    "BOM": "\ufefftext",
+    "a BOM inside": "te\ufeffxt",
     "separators": "a\u2028b\u2029c\x85d\x0be\x0cf",
     "controls": "a\x01\x1b[0m\x7f",
     "NUL": "before\x00after",

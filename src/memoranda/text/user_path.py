@@ -19,7 +19,9 @@ def user_path(path: str | os.PathLike[str]) -> Path:
     if os.name == "posix":
         _refuse_windows_path(text)
     expanded = os.path.expanduser(text)
-    if expanded.startswith("~"):
+    # ~draft, of no user and with no folder below it, is a name, as in a shell
+    is_folder = expanded == "~" or "/" in expanded
+    if expanded.startswith("~") and is_folder:
         raise InvalidInput(
             f"{text}: no home folder is known for {expanded.partition('/')[0]}."
             " Set HOME, or give the path from /."

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from memoranda.errors import StorageError
@@ -96,7 +96,7 @@ class LedgerDatabase:
         make_private(self.path.parent)
         os.close(open_own(self.path))
         connection = _connect(str(self.path))
-        try:
+        with closed_on_error(connection):
             connection.execute("pragma secure_delete = on")
             known = connection.execute("pragma user_version").fetchone()[0]
             if known > VERSION:
@@ -111,9 +111,6 @@ class LedgerDatabase:
             # Whether it may be written is known after a first transaction
             connection.execute("begin immediate")
             connection.execute("rollback")
-        except BaseException:
-            connection.close()
-            raise
         self.is_writable = True
         self._inode = os.stat(self.path).st_ino
         return connection
@@ -125,7 +122,8 @@ class LedgerDatabase:
         for option in ("mode=ro", "immutable=1"):
             with suppress(sqlite3.Error):
                 connection = _connect(f"file:{quote(str(self.path))}?{option}", uri=True)
-                connection.execute("select number from change limit 1").fetchone()
+                with closed_on_error(connection):
+                    connection.execute("select number from change limit 1").fetchone()
                 return connection
         connection = _connect(":memory:")
         connection.executescript(SCHEMA.read_text("utf-8"))
@@ -215,6 +213,25 @@ class LedgerDatabase:
         with suppress(OSError):
             return os.stat(self.path).st_ino == self._inode
         return False
+
+
+class Closable(Protocol):
+    """A connection of any database."""
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def closed_on_error(connection: Closable) -> Iterator[None]:
+    """Close `connection` when the block raises, as nobody else gets hold of it then.
+
+    A connection that is left to the garbage collector keeps its file open, and warns.
+    """
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:

@@ -8,11 +8,11 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 from memoranda.errors import StorageError
-from memoranda.store.files import check_own, make_private, open_own
+from memoranda.store.files import check_own, closed_on_error, make_private, open_own
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 VERSION = 1
@@ -213,25 +213,6 @@ class LedgerDatabase:
         with suppress(OSError):
             return os.stat(self.path).st_ino == self._inode
         return False
-
-
-class Closable(Protocol):
-    """A connection of any database."""
-
-    def close(self) -> None: ...
-
-
-@contextmanager
-def closed_on_error(connection: Closable) -> Iterator[None]:
-    """Close `connection` when the block raises, as nobody else gets hold of it then.
-
-    A connection that is left to the garbage collector keeps its file open, and warns.
-    """
-    try:
-        yield
-    except BaseException:
-        connection.close()
-        raise
 
 
 def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from memoranda.errors import ConfigError, DatabaseAway, DatabaseRefused
 from memoranda.extras import install_command
-from memoranda.ledger.database import closed_on_error
+from memoranda.store.files import closed_on_error
 
 if TYPE_CHECKING:
     import psycopg

@@ -137,7 +137,7 @@ check-frameworks: .venv/ready
 PYRIGHT := .venv/pyright
 check-types: .venv/ready
 	@if command -v npm >/dev/null 2>&1; then \
-		mkdir -p $(PYRIGHT) && cp tools/pyright/*.json $(PYRIGHT) && \
+		mkdir -p $(PYRIGHT) && cp tools/check-types/*.json $(PYRIGHT) && \
 		npm ci --silent --no-audit --no-fund --omit=optional --prefix $(PYRIGHT) && \
 		node $(PYRIGHT)/node_modules/pyright/index.js --pythonpath $(BIN)/python samples/library.py; \
 	else echo "skipped: pyright (npm)"; fi

@@ -69,8 +69,7 @@ class HistoryVerbs(NoteVerbs):
         agent: str | None = None,
         since: datetime | None = None,
     ) -> list[Change]:
-        """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by
-        one agent, since a moment; `limit` 0 = all."""
+        """See `Memory.log`. Only changes the caller may see are listed."""
         return list(islice(self._seen_changes(ref, agent, since), limit if limit > 0 else None))
 
     @verb
@@ -310,9 +309,7 @@ class HistoryVerbs(NoteVerbs):
 
     @verb
     def undo(self, change: int | None = None) -> Change:
-        """Take a change back (default: the latest not taken back yet). Itself a change. Raises
-        CannotUndo, NotFound. A job whose action is taken back makes no such action for that memory
-        again (contract 001, 18.5)."""
+        """See `Memory.undo` and contract 001, 18.5."""
         with self.engine.writing():
             for done, later, undone_by in self._changes_to_undo():
                 # That an entry expired is upkeep, which only its number names.
@@ -358,10 +355,7 @@ class HistoryVerbs(NoteVerbs):
         change: int | None = None,
         to: str | None = None,
     ) -> tuple[str, int]:
-        """Bring back the text `ref` (id or `project/path`) had before `change`, at the moment `at`,
-        or before it last changed, into `to` if given. Returns where it went (`project/path`) and
-        the change it came from. Raises Exists, NotFound, and CannotUndo where a text just restored
-        would be replaced by one that is not named."""
+        """See `Memory.restore`."""
         is_named = at is not None or change is not None or to is not None
         if not is_named:
             archived: NoteInfo | None = None
@@ -482,9 +476,7 @@ class HistoryVerbs(NoteVerbs):
             return data
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
-        """What a change of `log` did to the text of each note the caller sees; `limit` 0 = of all.
-        Raises NotFound.
-        """
+        """See `Memory.revisions`. Only notes the caller may see are shown."""
         with self.engine.guard:
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
             done = next((each for each in near if each.number == change), None)

@@ -135,8 +135,7 @@ class HistoryVerbs(NoteVerbs):
                 or (agent is not None and change.agent != agent)
             ):
                 continue
-            files = [file for file in change.files if self.may_see(change, file, past)]
-            seen = replace(change, files=files)
+            seen = self._seen_part(change, past)
             if place is not None and not concerns(seen, place):
                 continue
             if self._is_visible(change, past):
@@ -159,10 +158,13 @@ class HistoryVerbs(NoteVerbs):
             for file in change.files
             if (file.project, file.path) == (change.project, change.path)
         ]
-        if about and change.verb in _DELETING and not self.engine.only:
-            files = about
-        else:
-            files = change.files
+        files = change.files
+        if about and not self.engine.only:
+            if change.verb in _DELETING:
+                files = about
+            elif change.undoes is not None:
+                # What came back may have come back into texts the caller does not see
+                files = [file for file in change.files if file in about or file.old is None]
         return all(self.may_see(change, file, past) for file in files)
 
     def may_see(
@@ -291,7 +293,12 @@ class HistoryVerbs(NoteVerbs):
                 raise CannotUndo(f"cannot undo {name}: nothing of it is left")
         self._keep_reads(transaction.steps)
         assert transaction.done is not None
-        return transaction.done
+        return self._seen_part(transaction.done, self._past())
+
+    def _seen_part(self, change: Change, past: PastPrivacy | None) -> Change:
+        """The change with those of its files that the caller may see."""
+        files = [file for file in change.files if self.may_see(change, file, past)]
+        return replace(change, files=files)
 
     def _keep_reads(self, steps: Sequence[Step]) -> None:
         """Reads are a note's, not its text's: those that were folded into the texts replaced are

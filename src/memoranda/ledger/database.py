@@ -15,7 +15,7 @@ from memoranda.errors import StorageError
 from memoranda.store.files import check_own, closed_on_error, make_private, open_own
 
 SCHEMA = Path(__file__).with_name("schema.sql")
-VERSION = 1
+VERSION = 2
 _BUSY_SECONDS = 3.0
 _NOT_A_LEDGER = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
 _REASONS = {

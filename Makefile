@@ -43,7 +43,7 @@ test: .venv/ready
 	@$(BIN)/python -m pytest -q $(WORKERS)
 
 # What runs in one process: no servers, no commands, no kills, none of the contracts' transports.
-SLOW := bench browser cli contract crash postgres requirements serve sessions
+SLOW := bench browser cli contract crash golden postgres requirements serve sessions
 test-fast: .venv/ready
 	@$(BIN)/python -m pytest -q $(WORKERS) -m 'not slow' $(addprefix --ignore=tests/,$(SLOW))
 

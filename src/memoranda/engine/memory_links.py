@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda import clock
 from memoranda.clock import microseconds, parse_stamp, stamp
+from memoranda.engine.attachments import AttachmentVerbs
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs, Ref
 from memoranda.engine.transaction import Transaction
@@ -67,7 +68,7 @@ class ResolvedLinks:
     unresolved: list[tuple[str, str]]
 
 
-class LinkVerbs(ReadVerbs):
+class LinkVerbs(AttachmentVerbs):
     """The verbs that link, and those that follow links."""
 
     @verb
@@ -85,6 +86,7 @@ class LinkVerbs(ReadVerbs):
         edges, more, reached = self.index.links.around(
             info, depth=depth, viewer=self.agent, since=since, limit=limit
         )
+        edges = self.mark_attachments(info, edges)
         return NoteContext(info, self.index.notes.observations(info), edges, more, reached)
 
     @verb
@@ -110,7 +112,8 @@ class LinkVerbs(ReadVerbs):
     @verb
     def outgoing(self, ref: Ref) -> list[Edge]:
         """The note's relations, in the order of its text."""
-        return self.index.links.outgoing(self.find_ref(ref), self.agent)
+        info = self.find_ref(ref)
+        return self.mark_attachments(info, self.index.links.outgoing(info, self.agent))
 
     @verb
     def incoming(self, ref: Ref, limit: int | None = None, offset: int = 0) -> list[Edge]:

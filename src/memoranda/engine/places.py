@@ -22,6 +22,7 @@ from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.names import file_key
 from memoranda.store import path_guard
 from memoranda.store.base import File, Store
+from memoranda.store.folder import FolderStore
 from memoranda.store.walking import walk
 
 
@@ -338,7 +339,12 @@ class PlaceVerbs(ReadVerbs):
 
     def _check_place(self, project: str, path: str) -> None:
         """A note may only go where it would be one."""
-        if not self.engine.store(project).is_note(path):
+        store = self.engine.store(project)
+        if isinstance(store, FolderStore) and (why := store.rules.reason(path)):
+            raise InvalidInput(
+                f'"{path}" is left out of project {store.name} by {why}. Choose another folder.'
+            )
+        if not store.is_note(path):
             raise InvalidInput(
                 f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.'
             )

@@ -22,6 +22,7 @@ from memoranda.note.names import Looseness
 from memoranda.query import Query, memory_query, parse
 from memoranda.store import path_guard
 from memoranda.store.base import sha256
+from memoranda.store.folder import FolderStore
 
 if TYPE_CHECKING:
     from memoranda.engine.write_gate import Use
@@ -565,7 +566,10 @@ class ReadVerbs(HomeSession):
     def _kind(self, project: str, path: str) -> str:
         """What lies at `path` of a project for this caller; a note of another agent, or a folder
         that holds nothing else, is `hidden`."""
-        kind = self.engine.store(project).place(path).kind
+        store = self.engine.store(project)
+        kind = store.place(path).kind
+        if isinstance(store, FolderStore) and store.rules.reason(path, is_folder=kind == "folder"):
+            return "hidden"
         if self.agent is None or kind not in ("file", "folder"):
             return kind
         if kind == "file":

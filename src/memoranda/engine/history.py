@@ -254,7 +254,7 @@ class HistoryVerbs(NoteVerbs):
             past = self._past()
             of_run: list[tuple[Change, list[Change]]] = []
             was_undone = False
-            for change, later, undone_by in self._changes_to_undo():
+            for change, later, undone_by in self.changes_to_undo():
                 if change.number < run:
                     break
                 was_undone |= change.undoes is not None and undone_by is None
@@ -328,7 +328,7 @@ class HistoryVerbs(NoteVerbs):
         notes = [self.engine.parse(step.project, step.path, file) for step, file in counted]
         return {note.id: note.access_count for note in notes if note is not None}
 
-    def _changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
+    def changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
         """All changes, newest first, each with those after it, and the undo that took it back
         unless it stands: an undo that was itself taken back leaves its change standing."""
         later: list[Change] = []
@@ -352,7 +352,7 @@ class HistoryVerbs(NoteVerbs):
         """See `Memory.undo` and contract 001, 18.5."""
         with self.engine.writing():
             past = self._past()
-            for done, later, undone_by in self._changes_to_undo():
+            for done, later, undone_by in self.changes_to_undo():
                 # That an entry expired is upkeep, which only its number names.
                 stands = (
                     done.undoes is None

@@ -17,7 +17,7 @@ from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import PastPrivacy
-from memoranda.engine.transaction import Location, read_or_none, root_of, store_at
+from memoranda.engine.transaction import Location, Transaction, read_or_none, root_of, store_at
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
@@ -147,6 +147,11 @@ class HistoryVerbs(NoteVerbs):
         self.engine.fresh()
         return PastPrivacy(self)
 
+    def undo_in(self, transaction: Transaction) -> Undo:
+        """What takes changes back within a transaction, and names only changes the caller sees."""
+        past = self._past()
+        return Undo(self, transaction, lambda later: self._is_visible(later, past))
+
     def _is_visible(self, change: Change, past: PastPrivacy | None) -> bool:
         """Whether the caller sees all files of a change; of a deletion the links that other
         memories lost do not count. What was erased is the owner's to know."""
@@ -254,7 +259,7 @@ class HistoryVerbs(NoteVerbs):
             past = self._past()
             of_run: list[tuple[Change, list[Change]]] = []
             was_undone = False
-            for change, later, undone_by in self._changes_to_undo():
+            for change, later, undone_by in self.changes_to_undo():
                 if change.number < run:
                     break
                 was_undone |= change.undoes is not None and undone_by is None
@@ -328,7 +333,7 @@ class HistoryVerbs(NoteVerbs):
         notes = [self.engine.parse(step.project, step.path, file) for step, file in counted]
         return {note.id: note.access_count for note in notes if note is not None}
 
-    def _changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
+    def changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
         """All changes, newest first, each with those after it, and the undo that took it back
         unless it stands: an undo that was itself taken back leaves its change standing."""
         later: list[Change] = []
@@ -352,7 +357,7 @@ class HistoryVerbs(NoteVerbs):
         """See `Memory.undo` and contract 001, 18.5."""
         with self.engine.writing():
             past = self._past()
-            for done, later, undone_by in self._changes_to_undo():
+            for done, later, undone_by in self.changes_to_undo():
                 # That an entry expired is upkeep, which only its number names.
                 stands = (
                     done.undoes is None

@@ -20,7 +20,7 @@ from memoranda.store.files import reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 18
+SCHEMA_VERSION = 19
 """Raised whenever the schema, or how a note and its words are read, changes: it is then rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 

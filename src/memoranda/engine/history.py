@@ -17,7 +17,7 @@ from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import PastPrivacy
-from memoranda.engine.transaction import Location, read_or_none, root_of, store_at
+from memoranda.engine.transaction import Location, Transaction, read_or_none, root_of, store_at
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
@@ -79,8 +79,7 @@ class HistoryVerbs(NoteVerbs):
         agent: str | None = None,
         since: datetime | None = None,
     ) -> list[Change]:
-        """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by
-        one agent, since a moment; `limit` 0 = all."""
+        """See `Memory.log`. Only changes the caller may see are listed."""
         return list(islice(self._seen_changes(ref, agent, since), limit if limit > 0 else None))
 
     @verb
@@ -147,6 +146,11 @@ class HistoryVerbs(NoteVerbs):
             return None
         self.engine.fresh()
         return PastPrivacy(self)
+
+    def undo_in(self, transaction: Transaction) -> Undo:
+        """What takes changes back within a transaction, and names only changes the caller sees."""
+        past = self._past()
+        return Undo(self, transaction, lambda later: self._is_visible(later, past))
 
     def _is_visible(self, change: Change, past: PastPrivacy | None) -> bool:
         """Whether the caller sees all files of a change; of a deletion the links that other
@@ -255,7 +259,7 @@ class HistoryVerbs(NoteVerbs):
             past = self._past()
             of_run: list[tuple[Change, list[Change]]] = []
             was_undone = False
-            for change, later, undone_by in self._changes_to_undo():
+            for change, later, undone_by in self.changes_to_undo():
                 if change.number < run:
                     break
                 was_undone |= change.undoes is not None and undone_by is None
@@ -329,7 +333,7 @@ class HistoryVerbs(NoteVerbs):
         notes = [self.engine.parse(step.project, step.path, file) for step, file in counted]
         return {note.id: note.access_count for note in notes if note is not None}
 
-    def _changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
+    def changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
         """All changes, newest first, each with those after it, and the undo that took it back
         unless it stands: an undo that was itself taken back leaves its change standing."""
         later: list[Change] = []
@@ -350,12 +354,10 @@ class HistoryVerbs(NoteVerbs):
 
     @verb
     def undo(self, change: int | None = None) -> Change:
-        """Take a change back (default: the latest not taken back yet). Itself a change. Raises
-        CannotUndo, NotFound. A job whose action is taken back makes no such action for that memory
-        again (contract 001, 18.5)."""
+        """See `Memory.undo` and contract 001, 18.5."""
         with self.engine.writing():
             past = self._past()
-            for done, later, undone_by in self._changes_to_undo():
+            for done, later, undone_by in self.changes_to_undo():
                 # That an entry expired is upkeep, which only its number names.
                 stands = (
                     done.undoes is None
@@ -409,10 +411,7 @@ class HistoryVerbs(NoteVerbs):
         change: int | None = None,
         to: str | None = None,
     ) -> tuple[str, int]:
-        """Bring back the text `ref` (id or `project/path`) had before `change`, at the moment `at`,
-        or before it last changed, into `to` if given. Returns where it went (`project/path`) and
-        the change it came from. Raises Exists, NotFound, and CannotUndo where a text just restored
-        would be replaced by one that is not named."""
+        """See `Memory.restore`."""
         is_named = at is not None or change is not None or to is not None
         if not is_named:
             archived: NoteInfo | None = None
@@ -538,9 +537,7 @@ class HistoryVerbs(NoteVerbs):
             return data
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
-        """What a change of `log` did to the text of each note the caller sees; `limit` 0 = of all.
-        Raises NotFound.
-        """
+        """See `Memory.revisions`. Only notes the caller may see are shown."""
         with self.engine.guard:
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
             done = next((each for each in near if each.number == change), None)

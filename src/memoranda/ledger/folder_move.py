@@ -20,7 +20,10 @@ from memoranda.store.base import Stamp
 from memoranda.store.files import stamp_of, stat_in
 from memoranda.store.layout import TEMP_PREFIX
 
-_COPY = f"{TEMP_PREFIX}{{process}}-move"
+_COPY = f"{TEMP_PREFIX}moving"
+"""The name of a copy under way. There is one writer, and who completes the work of one that died
+begins the copy again.
+"""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -40,7 +43,7 @@ def move(old: Entry, new: Entry) -> None:
 
 
 def _move_by_copy(old: Entry, new: Entry) -> None:
-    copy = Entry(new.folder, _COPY.format(process=os.getpid()))
+    copy = Entry(new.folder, _COPY)
     _remove_all(copy)
     try:
         stamps = _copy(old, copy, "")

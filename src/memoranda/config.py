@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from memoranda import config_text
 from memoranda.clock import SYSTEM_ZONE, duration
-from memoranda.errors import ConfigError, InvalidInput
+from memoranda.errors import ConfigError, ConfigFileError, InvalidInput
 from memoranda.note.model import CATEGORIES
 from memoranda.text.user_path import absolute_path, user_folder, user_path
 
@@ -202,7 +202,7 @@ def load(
     storage = found.section("storage") if found.rows else {}
     if given is None and (address := storage.get("url")):
         if not isinstance(address, str) or not is_database(address):
-            raise found.refuse(f'storage.url must begin with postgresql://, got "{address}"')
+            raise found.refuse("storage.url", f'must begin with postgresql://, got "{address}"')
         url, space = _database(address)
         folder = _replica(url, space, environ)
     elif given is None and (root := found.text("storage.root", storage.get("root"))):
@@ -356,28 +356,33 @@ class _File(NamedTuple):
             for name, place in values.get("projects", {}).items():
                 if place != f"{OWN_FOLDER}/{name}":
                     raise self.refuse(
-                        f"projects.{name}: {place} is of one machine, the notes are in PostgreSQL; "
-                        f"use {OWN_FOLDER}/{name}, or take it out"
+                        f"projects.{name}",
+                        f"{place} is of one machine, the notes are in PostgreSQL; "
+                        f"use {OWN_FOLDER}/{name}, or take it out",
+                        ": ",
                     )
                 values["projects"][name] = str(home / place)
         return Settings(home, self.path, url, space, **values)
 
-    def refuse(self, message: str) -> ConfigError:
-        return ConfigError(f"load config: {self.path}: {message}")
+    def refuse(self, key: str, problem: str, joint: str = " ") -> ConfigFileError:
+        """The error for a value of `key` that cannot be used."""
+        return ConfigFileError(self.path, problem, key, joint)
 
     def section(self, name: Any, above: str = "") -> dict[str, Any]:
         """The section `name`, or the one of that name within `above`; empty when there is none."""
         value = (self.section(above) if above else self.rows).get(name)
         if value is not None and not isinstance(value, dict):
-            raise self.refuse(f"{above}{'.' if above else ''}{name} must hold keys and values")
+            raise self.refuse(
+                f"{above}.{name}" if above else str(name), "must hold keys and values"
+            )
         return value or {}
 
     def text(self, name: str, value: Any, *, is_web: bool = False) -> str | None:
         """A text or None; with `is_web` an address."""
         if value is not None and (not isinstance(value, str) or "\0" in value):
-            raise self.refuse(f'{name} must be a text, got "{value}"')
+            raise self.refuse(name, f'must be a text, got "{value}"')
         if is_web and value and not value.startswith(_WEB):
-            raise self.refuse(f'{name} must begin with http:// or https://, got "{value}"')
+            raise self.refuse(name, f'must begin with http:// or https://, got "{value}"')
         return value
 
     def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
@@ -389,25 +394,25 @@ class _File(NamedTuple):
                     said = f"one of {', '.join(words)}"
                 else:
                     said = " or ".join(words)
-                raise self.refuse(f'{name} must be {said}, got "{value}"')
+                raise self.refuse(name, f'must be {said}, got "{value}"')
         elif isinstance(usual, tuple):
             value = tuple(value if isinstance(value, list) else [value])
             unknown = [each for each in value if each not in CATEGORIES]
             if unknown:
-                raise self.refuse(f'{name}: invalid category "{unknown[0]}"')
+                raise self.refuse(name, f'invalid category "{unknown[0]}"', ": ")
         elif usual is None:
             return self.text(name, value)
         elif isinstance(usual, timedelta):
             try:
                 return duration(str(value))
             except InvalidInput as error:
-                raise self.refuse(f"{name}: {error}") from None
+                raise self.refuse(name, str(error), ": ") from None
         elif type(value) is not type(usual) or value < 0:
             if isinstance(usual, bool):
                 word = "true or false"
             else:
                 word = "a whole number from 0"
-            raise self.refuse(f'{name} must be {word}, got "{value}"')
+            raise self.refuse(name, f'must be {word}, got "{value}"')
         return value
 
     def plain(self) -> dict[str, Any]:
@@ -422,10 +427,10 @@ class _File(NamedTuple):
                 )
         if values.get("interval", Settings.interval) < timedelta(seconds=1):
             raise self.refuse(
-                f"daemon.interval: invalid interval: {self.section('daemon')['interval']}"
+                "daemon.interval", f"invalid interval: {self.section('daemon')['interval']}", ": "
             )
         if values.get("day_hour", 0) > 23:
-            raise self.refuse(f"notification.day_hour must be 0 to 23, got {values['day_hour']}")
+            raise self.refuse("notification.day_hour", f"must be 0 to 23, got {values['day_hour']}")
         return values
 
     def names(self) -> dict[str, Any]:
@@ -446,7 +451,7 @@ class _File(NamedTuple):
         ]
         if nowhere:
             raise self.refuse(
-                f"projects.{nowhere[0]} names no folder; give one, or take the line out"
+                f"projects.{nowhere[0]}", "names no folder; give one, or take the line out"
             )
         zone = self.rows.get("timezone")
         if zone is not None:
@@ -454,7 +459,7 @@ class _File(NamedTuple):
                 _zone(zone := str(zone))
             except (KeyError, ValueError, OSError):
                 raise self.refuse(
-                    f'timezone "{zone}" is unknown. Use an IANA name, e.g. Asia/Shanghai.'
+                    "timezone", f'"{zone}" is unknown. Use an IANA name, e.g. Asia/Shanghai.'
                 ) from None
             values["timezone"] = zone
         default = self.section("notes").get("default_project")
@@ -462,7 +467,7 @@ class _File(NamedTuple):
             values["default_project"] = str(default)
         roots = self.section("notes").get("roots") or []
         if not isinstance(roots, list) or not all(isinstance(root, str) for root in roots):
-            raise self.refuse(f'notes.roots must be a list of folders, got "{roots}"')
+            raise self.refuse("notes.roots", f'must be a list of folders, got "{roots}"')
         values["roots"] = tuple(str(absolute(root)) for root in roots)
         graph = self.section("graph")
         place = graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))
@@ -529,7 +534,7 @@ class _File(NamedTuple):
         """
         value = self.section("memory_tool").get("instructions") or []
         if not isinstance(value, (str, list)):
-            raise self.refuse("memory_tool.instructions must be a text or a list of texts")
+            raise self.refuse("memory_tool.instructions", "must be a text or a list of texts")
         sentences = [str(each).strip() for each in ([value] if isinstance(value, str) else value)]
         kept = []
         room = INSTRUCTIONS_CHARACTERS

@@ -123,7 +123,7 @@ def toolset_registry(name: str, home: Path) -> tuple[Any, Any]:
         memory = open_session(
             projects=chosen.projects, config=settings, watch=False, clock=lambda: NOW
         )
-        return memory, registry(chosen.tools, settings, vault=chosen.vault)
+        return memory, registry(chosen.tools, settings, manners=chosen.manners)
     memory = open_session(home / "home", watch=False, clock=lambda: NOW)
     like = name.removeprefix("as-") if name.startswith("as-") else None
     names = ["graph"] if like else [name]

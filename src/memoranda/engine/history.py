@@ -28,7 +28,15 @@ from memoranda.engine.undo import (
     is_upkeep,
 )
 from memoranda.engine.writing import as_file, scope_of
-from memoranda.errors import Ambiguous, CannotUndo, Exists, InvalidInput, MemorandaError, NotFound
+from memoranda.errors import (
+    Ambiguous,
+    CannotUndo,
+    Exists,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    NotInHistory,
+)
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, FOLD, LINES, Change, Step, Touched
 from memoranda.note.model import (
@@ -424,7 +432,7 @@ class HistoryVerbs(NoteVerbs):
             before = scope_of(here.data) if here is not None else GLOBAL
             if not (self.sees(before) and self.sees(scope_of(data))):
                 # What is there now is not theirs to replace
-                raise NotFound(f"{project}/{path}", "the history")
+                raise NotInHistory(f"{project}/{path}")
             if root == "":
                 self.engine.store(project).check_writable()
                 data = self._with_own_id(project, path, data)
@@ -457,7 +465,7 @@ class HistoryVerbs(NoteVerbs):
                     continue
                 return change, text
         if best is None:
-            raise NotFound(os.path.join(place[2] or place[0], place[1]), "the history")
+            raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
         return best
 
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
@@ -489,7 +497,7 @@ class HistoryVerbs(NoteVerbs):
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
             done = next((each for each in near if each.number == change), None)
             if done is None:
-                raise NotFound(f"#{change}", "the history")
+                raise NotInHistory(f"#{change}")
             # What texts became by counts of reads written into them: that has no history
             folds: dict[str, str] = {}
             for each in self.engine.home.history.changes():

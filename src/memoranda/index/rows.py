@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from memoranda.clock import local_day
 from memoranda.note.links import without_suffix
-from memoranda.note.model import BAD_HEADER, FURTHER, MEMORY_KEYS, Provenance, one_line_repr
+from memoranda.note.model import (
+    BAD_HEADER,
+    FURTHER,
+    MEMORY_KEYS,
+    Provenance,
+    one_line_repr,
+    warning_text,
+)
 
 if TYPE_CHECKING:
     from memoranda.note.model import Observation
@@ -116,7 +123,7 @@ class NoteInfo:
     @property
     def is_broken(self) -> bool:
         """Whether its header cannot be read: people see it, and upkeep leaves it alone."""
-        return any(warning.startswith(BAD_HEADER) for warning in self.warnings)
+        return warning_text(self.warnings, BAD_HEADER) is not None
 
     @property
     def header(self) -> dict[str, Any]:

@@ -25,7 +25,16 @@ from memoranda.index.resolve import first_line_of, key, keys_of, link_key
 from memoranda.index.rows import FIRST_PASSAGE, property_text
 from memoranda.note.inline import Inline, inline
 from memoranda.note.links import lead
-from memoranda.note.model import GLOBAL, GRAPH_PROJECT, KV_PROJECT, Note, Provenance, Relation
+from memoranda.note.model import (
+    GLOBAL,
+    GRAPH_PROJECT,
+    KV_PROJECT,
+    PARTLY_READ,
+    Note,
+    Provenance,
+    Relation,
+    coded,
+)
 from memoranda.store.base import Stamp
 from memoranda.text.tokens import fts_text, passages, tokens
 from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
@@ -275,10 +284,8 @@ def prepare(
     text = searched(body)
     warnings = note.warnings
     if len(text) < len(body):
-        warnings = [
-            *warnings,
-            f"partly_read: words after {len(text):,} characters are not searched. Split the note.",
-        ]
+        cut = f"words after {len(text):,} characters are not searched. Split the note."
+        warnings = [*warnings, coded(PARTLY_READ, cut)]
     own = note.own_permalink
     aliases = _json(note.aliases)
     in_note = (

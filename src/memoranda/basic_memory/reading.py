@@ -64,7 +64,12 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     except OutsideError as error:
         return _outside(vault, args, error)
     except NotFound as error:
-        return missing_note(vault, memory, args, error)
+        beside = read_tools.beside_notes(memory, args["identifier"], args["project"])
+        if isinstance(beside, Reply):
+            return beside
+        if beside is None:
+            return missing_note(vault, memory, args, error)
+        info = memory.find_ref(beside)
 
     if not has_content:
         note = memory.read(info, count=False)
@@ -162,17 +167,17 @@ def list_directory(vault: Vault, memory: MemorySession, args: Arguments) -> Repl
 
 
 def _node(entry: Row) -> Row:
-    """A folder or a note as listings show it."""
+    """A folder, a note or another file as listings show it."""
     path = entry["path"]
     row = {"name": path.rpartition("/")[2], "directory_path": f"/{path}"}
     if entry["kind"] == "folder":
         return row | {"type": "directory"}
+    row |= {"type": "file", "file_path": path, "updated_at": entry["changed"]}
+    if entry["kind"] == "attachment":
+        return row | {"title": None, "permalink": None, "content_type": entry["type"]}
     return row | {
-        "type": "file",
-        "file_path": path,
         "title": entry["title"],
         "permalink": entry["permalink"],
-        "updated_at": entry["changed"],
         "content_type": "text/markdown",
         "note_type": "note",
     }

@@ -366,7 +366,10 @@ class Engine:
             raise NotFound(info.path, info.project) from None
 
     def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:
-        """The note at `path` for the index, None when it is none (not text, gone, unreadable)."""
+        """The note at `path` for the index, None when it is none (not text, gone, left out,
+        unreadable)."""
+        if not store.is_note(path):
+            return None
         try:
             file = store.read(path)
         except NotFound:

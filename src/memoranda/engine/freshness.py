@@ -209,6 +209,7 @@ class Freshness:
         }:
             # A project's folder was made, went away or was exchanged
             self.close()
+        self._look_at_conventions()
         changes = self._watch.drain() if self._watch else None
         if changes is not None and changes.lost:
             self.close()
@@ -250,6 +251,17 @@ class Freshness:
                 with index.write_lock, index.transaction():
                     index.forget_project(project)
         self.retire_expired()
+
+    def _look_at_conventions(self) -> None:
+        """Where other files are left out than before, the whole project is looked at again."""
+        changed = {
+            name
+            for name, store in self.stores.items()
+            if isinstance(store, FolderStore) and store.look_at_conventions()
+        }
+        if changed:
+            self._pending |= changed
+            self.close()
 
     def shown(self) -> dict[str, str]:
         """The folders, by project, that this process watches and that the index showed as they are

@@ -283,6 +283,11 @@ class NoteQueries(Queries):
             for path, row in page
         ], len(entries)
 
+    def has_hidden(self, viewer: str | None) -> bool:
+        """Whether there is any note that `viewer` does not see."""
+        scopes = self._db.execute("select distinct scope from tally where folder = ''")
+        return not all(may_see(scope, viewer) for (scope,) in scopes)
+
     def _hides(self, project: str, folder: str, viewer: str | None) -> bool:
         """Whether a folder has notes that `viewer` does not see."""
         sql = f"select distinct scope from tally where project = {_PROJECT} and folder = ?"

@@ -17,13 +17,12 @@ from pathlib import Path
 
 from memoranda.text.disguise import (
     BREAK,
-    SENTENCE_END,
     decoded,
     joined_letters,
     look_alike,
     uncovered,
     visible_letters,
-    words_of,
+    words_by_sentence,
 )
 from memoranda.text.disguise import plain as folded
 from memoranda.text.tokens import is_cjk
@@ -335,6 +334,19 @@ class Orders:
         self._combinations = combinations
         self._needs = [self._need(line) for line in combinations]
         self._possible: dict[int, tuple[Combination, ...]] = {0: ()}
+        self._plain_words: set[str] = set()
+        self._term_bits: dict[int, int] = {}
+        self._needed_terms = [self._terms_of(needs) for needs in self._needs]
+
+    def _terms_of(self, needs: tuple[tuple[int, ...], ...]) -> int:
+        """The terms of a combination as bits: equal terms of several combinations share one."""
+        terms = 0
+        for groups in needs:
+            parts = 0
+            for group in groups:
+                parts |= group
+            terms |= self._term_bits.setdefault(parts, 1 << len(self._term_bits))
+        return terms
 
     def _need(self, line: Combination) -> tuple[tuple[int, ...], ...]:
         """For each term the parts of which a sentence must have one, or both of a pair."""
@@ -352,10 +364,13 @@ class Orders:
         """The combinations that words of these parts may meet."""
         known = self._possible.get(mask)
         if known is None:
+            # A term that no word belongs to rules most combinations out
+            met = sum([bit for parts, bit in self._term_bits.items() if mask & parts])
+            near = [at for at, terms in enumerate(self._needed_terms) if met & terms == terms]
             known = tuple(
-                line
-                for line, needs in zip(self._combinations, self._needs, strict=True)
-                if all(_has_any(mask, groups) for groups in needs)
+                self._combinations[at]
+                for at in near
+                if all(_has_any(mask, groups) for groups in self._needs[at])
             )
             if len(self._possible) < _KNOWN_WORDS:
                 self._possible[mask] = known
@@ -375,23 +390,28 @@ class Orders:
         return found
 
     def _in_text(self, text: str) -> tuple[dict[str, None], int]:
-        """The rules that match, and how many words are single letters."""
-        known = self._words.known_bits
-        bits = self._words.bits
+        """The rules that match, and the most words of a sentence that are single letters."""
         found: dict[str, None] = {}
         letters = 0
-        for sentence in SENTENCE_END.split(_marked(text)):
-            mask = 0
-            words = words_of(sentence)
-            for word in words:
-                value = known.get(word)
-                mask |= bits(word) if value is None else value
-            letters += sum(len(word) == 1 for word in words)
-            lines = self._candidates(mask)
+        for sentence, words in words_by_sentence(_marked(text)):
+            letters = max(letters, list(map(len, words)).count(1))
+            lines = self._candidates(self._parts_of(words))
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):
                     found |= self._in_sentence(sentence[begin : begin + _LONGEST_SENTENCE], lines)
         return found, letters
+
+    def _parts_of(self, words: Sequence[str]) -> int:
+        """The parts that these words may belong to. Most words belong to none, and are told from
+        the others by a set."""
+        plain_words = self._plain_words
+        mask = 0
+        for word in set(words) - plain_words:
+            bits = self._words.bits(word)
+            mask |= bits
+            if not bits and len(plain_words) < _KNOWN_WORDS and len(word) < _LONG:
+                plain_words.add(word)
+        return mask
 
     def _in_sentence(self, sentence: str, lines: Sequence[Combination]) -> dict[str, None]:
         found = self._matching(folded(sentence).split(), lines)

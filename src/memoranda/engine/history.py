@@ -17,7 +17,7 @@ from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import PastPrivacy
-from memoranda.engine.transaction import Location, read_or_none, root_of, store_at
+from memoranda.engine.transaction import Location, Transaction, read_or_none, root_of, store_at
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
@@ -147,6 +147,11 @@ class HistoryVerbs(NoteVerbs):
             return None
         self.engine.fresh()
         return PastPrivacy(self)
+
+    def undo_in(self, transaction: Transaction) -> Undo:
+        """What takes changes back within a transaction, and names only changes the caller sees."""
+        past = self._past()
+        return Undo(self, transaction, lambda later: self._is_visible(later, past))
 
     def _is_visible(self, change: Change, past: PastPrivacy | None) -> bool:
         """Whether the caller sees all files of a change; of a deletion the links that other

@@ -88,6 +88,9 @@ class ParsedQuery:
 
 def term(text: str, *, phrase: bool = False) -> Term | None:
     """A piece of query text as a term, None when it contains no word."""
+    # Most terms, which need no further look
+    if text.isascii() and text.isalpha() and text.islower():
+        return Term(text, text, (text,), open=not phrase, is_bare=not phrase)
     every = tokens(text)[:_PHRASE_TOKENS]
     if not every:
         return None

@@ -123,7 +123,7 @@ class _WordLookup:
                 word.weight = word.weight * weights.WEIGHTS.weak
             if text in question.beside:
                 word.is_beside = True
-                word.weight = word.weight * weights.WEIGHTS.beside
+                word.weight = word.weight * question.beside[text]
             found.append(word)
         if len(found) > _MAX_WORDS:
             rare = nlargest(_MAX_WORDS, range(len(found)), key=lambda at: found[at].weight)
@@ -320,7 +320,7 @@ class Ranking:
         shared = sum(rarity for at, rarity in enumerate(rarities) if bits >> 3 * at & 5)
         question = self.question
         heard = sum(not (word.is_weak or word.is_beside) for word in self.words)
-        asked = set(question.words) - question.weak - question.beside
+        asked = set(question.words) - question.weak - question.beside.keys()
         unheard = max(0, len(asked) - heard)
         return shared * shared / max(1.0, sum(rarities) + unheard) / (1 + characters / _LONG)
 

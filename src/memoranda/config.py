@@ -19,6 +19,7 @@ from memoranda import config_text
 from memoranda.clock import SYSTEM_ZONE, duration
 from memoranda.errors import ConfigError, InvalidInput
 from memoranda.note.model import CATEGORIES
+from memoranda.note.project_access import ProjectAccess
 from memoranda.text.user_path import absolute_path, user_folder, user_path
 
 OWN_FOLDER = "projects"
@@ -88,6 +89,7 @@ class Settings:
     instructions: tuple[str, ...] = ()
     view_max_characters: int = 0
     projects: Mapping[str, str] = field(default_factory=dict)
+    access: Mapping[str, ProjectAccess] = field(default_factory=dict)
     default_project: str = "notes"
     agents_may_add_projects: bool = True
     roots: tuple[str, ...] = ()
@@ -441,6 +443,7 @@ class _File(NamedTuple):
                 for key, at in self.section("projects").items()
             },
         }
+        values["access"] = {str(name): self.access(str(name)) for name in self.section("access")}
         nowhere = [
             name for name, folder in values["projects"].items() if not (folder and folder.strip())
         ]
@@ -478,6 +481,31 @@ class _File(NamedTuple):
             if enabled is not None and not self.typed(f"ingestion.{name}.enabled", enabled, True):
                 off.add(str(name))
         return values | {"ingestion": folders, "ingestion_off": frozenset(off)}
+
+    def access(self, project: str) -> ProjectAccess:
+        """What agents may do in a project."""
+        keys = self.section(project, "access")
+        name = f"access.{project}"
+        read_only = keys.get("read_only")
+        folder = self.text(f"{name}.write_folder", keys.get("write_folder")) or ""
+        is_outside = folder.startswith(("/", "~")) or ".." in folder.split("/")
+        if is_outside:
+            raise self.refuse(
+                f'{name}.write_folder must be a folder of the project, got "{folder}"'
+            )
+        return ProjectAccess(
+            False if read_only is None else self.typed(f"{name}.read_only", read_only, True),
+            tuple(agent.lower() for agent in self.texts(f"{name}.agents", keys.get("agents"))),
+            folder.strip("/"),
+            self.texts(f"{name}.ignore", keys.get("ignore")),
+        )
+
+    def texts(self, name: str, value: Any) -> tuple[str, ...]:
+        """A list of texts, or one text."""
+        listed = [value] if isinstance(value, str) else value or []
+        if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+            raise self.refuse(f'{name} must be a list of texts, got "{value}"')
+        return tuple(listed)
 
     def llm(self, environ: Mapping[str, str]) -> dict[str, Any]:
         """The endpoint that may help and its key: `llm.*`, else the variables of the memory-bank
@@ -556,6 +584,10 @@ class _File(NamedTuple):
             section = self.rows.get(name)
             if isinstance(section, dict):
                 found += [f"{name}.{key}" for key in section if f"{name}.{key}" not in names]
+        for name, rows in self.section("access").items():
+            known = {"read_only", "agents", "write_folder", "ignore"}
+            further = sorted({*map(str, rows or ())} - known)
+            found += [f"access.{name}.{key}" for key in further]
         for name, rows in self.section("ingestion").items():
             further = sorted({*map(str, rows or ())} - {"path", "enabled"})
             found += (

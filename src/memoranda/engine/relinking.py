@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.transaction import HomeSession, Transaction, check_access
 from memoranda.engine.writing import editable, follow_content
 from memoranda.errors import MemorandaError
 from memoranda.index.link_queries import MovedNote, Relocation
@@ -115,6 +115,7 @@ def _new_text(
         return None, True
     try:
         editable(session, source)
+        check_access(session, source.project, [source.path])
     except MemorandaError:
         # Locked, or in a project that is only read
         return None, True

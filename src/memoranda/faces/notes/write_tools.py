@@ -367,12 +367,29 @@ def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
             "default": project.default,
             "built_in": project.built_in,
         }
-        entries.append(entry)
+        habits = _habits(memory, project.name)
+        entries.append(entry | habits)
         rows.append(
             f"{project.name}: {plural(count, 'note')}, {flat(path)}"
             + (" (default)" if project.default else "")
         )
+        rows += [f"  {name.replace('_', ' ')}: {value}" for name, value in habits.items()]
     return Reply(lines("# Projects", *rows), {"projects": entries})
+
+
+def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
+    """What an agent should know of a folder that people keep with another program."""
+    conventions = memory.conventions(project)
+    access = memory.access_to(project)
+    daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))
+    said = {
+        "kept_with": conventions.program,
+        "read_only": "yes" if access.is_read_only else "",
+        "you_write_in": access.write_folder,
+        "new_notes_go_to": conventions.new_notes,
+        "notes_of_days": daily,
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bool = True) -> Reply:

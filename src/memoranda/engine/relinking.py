@@ -224,6 +224,8 @@ def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Itera
             yield path
         yield from ends[1:]
     yield from ends
+    # Where a note beside the link has the name of one at the root
+    yield f"/{path}"
     yield after.title
     yield after.permalink
     yield after.id

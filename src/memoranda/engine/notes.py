@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from memoranda.engine.habits import habits_of, usual_folder, usual_place_of_day,
 from memoranda.engine.memory_links import LinkVerbs
 from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.reading import Ref
+from memoranda.engine.relinking import put_texts, relink_anchors
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.writing import (
     check_etag,
@@ -80,11 +81,14 @@ class Stored:
 
 @dataclass(slots=True)
 class Changed:
-    """A note after an edit; `created` when the edit made it."""
+    """A note after an edit; `created` when the edit made it. `updated` names the notes with links
+    to a heading or block that the edit renamed, `broken` those whose links could not follow."""
 
     note: Note
     edited: Edited
     created: bool = False
+    updated: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
 
 
 class NoteVerbs(PlaceVerbs, LinkVerbs):
@@ -486,11 +490,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 raise SectionError(
                     error.section, error.headings, error.lines, info.permalink
                 ) from None
-            data = follow_content(self, info, text, edited.text).encode()
+            new_text, links = relink_anchors(self, info, text, edited.text)
+            data = follow_content(self, info, text, new_text).encode()
             step = change.put(
                 info.project, info.path, data, old=file, scope=new_scope(self, data, file.data)
             )
-        return Changed(change.written(step), edited)
+            put_texts(change, links)
+        return Changed(change.written(step), edited, updated=links.updated, broken=links.broken)
 
     def _create(self, identifier: str, edit: Edit, project: str | None) -> Changed:
         """`append` and `prepend` make a missing note; the identifier is its path or title."""

@@ -231,7 +231,26 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     else:
         added = content.count("\n") + (not content.endswith("\n"))
         result = f"added: {plural(added, 'line')} at line {edited.line}"
-    return Reply(lines(*_changed(action, note, f" ({operation})"), result), data)
+    if changed.updated:
+        data["updated_links"] = changed.updated
+    if changed.broken:
+        data["broken_links"] = changed.broken
+    text = lines(
+        *_changed(action, note, f" ({operation})"),
+        result,
+        *_links_lines(changed.updated, changed.broken),
+    )
+    return Reply(text, data)
+
+
+def _links_lines(updated: list[str], broken: list[str]) -> list[str]:
+    """What became of links to what was moved or renamed."""
+    rows = []
+    if updated:
+        rows.append(f"Links updated in: {_listed(updated)}")
+    if broken:
+        rows.append(f"Links that no longer lead there, in: {_listed(broken)}")
+    return rows
 
 
 def with_destination(args: Arguments) -> Arguments:
@@ -284,8 +303,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         f"from: {flat(moved.old_path)}",
         f"to: {flat(moved.new_path)}",
         f"notes: {moved.notes}" if is_folder else f"permalink: {flat(permalink)}",
-        f"Links updated in: {_listed(moved.updated)}" if moved.updated else "",
-        f"Links that no longer lead there, in: {_listed(moved.broken)}" if moved.broken else "",
+        *_links_lines(moved.updated, moved.broken),
     )
     return Reply(text, data)
 

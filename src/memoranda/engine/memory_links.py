@@ -82,9 +82,7 @@ class LinkVerbs(AttachmentVerbs):
         limit: int = 10,
         project: str | None = None,
     ) -> NoteContext:
-        """A note, what it says, its relations both ways, and the notes within `depth` steps,
-        nearest first.
-        """
+        """See `Memory.related`."""
         info = self.find_ref(ref, project)
         edges, more, reached = self.index.links.around(
             info, depth=depth, viewer=self.agent, since=since, limit=limit
@@ -124,7 +122,7 @@ class LinkVerbs(AttachmentVerbs):
         return self.index.links.incoming(self.find_ref(ref), self.agent, limit=limit, offset=offset)
 
     def backlinks(self, ref: Ref) -> list[NoteInfo]:
-        """The notes that link to a note, newest first, each once, the note itself excepted."""
+        """See `Memory.backlinks`."""
         info = self.find_ref(ref)
         found = {
             edge.note.row: edge.note
@@ -135,9 +133,7 @@ class LinkVerbs(AttachmentVerbs):
 
     @verb
     def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
-        """Link two notes: memories get each other's id, other notes a relation line. Returns
-        whether it was new.
-        """
+        """See `Memory.link`."""
         with self.change("link") as change:
             first, second = self._pair(a, b)
             if {first.project, second.project} <= {*MEMORY_PROJECTS}:
@@ -190,8 +186,7 @@ class LinkVerbs(AttachmentVerbs):
 
     @verb
     def unlink(self, a: Ref, b: Ref) -> bool:
-        """Remove each other's id from two memories, and remember that the pair is not wanted.
-        Returns whether there was a link."""
+        """See `Memory.unlink`. That the pair is not wanted is remembered."""
         with self.change("unlink") as change:
             first, second = self._pair(a, b)
             if not {first.project, second.project} <= {*MEMORY_PROJECTS}:

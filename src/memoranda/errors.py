@@ -13,7 +13,8 @@ MemorandaError            code           exit
 │   ├── SecretRefused       invalid        1    a text that holds what looks like a secret
 (docs/gate.md)
 │   ├── LineOutOfRange      invalid        1    a line number the file does not have
-│   └── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
+│   ├── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
+│   └── NotWritable         invalid        1    a change that the owner of a project has not allowed
 ├── NotFound                not_found      1    no such note (or none the caller may see)
 │   ├── NotInHistory        not_found      1    no older text of it is kept
 │   └── NothingToReplace    not_found      1    a checksum was given for a note there is not
@@ -446,6 +447,18 @@ class ReadOnlyProject(InvalidInput):
         super().__init__(
             f'The notes of project "{project}" are the entities of the graph file {file}, so nothing was changed. '
             f'Change them with the graph tools (project "{project}"), or edit the file.'
+        )
+
+
+class NotWritable(InvalidInput):
+    """The owner of the memory has not allowed this change in `project`; `reason` says what is."""
+
+    def __init__(self, project: str, reason: str):
+        self.project = project
+        self.reason = reason
+        super().__init__(
+            f"Nothing was changed in project {project}: {reason}. "
+            "Its owner can allow it with memory project access."
         )
 
 

@@ -16,16 +16,17 @@ from pathlib import Path
 from memoranda.clock import stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs
-from memoranda.errors import InvalidInput
+from memoranda.errors import InvalidInput, ProjectNotFound
 from memoranda.index.resolve import AMBIGUOUS, RESOLVED, root_path
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.names import without_case
 from memoranda.query import Query
-from memoranda.store.conventions import Conventions
+from memoranda.store.conventions import Conventions as Conventions
 from memoranda.store.folder import FolderStore
+from memoranda.store.inventory import Attachment as Attachment
+from memoranda.store.inventory import Inventory as Inventory
+from memoranda.store.inventory import LeftOut as LeftOut
 from memoranda.store.inventory import (
-    Attachment,
-    Inventory,
     attachment_kind,
     inventory_of,
     symlink_at,
@@ -70,6 +71,8 @@ class AttachmentVerbs(ReadVerbs):
     def vault(self, project: str) -> FolderStore | None:
         """The store of a project in a folder that people keep by themselves; None for others."""
         store = self.engine.store(project)
+        if not self.engine.access_to(store.name).admits(self.agent):
+            raise ProjectNotFound(project, [])
         if isinstance(store, FolderStore) and store.name not in self.engine.layout.built_in:
             return store
         return None
@@ -113,9 +116,8 @@ class AttachmentVerbs(ReadVerbs):
     def attachment(self, name: str, project: str | None = None) -> AttachedFile | None:
         """The file, no note, that `name` means in a project [the default one, then all others]: a
         path in it, or the name of one file alone."""
-        names = [project] if project else [self.default_project, *self.engine.stores]
         plain = name.removeprefix("memory://").strip()
-        for candidate in dict.fromkeys(names):
+        for candidate in self._asked(project):
             store = self.vault(candidate)
             if store is None or (attachment_kind(plain) == "file" and "." not in plain):
                 continue
@@ -125,6 +127,15 @@ class AttachmentVerbs(ReadVerbs):
             if found is not None:
                 return self._described(store, found)
         return None
+
+    def _asked(self, project: str | None) -> builtins.list[str]:
+        """The names of the projects to look in: this one, or all that the caller may use."""
+        if project is not None:
+            return [project]
+        names = [self.default_project, *self.engine.stores]
+        return [
+            name for name in dict.fromkeys(names) if self.engine.access_to(name).admits(self.agent)
+        ]
 
     def _described(self, store: FolderStore, found: Attachment) -> AttachedFile:
         changed = stamp(found.changed)
@@ -151,8 +162,7 @@ class AttachmentVerbs(ReadVerbs):
     def symlink(self, name: str, project: str | None = None) -> tuple[str, str] | None:
         """(project, path) of the note that a symlink inside a project leads to, where `name` is the
         path of the symlink; None where it is none, or leads elsewhere."""
-        names = [project] if project else [self.default_project, *self.engine.stores]
-        for candidate in dict.fromkeys(names):
+        for candidate in self._asked(project):
             store = self.vault(candidate)
             if store is None:
                 continue

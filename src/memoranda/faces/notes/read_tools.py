@@ -49,7 +49,7 @@ from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.attachments import AttachedFile
+    from memoranda.engine.attachments import AttachedFile, Attachment
     from memoranda.engine.reading import DirectoryEntry
 
 _HEADER_ROOM = 6000
@@ -63,7 +63,10 @@ _SNIPPETS = (200, 100, 50)
 _FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
 _MINUTE = "%Y-%m-%d %H:%M"
 _LINE = 240
+_LINE_SHORT = 120
 _LISTED = 10
+_ATTACHMENTS = 20
+"""Attachments shown with one page of a listing."""
 _CONTENT = 2000
 # Of a note's text in build_context
 _CONTEXT_CHARACTERS = 8000
@@ -296,37 +299,52 @@ def list_directory(memory: MemorySession, args: Arguments) -> Reply:
     found = memory.directory(
         project, folder, depth=depth, glob=glob, limit=page.size, offset=page.offset
     )
-    attachments = memory.attachments(project, folder, depth=depth, glob=glob)
-    total = found.total + len(attachments)
     entries: list[dict[str, Any]] = []
     rows = []
     for entry in found.entries:
         data, row = _entry(memory, entry)
         entries.append(data)
         rows.append(row)
-    # They come after the notes
-    first = max(0, page.offset - found.total)
-    for attachment in attachments[first : first + page.size - len(entries)]:
-        entries.append(
-            {
-                "kind": "attachment",
-                "path": attachment.path,
-                "type": attachment.kind,
-                "bytes": attachment.size,
-                "changed": stamp(attachment.changed),
-            }
-        )
-        rows.append(f"{flat(attachment.path)}  ({attachment.kind}, {attachment.size:,} bytes)")
     page, entries, rows = page.fit(entries, rows, args["as_json"])
     name = f"{project}: /{folder}" + (f" ({glob})" if glob else "")
-    head = f"# {short(name)}, {total:,} {'entry' if total == 1 else 'entries'}"
+    head = f"# {short(name)}, {found.total:,} {'entry' if found.total == 1 else 'entries'}"
     data = {
         "project": project,
         "directory": folder,
         "entries": entries,
-        **page.data(total, len(entries)),
+        **page.data(found.total, len(entries)),
     }
-    return Reply(lines(head, *rows, page.foot(total, len(entries))), data)
+    attachments = memory.attachments(project, folder, depth=depth, glob=glob)
+    beside = _beside(attachments, page.number)
+    text = lines(head, *rows, page.foot(found.total, len(entries)), *beside[1])
+    return Reply(text, data | beside[0])
+
+
+def _beside(
+    attachments: Sequence[Attachment], page_number: int
+) -> tuple[dict[str, Any], list[str]]:
+    """The attachments of a page of a listing, as data and as lines; nothing where there are none."""
+    if not attachments:
+        return {}, []
+    first = (page_number - 1) * _ATTACHMENTS
+    shown = attachments[first : first + _ATTACHMENTS]
+    entries = [
+        {
+            "path": attachment.path,
+            "type": attachment.kind,
+            "bytes": attachment.size,
+            "changed": stamp(attachment.changed),
+        }
+        for attachment in shown
+    ]
+    rows = [f"Attachments, not notes: {len(attachments):,}"]
+    rows += [
+        short(f"{attachment.path}  ({attachment.kind}, {attachment.size:,} bytes)", _LINE_SHORT)
+        for attachment in shown
+    ]
+    if first + len(shown) < len(attachments):
+        rows.append(f"More of them: page={page_number + 1}, or narrow with file_name_glob.")
+    return {"attachments": entries, "attachments_total": len(attachments)}, rows
 
 
 def _entry(memory: MemorySession, entry: DirectoryEntry) -> tuple[dict[str, Any], str]:

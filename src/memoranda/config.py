@@ -72,6 +72,9 @@ class Settings:
     decay_threshold: timedelta = timedelta(hours=720)
     decay_exempt: tuple[str, ...] = ("soul",)
     traces: bool = True
+    hook_tools: bool = True
+    transcripts: bool = False
+    transcripts_without: tuple[str, ...] = ()
     keep: tuple[str, ...] = ("soul", "preferences", "people", "skills", "lessons", "decisions")
     upgrade_access_threshold: int = 3
     ingestion: Mapping[str, str] = field(default_factory=dict)

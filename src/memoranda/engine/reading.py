@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
     from memoranda.store.base import File
-    from memoranda.text.gate import GateMatch
+    from memoranda.text.gate import GateMatch, Rules
 
 T = TypeVar("T")
 Ref = str | tuple[str, str] | Note | NoteInfo
@@ -346,6 +346,10 @@ class ReadVerbs(HomeSession):
     def secrets_in(self, text: str) -> builtins.list[GateMatch]:
         """Where `text` holds what the rules of the write gate say is a secret."""
         return self.engine.gate.rules().find(text, "secret")
+
+    def gate_rules(self) -> Rules:
+        """The rules of the write gate, the owner's own among them."""
+        return self.engine.gate.rules()
 
     @verb
     def suspicion(self, info: NoteInfo) -> str:

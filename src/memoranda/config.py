@@ -384,8 +384,8 @@ class _File(NamedTuple):
         return value
 
     def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
-        """A value of the type of the `usual` one: one of some `words`, categories, a text (None), a
-        duration, a whole number from 0 or a truth value."""
+        """A value of the type of the `usual` one: one of some `words`, categories, a list of texts
+        (an empty tuple), a text (None), a duration, a whole number from 0 or a truth value."""
         if words:
             if value not in words:
                 if len(words) > 2:
@@ -395,7 +395,8 @@ class _File(NamedTuple):
                 raise self.refuse(f'{name} must be {said}, got "{value}"')
         elif isinstance(usual, tuple):
             value = tuple(value if isinstance(value, list) else [value])
-            unknown = [each for each in value if each not in CATEGORIES]
+            # A list that is empty by default is of texts, any other of categories
+            unknown = [word for word in value if word not in CATEGORIES] if usual else []
             if unknown:
                 raise self.refuse(f'{name}: invalid category "{unknown[0]}"')
         elif usual is None:

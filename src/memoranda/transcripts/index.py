@@ -434,6 +434,14 @@ class TraceIndex:
         )
         return [LessonRow(*row) for row in rows]
 
+    def has_lesson(self, terms: Sequence[int]) -> bool:
+        """Whether there is a lesson about one of these terms."""
+        marks = ", ".join("?" * len(terms))
+        found = self._database.execute(
+            f"select 1 from anchor where term in ({marks}) limit 1", tuple(terms)
+        )
+        return found.fetchone() is not None
+
     def lesson(self, mark: int) -> LessonRow | None:
         """The newest lesson with a mark."""
         row = self._database.execute(

@@ -282,7 +282,7 @@ class Miner:
 
     def _is_mended(self, failure: _Failure, commands: list[list[str]]) -> bool:
         """Whether one of the commands that work does what the failed one was to do."""
-        was_edited = self._edited > failure.number
+        was_edited = self._edited >= failure.number
         for failed in failure.commands:
             for worked in commands:
                 if failure.is_broken and _likeness(failed, worked) >= 0.5:

@@ -128,7 +128,7 @@ def _may_say_something(event: HookEvent, settings: Settings) -> bool:
 
     if not settings.hook_tools:
         return False
-    from memoranda.clients.hook_action import action_of, may_be_known
+    from memoranda.clients.hook_glance import action_of, may_be_known
 
     if not is_about_something(action_of(event)):
         return False

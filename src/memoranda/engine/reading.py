@@ -316,12 +316,14 @@ class ReadVerbs(HomeSession):
         explain: bool = False,
         max_tokens: int | None = None,
         vetted: bool = False,
+        is_use: bool = True,
     ) -> Hits:
         """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4
         characters a token). What is over or superseded is left out unless nothing else matches;
         `Query.as_of` asks for another day. With `vetted`, for text that goes into a context
         unasked, the page is without the notes held back. Beyond 10,000, and beyond the page,
-        matches are not counted (`Hits.is_lower_bound`)."""
+        matches are not counted (`Hits.is_lower_bound`). Without `is_use` the notes found do not
+        count as used."""
         self.engine.fresh()
         hits = self.index.search(
             self._query(query, valid=True),
@@ -338,7 +340,7 @@ class ReadVerbs(HomeSession):
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
         # Else a list of what passes filters
-        if any(hit.score for hit in hits):
+        if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
 

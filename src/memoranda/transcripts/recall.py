@@ -191,7 +191,7 @@ def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
     text = " OR ".join('"' + word.replace('"', "") + '"' for word in words)
     query = Query(text=text, archived=False, valid_at=memory.clock())
     infos: list[NoteInfo] = [
-        hit.note for hit in memory.search(query, limit=_MOST_NOTES, vetted=True).hits
+        hit.note for hit in memory.search(query, limit=_MOST_NOTES, vetted=True, is_use=False).hits
     ]
     for info, body in zip(infos, contents(memory, infos), strict=True):
         how = memory.telling(info)
@@ -281,23 +281,23 @@ def _holds_here(
 
 def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTerms) -> str:
     """A lesson in one line: read from its transcript, without secrets; "" where that is gone."""
-    from memoranda.transcripts.search import moment, text_of
+    from memoranda.transcripts.search import moment, raw_text
 
     turn = turns[row.turn]
-    whole = text_of(turn, mask)
+    whole = raw_text(turn)
     if whole is None:
         return ""
     when = moment(row.time)
     where = f"{turn.agent} transcript{f', {when:%Y-%m-%d}' if when else ''}"
     if row.kind in (LessonKind.FIX, LessonKind.FAILED):
-        failed = _flat(whole, _COMMAND)
+        failed = _flat(mask.clean(whole), _COMMAND)
         other = turns.get(row.other) if row.other else None
-        worked = text_of(other, mask) if other is not None else None
+        worked = raw_text(other) if other is not None else None
         if worked:
-            return f"({where}) `{failed}` failed here; then `{_flat(worked, _COMMAND)}` worked."
+            mended = _flat(mask.clean(worked), _COMMAND)
+            return f"({where}) `{failed}` failed here; then `{mended}` worked."
         return f"({where}) `{failed}` failed here the last time."
-    sentence = whole[row.start : row.stop]
-    # What a mask changed moved the place
+    sentence = mask.clean(whole[row.start : row.stop])
     if kind_of(sentence) is None or not _speaks(sentence, about):
         return ""
     return f'({where}, unconfirmed) the user said: "{_flat(sentence, _LINE)}"'

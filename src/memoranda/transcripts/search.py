@@ -4,11 +4,10 @@ where they are and without secrets.
 
 from __future__ import annotations
 
-import math
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -217,12 +216,17 @@ def moment(time: int) -> datetime | None:
     return datetime.fromtimestamp(time, UTC) if time else None
 
 
-def text_of(turn: TurnRow, mask: Mask) -> str | None:
-    """The text of a turn, read from its transcript, without secrets; None where it is gone."""
+def raw_text(turn: TurnRow) -> str | None:
+    """The text of a turn as its transcript has it, secrets included; None where it is gone."""
     try:
-        text = FORMATS[turn.format].passage(Path(turn.path), turn.session, turn.position)
+        return FORMATS[turn.format].passage(Path(turn.path), turn.session, turn.position)
     except (OSError, NotUnderstood, ValueError, sqlite3.Error):
         return None
+
+
+def text_of(turn: TurnRow, mask: Mask) -> str | None:
+    """The text of a turn, read from its transcript, without secrets; None where it is gone."""
+    text = raw_text(turn)
     return mask.clean(text) if text is not None else None
 
 
@@ -248,11 +252,6 @@ def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
     begin = max(0, min(start, len(flat) - most) - 40)
     end = min(len(flat), begin + most - 2)
     return f"{'…' if begin else ''}{flat[begin:end]}{'…' if end < len(flat) else ''}"
-
-
-def idf(count: int, total: int) -> float:
-    """How much a word says that is in so many of all turns."""
-    return math.log(1 + (total - count + 0.5) / (count + 0.5))
 
 
 def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[TraceHit]:
@@ -283,8 +282,3 @@ def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[Tr
             )
         )
     return hits
-
-
-def without_text(hit: TraceHit) -> TraceHit:
-    """A hit of which the words are not to be shown."""
-    return replace(hit, passage="", answer="")

@@ -179,6 +179,7 @@ def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
 
 
 def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
+    from memoranda.citations.check import CitationCheck
     from memoranda.engine.overview import contents
     from memoranda.engine.telling import Telling, claimed
     from memoranda.index.rows import day_of
@@ -193,6 +194,7 @@ def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
     infos: list[NoteInfo] = [
         hit.note for hit in memory.search(query, limit=_MOST_NOTES, vetted=True, is_use=False).hits
     ]
+    check = CitationCheck(memory, [about.action.folder] if about.action.folder else [])
     for info, body in zip(infos, contents(memory, infos), strict=True):
         how = memory.telling(info)
         line = _telling_line(body, about) if how is not Telling.SILENT else ""
@@ -202,7 +204,9 @@ def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
         if how is Telling.CLAIM:
             shown = claimed(info.provenance, shown)
         day = day_of(info, memory.settings.zone)
-        yield Fact(info.id, f"({day}, {flat(info.permalink)}) {shown}", info.id)
+        stale = check.stale(info, body) if "`" in body else ""
+        mark = f", outdated? {flat(stale)}" if stale else ""
+        yield Fact(info.id, f"({day}, {flat(info.permalink)}{mark}) {shown}", info.id)
 
 
 def _telling_line(body: str, about: ActionTerms) -> str:

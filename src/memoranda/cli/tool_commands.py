@@ -56,6 +56,7 @@ _SERVERS = "Stand in for another server: anthropic, basic-memory, server-memory,
 @option(
     "--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph]."
 )
+@flag("--plain-schemas", "Leave out of the tools' schemas what Gemini refuses.")
 @flag("--no-daemon", "Serve this client in a process of its own; start no daemon, use none.")
 def mcp(
     call: Invocation,
@@ -64,6 +65,7 @@ def mcp(
     as_: Text,
     project: Text,
     graph_file: Text,
+    plain_schemas: bool,
     no_daemon: bool,
 ) -> int:
     """Serve the tools over MCP on stdin and stdout, until the client closes stdin.
@@ -105,7 +107,13 @@ def mcp(
     if not (has_own or settings.bank_debug or no_daemon):
         from memoranda.serve.pump import pass_on
 
-        wanted = {"tools": chosen.tools, "like": chosen.like, "name": chosen.name, "agent": agent}
+        wanted = {
+            "tools": chosen.tools,
+            "like": chosen.like,
+            "name": chosen.name,
+            "agent": agent,
+            "plain_schemas": plain_schemas,
+        }
         pass_on(settings, wanted)
     from memoranda.faces.tool import Hooks
     from memoranda.serve.stdio import run_stdio
@@ -135,6 +143,8 @@ def mcp(
             _graphs(file),
             chosen.vault,
         )
+        if plain_schemas:
+            served = served.with_plain_schemas()
         return run_stdio(
             opened,
             served,

@@ -365,7 +365,10 @@ class Engine:
             raise NotFound(info.path, info.project) from None
 
     def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:
-        """The note at `path` for the index, None when it is none (not text, gone, unreadable)."""
+        """The note at `path` for the index, None when it is none (not text, gone, left out,
+        unreadable)."""
+        if not store.is_note(path):
+            return None
         try:
             file = store.read(path)
         except NotFound:
@@ -491,6 +494,7 @@ class Engine:
         undone, NotPutBack when that failed too, OutcomeUnknown."""
         try:
             with self.home.lock:
+                staged = self.home.staged_steps()
                 try:
                     self.home.flush()
                 except BaseException:
@@ -499,6 +503,9 @@ class Engine:
                     self.day_use = DayUse(self.home.history)
                     raise
                 try:
+                    for step in staged:
+                        if step.do == "put" and step.stamp is not None:
+                            self.index.note_rename(step.project, step.path, step.stamp)
                     self.index.end()
                 except sqlite3.Error as error:
                     self.unshown(error)

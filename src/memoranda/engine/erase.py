@@ -36,7 +36,7 @@ from memoranda.note.markdown import default_id
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
 from memoranda.note.names import Looseness
 from memoranda.query import Query, memory_query
-from memoranda.store.base import File
+from memoranda.store.base import File, sha256
 from memoranda.store.files import put_derived, read_file, storing
 from memoranda.store.inplace.graph_store import GraphStore
 from memoranda.store.layout import PRIVATE
@@ -149,13 +149,15 @@ class Erasure:
             if unknown:
                 raise NotFound(unknown, "the memory")
             names = tuple(plan.names)
-            if dry_run or not names:
+            if not names:
                 return Erased(names)
             mentions = list(dict.fromkeys(self._linking(plan)))
             needles = Needles.of(
                 [observation.encode()] if observation else [*self._texts, *trail.texts],
                 [] if observation else [*plan.ids, *names],
             )
+            if dry_run:
+                return self._foretell(plan, trail, needles, mentions)
             self.engine.home.set_erasing(json.dumps(asdict(plan)))
             changes, texts = _carry_out(self.memory, plan)
         folders = [row[0] for row in plan.rows]
@@ -172,6 +174,28 @@ class Erasure:
         mentions += [mention for mention in found.mentions if mention not in mentions]
         return Erased(
             names, changes, texts, found.files, found.bytes, tuple(found.remains), tuple(mentions)
+        )
+
+    def _foretell(
+        self, plan: Plan, trail: Trail, needles: Needles, linking: Sequence[str]
+    ) -> Erased:
+        """What erasing by this plan would do: how much goes, and who else has the same words."""
+        folders = [row[0] for row in plan.rows]
+        own_texts = {sha256(text) for text in trail.texts}
+        places = {f"{project}/{path}" for project, path, _, _ in plan.files}
+        # A note of the home is named by its file, one of a project elsewhere by its project
+        places |= {os.path.join(root or project, path) for project, path, root in plan.places}
+        own = places | {f"the kept text {digest[:8]} of another note" for digest in own_texts}
+        found = search(self.engine, needles, folders)
+        mentions = dict.fromkeys([*linking, *found.mentions])
+        return Erased(
+            tuple(plan.names),
+            sum(number <= plan.last for number in trail.files),
+            len(own_texts),
+            found.files,
+            found.bytes,
+            (),
+            tuple(mention for mention in mentions if mention not in own),
         )
 
     def _add_ref(self, plan: Plan, ref: Ref) -> None:

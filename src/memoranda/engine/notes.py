@@ -91,11 +91,12 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
-        """As `ReadVerbs.read`; an archived memory that is read is one of its category again
-        (contract 001, 18.1).
+        """See `Memory.read`.
 
-        Where it is not moved (a caller who only reads, a read-only home, a lock held too long) it
-        is read all the same.
+        An archived memory becomes one of its category again (contract 001, 18.1).
+
+        Where it cannot be moved (a caller who only reads, a read-only home, a lock held too long)
+        it is read all the same.
         """
         note = super().read(ref, project=project, count=count)
         if count and note.project == ARCHIVE_PROJECT and not self.only_reads:
@@ -105,11 +106,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
-        """Move an archived memory to `category` [its own], organized and without an end; a note of
-        another project to where it was.
+        """See `Memory.bring_back`. A memory becomes organized and without an end.
 
-        Raises Exists where another note has taken its place, Locked, NotFound, NotText,
-        StorageError.
+        Raises NotText and StorageError too.
         """
         with self.change("restore", fresh=False) as change:
             info = self.find_to_change(ref)
@@ -156,18 +155,14 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def write_many(self, drafts: Iterable[Draft]) -> list[Note]:
-        """Store new notes as one change: all, or none when any of them is refused."""
+        """See `Memory.write_many`."""
         return [each.note for each in self._store(list(drafts), False, None)]
 
     @verb
     def store(
         self, draft: Draft, *, overwrite: bool = False, checksum: str | None = None
     ) -> Stored:
-        """Store a note; with `overwrite` an existing one keeps its id, permalink, created_at and
-        every frontmatter key the draft does not set.
-
-        `checksum`: the one the caller read; another is a Conflict. Raises as `write`, and Locked.
-        """
+        """See `Memory.write`."""
         return self._store([draft], overwrite, checksum)[0]
 
     def _store(
@@ -205,14 +200,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def supersede(
         self, old: Ref, new: Ref | Draft, *, valid_from: str | None = None
     ) -> tuple[NoteInfo, Note]:
-        """Say that `new`, a note or the draft of one, is what holds now in place of `old`: `old`
-        gets `valid_until` and stays, `new` gets `supersedes`. One change. Returns both.
-
-        `valid_from`: since when it is so, as `as_of` reads it [the `valid_from` of `new`, else when
-        it began or was
-        written]. Raises NotFound, InvalidInput for a circle, what is superseded already or what
-        fewer may see, Locked.
-        """
+        """See `Memory.supersede`."""
         if isinstance(new, Draft):
             before = self.find_to_change(old)
             place = (before.project, before.path)
@@ -437,12 +425,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         create: bool = False,
         project: str | None = None,
     ) -> Changed:
-        """Apply an edit value of note/edit.py; every other byte stays. With `create` a missing note
-        is made.
-
-        Raises NotFound, Ambiguous, Locked, Conflict, NotText and the edit's own errors; then
-        nothing changed.
-        """
+        """See `Memory.edit`. Raises NotText and the edit's own errors too."""
         with self.change("edit") as change:
             try:
                 info = self.find_to_change(ref, project)
@@ -511,7 +494,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
-        """Add and remove tags in the frontmatter, compared without case."""
+        """See `Memory.tag`."""
         return self.tag_many([ref], add, remove)[0]
 
     @verb

@@ -366,8 +366,9 @@ class Pending:
 
 @dataclass(slots=True)
 class Figures:
-    """`bytes` of the notes the caller sees, `index_bytes` and `history_bytes` on disk; `weeks`:
-    (its Monday, new notes) of the last WEEKS weeks, the oldest first."""
+    """`bytes` of the notes the caller sees; `index_bytes` and `history_bytes` on disk, which hold
+    everybody's notes: 0 for an agent. `weeks`: (its Monday, new notes) of the last WEEKS weeks, the
+    oldest first."""
 
     counts: HomeCounts
     bytes: int
@@ -405,14 +406,12 @@ def figures(memory: HistoryVerbs) -> Figures:
         week = day - timedelta(days=day.weekday())
         if week in written:
             written[week] += 1
-    index = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
-    return Figures(
-        counts,
-        total,
-        index,
-        _size([layout.ledger, *layout.texts.rglob("*")]),
-        [*written.items()],
-    )
+    index_bytes = 0
+    history_bytes = 0
+    if memory.agent is None:
+        index_bytes = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
+        history_bytes = _size([layout.ledger, *layout.texts.rglob("*")])
+    return Figures(counts, total, index_bytes, history_bytes, [*written.items()])
 
 
 def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:

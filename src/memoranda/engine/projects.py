@@ -66,7 +66,7 @@ class ProjectVerbs(ReadVerbs):
 
     @property
     def projects(self) -> list[Project]:
-        """All projects, built-in ones first, then as configured."""
+        """See `Memory.projects`."""
         self.engine.reload_config()
         return [
             self._project(store)
@@ -91,13 +91,13 @@ class ProjectVerbs(ReadVerbs):
     def add_project(
         self, name: str, folder: str, default: bool = False, make: bool = True, hidden: bool = False
     ) -> tuple[Project, str]:
-        """Add `folder` (absolute or from `~`; made if missing), or a graph file, as a project, used
-        in place.
+        """See `Memory.add_project`. Returns the project with "created" or "unchanged".
 
-        Returns it with "created" or "unchanged". What an agent names outside `notes.roots` and
-        `projects/` of the home is "asked": the owner decides (`review`), and nothing is done
-        before. With `hidden` the owner may name a folder inside a hidden one of their home folder.
-        Raises InvalidInput, Exists, ProjectRefused.
+        What an agent names outside `notes.roots` and `projects/` of the home is "asked": the owner
+        decides (`review`), and nothing is done before.
+
+        make: whether a missing folder is made.
+        hidden: whether the owner may name a folder inside a hidden one of their home folder.
         """
         with self.engine.home.lock:
             # Another process may have added one meanwhile
@@ -188,9 +188,7 @@ class ProjectVerbs(ReadVerbs):
 
     @verb
     def remove_project(self, name: str) -> Project:
-        """Take a project off the list; its files stay. Raises ProjectNotFound, InvalidInput for a
-        built-in one.
-        """
+        """See `Memory.remove_project`."""
         project = self.project(name)
         settings = self.settings
         if project.built_in:
@@ -271,10 +269,7 @@ class ProjectVerbs(ReadVerbs):
 
     @verb
     def configure(self, key: str, value: Any) -> None:
-        """Set a key of config.yaml, such as `daemon.interval`, or with None take it out.
-
-        Raises ConfigError for a value the key cannot have; then nothing is written.
-        """
+        """See `Memory.configure`."""
         path = self.engine.settings.file
         self._replace_config(lambda: config.with_key(path, key, value))
         self.engine.reload_config()

@@ -22,6 +22,7 @@ from memoranda.note.names import Looseness
 from memoranda.query import Query, memory_query, parse
 from memoranda.store import path_guard
 from memoranda.store.base import sha256
+from memoranda.store.folder import FolderStore
 
 if TYPE_CHECKING:
     from memoranda.engine.write_gate import Use
@@ -73,8 +74,7 @@ class ReadVerbs(HomeSession):
 
     @property
     def warnings(self) -> builtins.list[str]:
-        """What the last look at the disk could not see, e.g. a missing project folder, and whether
-        the configuration cannot be read."""
+        """The first part of `Memory.warnings`: what the last look at the disk could not see."""
         with self.engine.guard:
             trouble = self.engine.config_trouble
             return [*([trouble] if trouble else []), *self.engine.freshness.warnings]
@@ -142,6 +142,7 @@ class ReadVerbs(HomeSession):
             info.size,
             info.mtime_ns,
             info.inode,
+            info.ctime_ns,
         )
 
     @verb
@@ -211,7 +212,10 @@ class ReadVerbs(HomeSession):
         *,
         looseness: Looseness = Looseness.SIGNS,
     ) -> NoteInfo:
-        """What the index knows of the note `ref` names. Raises as `find`."""
+        """See `Memory.find`.
+
+        looseness: how much a name may differ from the note's own.
+        """
         if isinstance(ref, str):
             return self.find(ref, project, looseness=looseness)
         if isinstance(ref, tuple):
@@ -318,12 +322,12 @@ class ReadVerbs(HomeSession):
         vetted: bool = False,
         is_use: bool = True,
     ) -> Hits:
-        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4
-        characters a token). What is over or superseded is left out unless nothing else matches;
-        `Query.as_of` asks for another day. With `vetted`, for text that goes into a context
-        unasked, the page is without the notes held back. Beyond 10,000, and beyond the page,
-        matches are not counted (`Hits.is_lower_bound`). Without `is_use` the notes found do not
-        count as used."""
+        """See `Memory.search` and contract 000b, 6.
+
+        vetted: whether notes that are held back stay out, as text that enters a context unasked
+        needs.
+        is_use: whether the notes found count as used.
+        """
         self.engine.fresh()
         hits = self.index.search(
             self._query(query, valid=True),
@@ -402,9 +406,10 @@ class ReadVerbs(HomeSession):
         as_of: datetime | None = None,
         vetted: bool = True,
     ) -> str:
-        """The best evidence for a question as text, each piece with its date and address, in at
-        most `max_tokens` [2000] of 4 characters, as of the present or another time; unless `vetted`
-        is False without what is held back. Raises InvalidInput for less than one token."""
+        """See `Memory.context`.
+
+        vetted: whether notes that are held back stay out.
+        """
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
         self.engine.fresh()
@@ -457,8 +462,7 @@ class ReadVerbs(HomeSession):
         offset: int = 0,
         order: str = "changed",
     ) -> tuple[builtins.list[NoteInfo], int]:
-        """Notes that pass the query's filters, and how many there are in all; `limit` 0 = all of
-        them. `order`: `changed` or `created` (newest first), or `path`."""
+        """See `Memory.list`."""
         self.engine.fresh()
         infos, total = self.index.notes.listing(
             self._query(query), viewer=self.agent, order=order, limit=limit or None, offset=offset
@@ -474,9 +478,7 @@ class ReadVerbs(HomeSession):
         limit: int = 10,
         offset: int = 0,
     ) -> tuple[builtins.list[NoteInfo], int, datetime]:
-        """Notes changed within a time frame, newest first; also how many, and since when. Raises
-        TimeframeError.
-        """
+        """See `Memory.recent`."""
         since = self.since(timeframe)
         return *self.list(Query(projects=projects, after=since), limit=limit, offset=offset), since
 
@@ -541,8 +543,7 @@ class ReadVerbs(HomeSession):
         limit: int = 50,
         offset: int = 0,
     ) -> Directory:
-        """One page of the folders and notes below a folder: folders first, then names, by code
-        point. Raises NotFound, OutsideError, ProjectNotFound."""
+        """See `Memory.directory`."""
         self.engine.fresh()
         store = self.engine.store(project)
         links.check_length(glob or "", "A pattern of names")
@@ -572,7 +573,10 @@ class ReadVerbs(HomeSession):
     def _kind(self, project: str, path: str) -> str:
         """What lies at `path` of a project for this caller; a note of another agent, or a folder
         that holds nothing else, is `hidden`."""
-        kind = self.engine.store(project).place(path).kind
+        store = self.engine.store(project)
+        kind = store.place(path).kind
+        if isinstance(store, FolderStore) and store.rules.reason(path, is_folder=kind == "folder"):
+            return "hidden"
         if self.agent is None or kind not in ("file", "folder"):
             return kind
         if kind == "file":
@@ -622,9 +626,7 @@ class ReadVerbs(HomeSession):
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """Throw the index away and make it anew. Returns (notes, projects) as far as this caller
-        sees them.
-        """
+        """See `Memory.reindex`."""
         engine = self.engine
         engine.rebuild_index()
         engine.purge_history()
@@ -642,6 +644,6 @@ class ReadVerbs(HomeSession):
 
     @verb
     def stats(self) -> HomeCounts:
-        """How many notes there are per project, phase and category, as far as this caller sees."""
+        """See `Memory.stats`."""
         self.engine.fresh()
         return self.index.notes.counts(self.agent)

@@ -155,6 +155,17 @@ class HomeSession:
         return note
 
 
+_TAKING = ("remove", "move", "rmdir", "unlink")
+_BRINGING = ("put", "move", "mkdir", "symlink")
+
+
+def _names_in(root: str, folder: str) -> list[str]:
+    try:
+        return os.listdir(os.path.join(root, folder))
+    except OSError:
+        return []
+
+
 class Transaction:
     """Collects steps and carries them out as one change. For the holder of the home's lock:
     `HomeSession.change`.
@@ -227,6 +238,7 @@ class Transaction:
             return
         engine = self._engine
         session = self._session
+        self._remove_emptied()
         for step in {each.root: each for each in reversed(self.steps)}.values():
             if os.path.isdir(step.root):
                 continue
@@ -277,6 +289,31 @@ class Transaction:
             # The files are safe and acknowledged, or about to be; the index catches up by a sweep.
             engine.unshown(error)
             engine.guard.settle()
+
+    def _remove_emptied(self) -> None:
+        """Remove the folders that a private note leaves empty: others would see their names."""
+        leaving = [
+            step
+            for step in self.steps
+            if step.do in ("remove", "move") and step.old is not None and step.scope != GLOBAL
+        ]
+        if not leaving:
+            return
+        gone = {(step.root, step.path) for step in self.steps if step.do in _TAKING}
+        coming = {(step.root, step.to or step.path) for step in self.steps if step.do in _BRINGING}
+        for step in leaving:
+            folder = os.path.dirname(step.path)
+            while folder and (step.root, folder) not in gone:
+                inside = [f"{folder}/{name}" for name in _names_in(step.root, folder)]
+                is_left = any((step.root, path) not in gone for path in inside)
+                is_used = any(
+                    root == step.root and path.startswith(f"{folder}/") for root, path in coming
+                )
+                if is_left or is_used or not inside:
+                    break
+                self.steps.append(Step("rmdir", step.project, step.root, folder, away=step.away))
+                gone.add((step.root, folder))
+                folder = os.path.dirname(folder)
 
     def _show(self, change: Change) -> None:
         """Index what the change wrote, removed or moved."""

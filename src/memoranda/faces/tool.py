@@ -17,7 +17,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +88,25 @@ class Tool:
     also: Also = field(default_factory=dict)
     rewrite: Callable[[Arguments], Arguments] | None = None
     refuse: Callable[[InvalidInput], Reply] = error_reply
+
+
+def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without `additionalProperties`, at any depth.
+
+    Gemini refuses all tools of a client that hands it a schema with this keyword in the field
+    `parameters`, which takes a part of OpenAPI's schemas.
+    """
+    plain = {name: value for name, value in schema.items() if name != "additionalProperties"}
+    if isinstance(plain.get("properties"), dict):
+        plain["properties"] = {
+            name: plain_schema(value) for name, value in plain["properties"].items()
+        }
+    if isinstance(plain.get("items"), dict):
+        plain["items"] = plain_schema(plain["items"])
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in plain:
+            plain[choice] = [plain_schema(value) for value in plain[choice]]
+    return plain
 
 
 def declared(
@@ -327,6 +346,24 @@ class Registry:
             toolset.closing for toolset in self.toolsets
         ]
         return "\n\n".join(text.strip() for text in told if text.strip())
+
+    def with_plain_schemas(self) -> Registry:
+        """The same tools with schemas that Gemini takes; they check arguments as before."""
+        toolsets = [
+            replace(
+                toolset,
+                tools=[
+                    replace(
+                        tool,
+                        schema=plain_schema(tool.schema),
+                        accepts=tool.accepts or tool.schema,
+                    )
+                    for tool in toolset.tools
+                ],
+            )
+            for toolset in self.toolsets
+        ]
+        return Registry(toolsets, self.hooks)
 
     def call(self, memory: MemorySession, name: str, arguments: Any) -> Reply:
         """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error

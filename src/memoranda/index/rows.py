@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 # UTC; without a zone it is shown much faster
 _EPOCH = datetime(1970, 1, 1)
 _COLUMNS = (
-    "n.row, p.name, n.path, n.id, n.title, n.type, n.permalink, n.etag, n.size, n.mtime_ns, n.inode, n.created,"
-    " n.changed, n.updated, n.date, n.phase, n.category, n.scope, n.source, n.expires, n.access_count, n.version,"
-    " n.locked, n.tags, n.aliases, n.links, t.header, t.front, n.warnings,"
-    " n.suspicious, n.provenance"
+    "n.row, p.name, n.path, n.id, n.title, n.type, n.permalink, n.etag, n.size, n.mtime_ns,"
+    " n.inode, n.ctime_ns, n.created, n.changed, n.updated, n.date, n.phase, n.category, n.scope,"
+    " n.source, n.expires, n.access_count, n.version, n.locked, n.tags, n.aliases, n.links,"
+    " t.header, t.front, n.warnings, n.suspicious, n.provenance"
 )
 _FROM = "note n join project p on p.id = n.project join text t on t.row = n.row"
-PACKED = Struct("qqq")
+PACKED = Struct("qqqq")
 """How a stamp is kept where there are very many: an eighth of what its numbers take by themselves.
 """
 FIRST_PASSAGE = 1 << 16
@@ -78,6 +78,7 @@ class NoteInfo:
     size: int
     mtime_ns: int
     inode: int
+    ctime_ns: int
     created: str
     changed: str
     updated: str | None = None
@@ -351,6 +352,7 @@ def _info(found: tuple[Any, ...]) -> NoteInfo:
         size,
         mtime_ns,
         inode,
+        ctime_ns,
         created,
         changed,
         updated,
@@ -384,6 +386,7 @@ def _info(found: tuple[Any, ...]) -> NoteInfo:
         size,
         mtime_ns,
         inode,
+        ctime_ns,
         _iso(created),
         _iso(changed),
         _iso(updated),

@@ -230,9 +230,20 @@ def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
 def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
     """Notes a new stamp for a note whose bytes and time are the same."""
     db.execute(
-        "update note set size = ?, mtime_ns = ?, inode = ?"
+        "update note set size = ?, mtime_ns = ?, inode = ?, ctime_ns = ?"
         " where project = (select id from project where name = ?) and path = ?",
         (*stamp, project, path),
+    )
+
+
+def note_rename(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
+    """Notes the time of a rename, unless the index shows another file there by now."""
+    size, mtime_ns, inode, ctime_ns = stamp
+    db.execute(
+        "update note set ctime_ns = ?"
+        " where project = (select id from project where name = ?) and path = ?"
+        " and size = ? and mtime_ns = ? and inode = ?",
+        (ctime_ns, project, path, size, mtime_ns, inode),
     )
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import quote
 
 from memoranda.errors import StorageError
-from memoranda.store.files import check_own, make_private, open_own
+from memoranda.store.files import check_own, closed_on_error, make_private, open_own
 
 SCHEMA = Path(__file__).with_name("schema.sql")
-VERSION = 1
+VERSION = 2
 _BUSY_SECONDS = 3.0
 _NOT_A_LEDGER = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
 _REASONS = {
@@ -96,7 +96,7 @@ class LedgerDatabase:
         make_private(self.path.parent)
         os.close(open_own(self.path))
         connection = _connect(str(self.path))
-        try:
+        with closed_on_error(connection):
             connection.execute("pragma secure_delete = on")
             known = connection.execute("pragma user_version").fetchone()[0]
             if known > VERSION:
@@ -111,9 +111,6 @@ class LedgerDatabase:
             # Whether it may be written is known after a first transaction
             connection.execute("begin immediate")
             connection.execute("rollback")
-        except BaseException:
-            connection.close()
-            raise
         self.is_writable = True
         self._inode = os.stat(self.path).st_ino
         return connection
@@ -125,7 +122,8 @@ class LedgerDatabase:
         for option in ("mode=ro", "immutable=1"):
             with suppress(sqlite3.Error):
                 connection = _connect(f"file:{quote(str(self.path))}?{option}", uri=True)
-                connection.execute("select number from change limit 1").fetchone()
+                with closed_on_error(connection):
+                    connection.execute("select number from change limit 1").fetchone()
                 return connection
         connection = _connect(":memory:")
         connection.executescript(SCHEMA.read_text("utf-8"))

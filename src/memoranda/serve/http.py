@@ -56,11 +56,11 @@ from memoranda.serve.middleware import (
     TOKEN,
     TOO_LATE,
     BodyInTime,
+    Health,
     HostAndOrigin,
     Metrics,
     RequestLog,
     RequestRefused,
-    health_routes,
 )
 from memoranda.serve.socket import LIMIT
 from memoranda.serve.turns import InternalError, Stopping
@@ -344,15 +344,14 @@ class HttpServer:
             allow_headers=_HEADERS,
             expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
         )
+        health = Health(self.metrics, stopping, homes.memory(None), self.connections, self.admitted)
         self.app = Starlette(
             routes=[
                 *(
                     Route(path, endpoint, methods=["POST", "OPTIONS"])
                     for path in ("/mcp", "/mcp/", "/s/{space}/mcp", "/s/{space}/mcp/")
                 ),
-                *health_routes(
-                    self.metrics, stopping, homes.memory(None), self.connections, self.admitted
-                ),
+                *health.routes(),
                 *routes,
                 *(pages(self) if pages else ()),
             ],

@@ -15,6 +15,8 @@ from memoranda.store.base import sha256
 PRIVATE = ".memoranda"
 TEMP_PREFIX = ".tmp-"
 NOTE_SUFFIXES = (".md", ".markdown")
+DRAWING_SUFFIX = ".excalidraw.md"
+"""What Excalidraw calls its drawings in Obsidian: Markdown around compressed data, no note."""
 SKIPPED_FOLDERS = frozenset({"node_modules"})
 
 

@@ -14,9 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from memoranda.text.folding import fold
+from memoranda.text.folding import beyond_ascii, fold
 from memoranda.text.words import (
-    beyond_ascii,
     extras,
     indexed,
     is_run,

@@ -29,7 +29,7 @@ from memoranda.faces.notes.drop_in_replies import (
     paged,
     text_reply,
 )
-from memoranda.faces.notes.read_tools import has_folder
+from memoranda.faces.notes.read_tools import beside_notes, has_folder
 from memoranda.faces.notes.replies import plural, project_id
 from memoranda.faces.reply import Reply, error_reply
 from memoranda.faces.texts import text_file
@@ -303,7 +303,12 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     try:
         info = memory.find_ref(args["identifier"], args["project"])
     except NotFound:
-        return reading.missing_note(args, memory, vault.shown(args["project"]))
+        beside = beside_notes(memory, args["identifier"], args["project"])
+        if isinstance(beside, Reply):
+            return beside
+        if beside is None:
+            return reading.missing_note(args, memory, vault.shown(args["project"]))
+        info = memory.find_ref(beside)
     note = memory.read(info, count=args.get("include_content") is not False)
     if args.get("include_content") is False:
         data = replies.identity(note) | {"checksum": note.checksum, "updated_at": info.changed}

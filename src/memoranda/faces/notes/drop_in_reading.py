@@ -138,7 +138,7 @@ def directory(args: Arguments, memory: MemorySession, reply: Reply) -> Reply:
     rows += [f"📁 {folder['name']:<30} {folder['directory_path']}" for folder in folders]
     rows += [""] if folders and files else []
     for file in files:
-        if file["title"] != file["name"]:
+        if file["title"] not in (None, file["name"]):
             title = f" | {file['title']}"
         else:
             title = ""

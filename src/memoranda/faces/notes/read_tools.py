@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from memoranda.clock import stamp
-from memoranda.errors import FolderNotFound, InvalidInput, NotFound, OutsideError
+from memoranda.errors import (
+    FolderNotFound,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    OutsideError,
+)
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes import replies
 from memoranda.faces.notes.replies import (
@@ -35,6 +42,8 @@ from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
+    from memoranda.engine.attachments import AttachedFile
+    from memoranda.engine.reading import DirectoryEntry
     from memoranda.transcripts.search import TraceHit
 
 _HEADER_ROOM = 6000
@@ -50,6 +59,7 @@ _TRACE = 300
 _FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
 _MINUTE = "%Y-%m-%d %H:%M"
 _LINE = 240
+_LISTED = 10
 _CONTENT = 2000
 # Of a note's text in build_context
 _CONTEXT_CHARACTERS = 8000
@@ -59,7 +69,11 @@ _SECTIONS = {
     "related_results": ("Related notes", "lower max_related"),
 }
 """Of each list in build_context: its heading, and how to see what is left out."""
-_STATES = {"unwritten": " (not written yet)", "ambiguous": " (ambiguous)"}
+_STATES = {
+    "unwritten": " (not written yet)",
+    "ambiguous": " (ambiguous)",
+    "attachment": " (an attachment)",
+}
 
 
 def relative(path: str, project: str) -> str:
@@ -115,7 +129,15 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
         raise InvalidInput(
             f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}."
         )
-    info = memory.find_ref(args["identifier"], args.get("project"))
+    try:
+        info = memory.find_ref(args["identifier"], args.get("project"))
+    except NotFound:
+        beside = beside_notes(memory, args["identifier"], args.get("project"))
+        if isinstance(beside, Reply):
+            return beside
+        if beside is None:
+            raise
+        info = memory.find_ref(beside)
     if args.get("as_of") is not None:
         info = memory.version_at(info, memory.as_of(args["as_of"]))
     if args.get("include_content") is False:
@@ -159,6 +181,52 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     if has_bad_bytes:
         data["warnings"] = [f"{note.path} {complaint}"]
     return Reply(excerpt["content"] + rest, data, hint=f"checksum: {note.checksum}")
+
+
+def beside_notes(
+    memory: MemorySession, identifier: str, project: str | None
+) -> Reply | tuple[str, str] | None:
+    """What an identifier of no note means in a folder: an attachment, which the reply describes, or
+    a symlink to the note (project, path); None for neither."""
+    with suppress(MemorandaError):
+        target = memory.symlink(identifier.strip(), project)
+        if target is not None:
+            return target
+        attached = memory.attachment(identifier, project)
+        if attached is not None:
+            return _attached(memory, attached)
+    return None
+
+
+def _attached(memory: MemorySession, attached: AttachedFile) -> Reply:
+    """What an attachment is; its content is no text for an agent."""
+    data = {
+        "kind": "attachment",
+        "project": attached.project,
+        "file_path": attached.path,
+        "type": attached.kind,
+        "bytes": attached.size,
+        "changed": attached.changed,
+        "linked_from": attached.linked_from,
+    }
+    rows = [
+        f"# {short(attached.path)} is an attachment, not a note",
+        f"type: {attached.kind}, {attached.size:,} bytes, changed {day(memory, attached.changed)}",
+        f"project: {attached.project}",
+    ]
+    if attached.notes or attached.texts:
+        data |= {"notes_on_it": attached.notes, "cards": attached.texts}
+        rows.append(f"on it: {plural(attached.texts, 'text card')}, {_listed(attached.notes)}")
+    linked = _listed(attached.linked_from) if attached.linked_from else "no note"
+    rows.append(f"linked from: {linked}")
+    rows.append("Its content is not indexed. Read the notes that link to it, or ask its owner.")
+    return Reply(lines(*rows), data)
+
+
+def _listed(paths: list[str]) -> str:
+    shown = ", ".join(short(path) for path in paths[:_LISTED])
+    more = len(paths) - _LISTED
+    return f"{shown} and {more} more" if more > 0 else shown or "no notes"
 
 
 def _excerpt(
@@ -216,33 +284,58 @@ def list_directory(memory: MemorySession, args: Arguments) -> Reply:
     depth = whole(args, "depth", 1, 10)
     glob = args.get("file_name_glob")
     project, folder = folder_named(memory, args["dir_name"], args.get("project"))
-    found: Any = memory.directory(
+    found = memory.directory(
         project, folder, depth=depth, glob=glob, limit=page.size, offset=page.offset
     )
+    attachments = memory.attachments(project, folder, depth=depth, glob=glob)
+    total = found.total + len(attachments)
     entries: list[dict[str, Any]] = []
     rows = []
     for entry in found.entries:
-        if entry.kind == "folder":
-            entries.append({"kind": "folder", "path": entry.path, "notes": entry.notes})
-            rows.append(f"{flat(entry.path)}/  ({plural(entry.notes, 'note')})")
-            continue
-        names = {
-            "path": entry.path,
-            "title": entry.title[: replies.DATA_TITLE],
-            "permalink": entry.permalink,
-        }
-        entries.append({"kind": "note", **names, "changed": entry.changed})
-        rows.append(f"{flat(entry.path)}  {short(entry.title)}  {day(memory, entry.changed)}")
+        data, row = _entry(memory, entry)
+        entries.append(data)
+        rows.append(row)
+    # They come after the notes
+    first = max(0, page.offset - found.total)
+    for attachment in attachments[first : first + page.size - len(entries)]:
+        entries.append(
+            {
+                "kind": "attachment",
+                "path": attachment.path,
+                "type": attachment.kind,
+                "bytes": attachment.size,
+                "changed": stamp(attachment.changed),
+            }
+        )
+        rows.append(f"{flat(attachment.path)}  ({attachment.kind}, {attachment.size:,} bytes)")
     page, entries, rows = page.fit(entries, rows, args["as_json"])
     name = f"{project}: /{folder}" + (f" ({glob})" if glob else "")
-    head = f"# {short(name)}, {found.total:,} {'entry' if found.total == 1 else 'entries'}"
+    head = f"# {short(name)}, {total:,} {'entry' if total == 1 else 'entries'}"
     data = {
         "project": project,
         "directory": folder,
         "entries": entries,
-        **page.data(found.total, len(entries)),
+        **page.data(total, len(entries)),
     }
-    return Reply(lines(head, *rows, page.foot(found.total, len(entries))), data)
+    return Reply(lines(head, *rows, page.foot(total, len(entries))), data)
+
+
+def _entry(memory: MemorySession, entry: DirectoryEntry) -> tuple[dict[str, Any], str]:
+    """A folder or note of a listing, as data and as a line."""
+    if entry.kind == "folder":
+        notes = entry.notes or 0
+        data: dict[str, Any] = {"kind": "folder", "path": entry.path, "notes": notes}
+        return data, f"{flat(entry.path)}/  ({plural(notes, 'note')})"
+    title = entry.title or ""
+    changed = entry.changed or ""
+    data = {
+        "kind": "note",
+        "path": entry.path,
+        "title": title[: replies.DATA_TITLE],
+        "permalink": entry.permalink,
+        "changed": changed,
+    }
+    return data, f"{flat(entry.path)}  {short(title)}  {day(memory, changed)}"
 
 
 def recent_activity(memory: MemorySession, args: Arguments) -> Reply:

@@ -74,6 +74,9 @@ class Settings:
     decay_threshold: timedelta = timedelta(hours=720)
     decay_exempt: tuple[str, ...] = ("soul",)
     traces: bool = True
+    hook_tools: bool = True
+    transcripts: bool = False
+    transcripts_without: tuple[str, ...] = ()
     keep: tuple[str, ...] = ("soul", "preferences", "people", "skills", "lessons", "decisions")
     upgrade_access_threshold: int = 3
     ingestion: Mapping[str, str] = field(default_factory=dict)
@@ -420,13 +423,13 @@ class _File(NamedTuple):
         return value
 
     def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
-        """A value of the type of the `usual` one: one of some `words`, categories, a text (None), a
-        duration, a whole number from 0 or a truth value. Raises ConfigError.
+        """A value of the type of the `usual` one: one of some `words`, categories, a list of texts
+        (an empty tuple), a text (None), a duration, a whole number from 0 or a truth value. Raises ConfigError.
         """
         if words:
             return self._word(name, value, words)
         if isinstance(usual, tuple):
-            return self._categories(name, value)
+            return self._categories(name, value) if usual else self._texts(name, value)
         if usual is None:
             return self.text(name, value)
         if isinstance(usual, timedelta):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
     from memoranda.store.base import File
-    from memoranda.text.gate import GateMatch
+    from memoranda.text.gate import GateMatch, Rules
 
 T = TypeVar("T")
 Ref = str | tuple[str, str] | Note | NoteInfo
@@ -328,11 +328,13 @@ class ReadVerbs(HomeSession):
         explain: bool = False,
         max_tokens: int | None = None,
         vetted: bool = False,
+        is_use: bool = True,
     ) -> Hits:
         """See `Memory.search` and contract 000b, 6.
 
         vetted: whether notes that are held back stay out, as text that enters a context unasked
         needs.
+        is_use: whether the notes found count as used.
         """
         self.engine.fresh()
         hits = self.index.search(
@@ -350,7 +352,7 @@ class ReadVerbs(HomeSession):
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
         # Else a list of what passes filters
-        if any(hit.score for hit in hits):
+        if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
 
@@ -358,6 +360,10 @@ class ReadVerbs(HomeSession):
     def secrets_in(self, text: str) -> builtins.list[GateMatch]:
         """Where `text` holds what the rules of the write gate say is a secret."""
         return self.engine.gate.rules().find(text, "secret")
+
+    def gate_rules(self) -> Rules:
+        """The rules of the write gate, the owner's own among them."""
+        return self.engine.gate.rules()
 
     @verb
     def suspicion(self, info: NoteInfo) -> str:

@@ -103,7 +103,7 @@ def mcp(
     projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
     projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
     folder = chosen.json_folder or presets.json_folder()
-    has_own = projects or file or folder or chosen.vault or chosen.default_project
+    has_own = projects or file or folder or chosen.manners or chosen.default_project
     if not (has_own or settings.bank_debug or no_daemon):
         from memoranda.serve.pump import pass_on
 
@@ -141,7 +141,7 @@ def mcp(
             chosen.like,
             entries,
             _graphs(file),
-            chosen.vault,
+            chosen.manners,
         )
         if plain_schemas:
             served = served.with_plain_schemas()

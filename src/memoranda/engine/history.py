@@ -36,6 +36,7 @@ from memoranda.errors import (
     InvalidInput,
     MemorandaError,
     NotFound,
+    NotInHistory,
     Unusable,
 )
 from memoranda.index.rows import NoteInfo
@@ -477,7 +478,7 @@ class HistoryVerbs(NoteVerbs):
                 remedy = f"--change N or --at TIME names an older text (memory log {ref}), memory undo takes it back"
                 raise CannotUndo(f"{name} was restored already (#{last.number}); {remedy}")
             if not self.sees(scope_of(data)):
-                raise NotFound(f"{project}/{path}", "the history")
+                raise NotInHistory(f"{project}/{path}")
             if root == "":
                 self.engine.store(project).check_writable()
                 data = self._with_own_id(project, path, data)
@@ -513,7 +514,7 @@ class HistoryVerbs(NoteVerbs):
                     continue
                 return change, text
         if best is None:
-            raise NotFound(os.path.join(place[2] or place[0], place[1]), "the history")
+            raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
         return best
 
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
@@ -543,7 +544,7 @@ class HistoryVerbs(NoteVerbs):
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
             done = next((each for each in near if each.number == change), None)
             if done is None:
-                raise NotFound(f"#{change}", "the history")
+                raise NotInHistory(f"#{change}")
             # What texts became by counts of reads written into them: that has no history
             folds: dict[str, str] = {}
             for each in self.engine.home.history.changes():

@@ -15,7 +15,14 @@ from memoranda.config import OWN_FOLDER, Settings, absolute
 from memoranda.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.review import ask
-from memoranda.errors import Exists, InvalidInput, ProjectRefused, StorageError
+from memoranda.errors import (
+    Exists,
+    InvalidInput,
+    NotAFolder,
+    ProjectOverlaps,
+    ProjectRefused,
+    StorageError,
+)
 from memoranda.note.links import PROJECT_NAME
 from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from memoranda.store.base import Store
@@ -224,7 +231,7 @@ class ProjectVerbs(ReadVerbs):
             )
         for name, store in self.engine.stores.items():
             if _real(store.root) == _real(file):
-                raise ProjectRefused(shown, f"it overlaps project {name}")
+                raise ProjectOverlaps(shown, name)
         GraphStore(file.stem, file).list()
 
     def _check_folder(self, root: Path, shown: str, make: bool, hidden: bool = False) -> None:
@@ -250,13 +257,13 @@ class ProjectVerbs(ReadVerbs):
             if is_refused:
                 raise ProjectRefused(shown, why)
         if not real.is_dir() and (real.exists() or not make):
-            raise ProjectRefused(shown, "not a folder")
+            raise NotAFolder(shown)
         for name, store in self.engine.stores.items():
             other = _real(store.root)
             if not store.holds_entities and (
                 other == real or other in real.parents or real in other.parents
             ):
-                raise ProjectRefused(shown, f"it overlaps project {name}")
+                raise ProjectOverlaps(shown, name)
 
     def _write_config(self, changes: dict[str, Any]) -> None:
         """Change these keys of config.yaml under the lock, and use the new settings at once."""

@@ -14,7 +14,14 @@ from memoranda import clock
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.transaction import HomeSession
-from memoranda.errors import Ambiguous, InvalidInput, MemorandaError, NotFound, OutsideError
+from memoranda.errors import (
+    Ambiguous,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    OutsideError,
+    ProjectWarning,
+)
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
@@ -73,11 +80,12 @@ class ReadVerbs(HomeSession):
         return self.engine.settings
 
     @property
-    def warnings(self) -> builtins.list[str]:
+    def warnings(self) -> builtins.list[ProjectWarning]:
         """The first part of `Memory.warnings`: what the last look at the disk could not see."""
         with self.engine.guard:
+            warnings = self.engine.freshness.warnings
             trouble = self.engine.config_trouble
-            return [*([trouble] if trouble else []), *self.engine.freshness.warnings]
+            return [ProjectWarning(trouble), *warnings] if trouble else warnings
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:

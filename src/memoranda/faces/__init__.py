@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.entries import Entries
     from memoranda.engine.graph import Graph
-    from memoranda.faces.notes.drop_in_replies import Vault
-    from memoranda.faces.tool import Hooks, Registry
+    from memoranda.faces.tool import Hooks, Registry, Toolset
 
 TOOLS = {
     "memory": "memory",
@@ -54,12 +53,12 @@ def registry(
     like: str | None = None,
     entries: Callable[[MemorySession], Entries] | None = None,
     graphs: Callable[[MemorySession, str], Graph] | None = None,
-    vault: Vault | None = None,
+    manners: Mapping[str, Callable[[Toolset], Toolset]] | None = None,
 ) -> Registry:
     """The toolsets of these names (see `expand`), in the manner of the preset `like`. `entries`
     gives the place of a caller's key-value entries, `graphs` the graph of a project, if they are
-    not notes; `vault` what a Basic Memory configuration says. Raises InvalidInput for an unknown
-    name."""
+    not notes. `manners`: by the name of a toolset, what makes it another program's. Raises
+    InvalidInput for an unknown name."""
     from memoranda.faces.tool import Registry
 
     wanted = expand(names)
@@ -70,7 +69,7 @@ def registry(
             "view_max_characters": settings.view_max_characters,
             "with_notes": "notes" in wanted,
         },
-        "notes": {"agents_may_add_projects": settings.agents_may_add_projects, "vault": vault},
+        "notes": {"agents_may_add_projects": settings.agents_may_add_projects},
         "graph": {"like": like, "reply_chars": settings.graph_reply_chars, "open_graph": graphs},
         "bank": {
             "debug": settings.bank_debug,
@@ -84,5 +83,8 @@ def registry(
     toolsets = []
     for name in wanted:
         module = import_module(f"memoranda.faces.{'memory_tool' if name == 'memory' else name}")
-        toolsets.append(module.toolset(**options[name]))
+        toolset = module.toolset(**options[name])
+        if manners and name in manners:
+            toolset = manners[name](toolset)
+        toolsets.append(toolset)
     return Registry(toolsets, hooks)

@@ -173,7 +173,7 @@ class Resource:
 @dataclass(frozen=True, slots=True)
 class Toolset:
     """The tools of one face, and what its server tells the model; `closing` comes after all
-    instructions.
+    instructions. `former`: tools another program has and this one has not -> what does it here.
     """
 
     name: str
@@ -183,6 +183,7 @@ class Toolset:
     prompts: Sequence[Prompt] = ()
     templates: Sequence[Template] = ()
     resources: Sequence[Resource] = ()
+    former: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -372,6 +373,19 @@ class Registry:
         return self.hooks.call(
             memory.agent, name, given, partial(self._run, memory, self.tools[name])
         )
+
+    def instead_of(self, name: str) -> str:
+        """What is said to a caller of another program's tool: what does its work here. Empty if
+        nobody knows the tool.
+        """
+        for toolset in self.toolsets:
+            if name in toolset.former:
+                return f"{name} is not served here. Use {toolset.former[name]}."
+        return ""
+
+    def missing(self, name: str) -> Reply:
+        """The reply to a call of a tool that is not served."""
+        return refused(self.instead_of(name) or f"tool not found: {name}", "not_found")
 
     def refusal(self, name: str, error: MemorandaError) -> Reply:
         """The reply of tool `name` when its call could not even begin, in the form of its contract."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from memoranda.errors import Conflict, Exists, MemorandaError, NotFound
 from memoranda.ledger.change import NEW_MODE, Step, Touched
 from memoranda.ledger.file_exchange import Entry, exchange, put_new
+from memoranda.ledger.folder_move import clear_moved, move
 from memoranda.store.base import File
 from memoranda.store.files import read_file, stamp_of, stat_in, write_file
 from memoranda.store.path_guard import Folder, open_folder
@@ -253,7 +254,7 @@ class Execution:
             here = stat_in(place.name, place.folder)
             if here is None or not os.path.samestat(here, taken) or step.path == step.to:
                 raise Exists(step.to)
-        os.rename(place.name, new_name, src_dir_fd=place.folder, dst_dir_fd=target.fd)
+        move(place, Entry(target.fd, new_name))
         self._reverse.append(("rename", step))
         if step.old is None:
             self._close_below(step.root, step.path)
@@ -343,7 +344,7 @@ class Execution:
                     os.unlink(name, dir_fd=folder.fd)
             case "rename":
                 target, new_name = self._at(step, step.to)
-                os.rename(new_name, name, src_dir_fd=target.fd, dst_dir_fd=folder.fd)
+                move(Entry(target.fd, new_name), place)
                 self._close_below(step.root, step.to)
             case "rmdir":
                 self._close_below(step.root, step.path)
@@ -450,6 +451,10 @@ class Execution:
         except NotFound:
             return False
         status = stat_in(name, target.fd)
+        if status is not None and touched.old is None:
+            # Where it was copied, a part of it may be there still
+            folder, old_name = self._at(step)
+            clear_moved(Entry(folder.fd, old_name), Entry(target.fd, name))
         if status is None or touched.old is None or not stat.S_ISREG(status.st_mode):
             return status is not None
         return read_file(name, target.fd).etag == touched.old

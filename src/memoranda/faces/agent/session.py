@@ -209,7 +209,7 @@ def call_tool(registry: Registry, memory: MemorySession, name: str, arguments: A
     """
     if name in registry.tools:
         return registry.call(memory, name, arguments)
-    missing = refused(f"tool not found: {name}", "not_found")
+    missing = registry.missing(name)
     return registry.hooks.call(memory.agent, name, arguments, lambda _: missing)
 
 

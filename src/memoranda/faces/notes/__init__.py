@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memoranda.faces.notes import read_tools, replies, write_tools
 from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Run, Toolset, declared
-
-if TYPE_CHECKING:
-    from memoranda.faces.notes.drop_in_replies import Vault
 
 _COMMON: dict[str, Any] = {
     "output_format": {"type": "string", "enum": ["text", "json"]},
@@ -32,9 +29,8 @@ _WIDE = (
 """Tools whose answer may lack what a project in trouble has."""
 
 
-def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) -> Toolset:
-    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1.
-    `vault`: in the manner of Basic Memory, with what its configuration says."""
+def toolset(agents_may_add_projects: bool = True) -> Toolset:
+    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1."""
     runs: dict[str, Run] = {
         each.__name__: each
         for each in (
@@ -62,18 +58,10 @@ def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) ->
         "search_notes": read_tools.as_text_search,
     }
     tools = [replace(tool, rewrite=rewrites.get(tool.name)) for tool in tools]
-    shown = replies.PROMPTS
-    templates = [replies.TEMPLATE]
-    if vault is not None:
-        from memoranda.faces.notes import drop_in, drop_in_views
-
-        shown = drop_in_views.prompts_of(vault)
-        templates = drop_in_views.templates_of(vault)
-        tools = drop_in.tools(tools, vault)
     return Toolset(
         "notes",
         tools,
         text_file("notes-instructions.md").strip(),
-        prompts=shown,
-        templates=templates,
+        prompts=replies.PROMPTS,
+        templates=[replies.TEMPLATE],
     )

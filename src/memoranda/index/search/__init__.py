@@ -37,6 +37,7 @@ from memoranda.index.rows import (
 )
 from memoranda.index.search import parse
 from memoranda.index.search.chunks import READ, READ_LONG, ChunkReading
+from memoranda.index.search.dialogue import spoken
 from memoranda.index.search.queries import (
     MAX_RANKED,
     NoteText,
@@ -98,7 +99,7 @@ def search(
     raises.
     """
     conditions(query.metadata)
-    query = query.replace(text=sqlite_text(query.text))
+    query = query.replace(text=sqlite_text(spoken(query.text)))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
         return _marked(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
@@ -478,7 +479,7 @@ def find_evidence(
     `filters.valid_at` is left out unless nothing else answers; it is marked.
     """
     query = filters.replace(
-        text=sqlite_text(question), projects=None if projects is None else tuple(projects)
+        text=sqlite_text(spoken(question)), projects=None if projects is None else tuple(projects)
     )
     with search_context(db, query, viewer) as context:
         ranking = Ranking(context, query.text, today, near)

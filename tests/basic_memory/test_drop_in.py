@@ -1,5 +1,5 @@
 """The note tools under `--as basic-memory`: arguments, routing, options, JSON keys (contract 000b,
-10).
+10; amendment 8).
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import pytest
 
 from contract.note_tools import texts
 from memoranda import Draft
+from memoranda.basic_memory import FORMER, reading
 from memoranda.cli.presets import preset
 from memoranda.config import load
 from memoranda.engine import open_session
 from memoranda.errors import NotFound
 from memoranda.faces import registry
-from memoranda.faces.notes import drop_in_reading
+from memoranda.faces.agent.session import call_tool
 from memoranda.index.search import queries
 from memoranda.serve.mcp import resource_result
 
@@ -47,7 +48,7 @@ class Program:
             load(folder / "home", None), default_project=self.chosen.default_project or "notes"
         )
         self.memory = open_session(projects=self.chosen.projects, config=own, watch=False)
-        self.registry = registry(self.chosen.tools, own, vault=self.chosen.vault)
+        self.registry = registry(self.chosen.tools, own, manners=self.chosen.manners)
 
     def call(self, tool: str, **arguments: Any) -> Any:
         return self.registry.call(self.memory, tool, arguments)
@@ -128,8 +129,9 @@ def test_one_project_of_the_environment_is_the_one_of_every_call(tmp_path: Path)
     assert f"project: {WORK}" in program.text(
         "write_note", title="A", content="x", directory="", project="nowhere"
     )
-    assert "constrained to a single project" in program.text("list_memory_projects")
-    assert "disabled" in program.text("create_memory_project", project_name="n", project_path="/n")
+    assert f"Every call is about project {WORK}" in program.text("list_memory_projects")
+    asked = {"project_name": "n", "project_path": "/n"}
+    assert program.data("create_memory_project", **asked)["error"] == "PROJECT_CONSTRAINED"
     assert (tmp_path / "work/A.md").exists()
     program.memory.close()
 
@@ -175,9 +177,7 @@ def test_every_alias_of_its_arguments_means_the_same(program: Program) -> None:
     assert program.data("build_context", uri="memory://main/d/a", lookback="7d")["results"]
     assert "d/A.md" in program.text("list_directory", path="/d", glob="*.md")
     program.text("move_note", identifier="A", to="e/A.md")
-    assert program.text("delete_note", identifier="e", is_dir=True).startswith(
-        "# Directory Deleted"
-    )
+    assert program.text("delete_note", identifier="e", is_dir=True).startswith("Deleted folder e")
     listed = {tool.name: tool.schema["properties"] for tool in program.registry.tools.values()}
     assert not {"heading", "q", "uri", "to", "glob"} & {
         name for each in listed.values() for name in each
@@ -238,15 +238,13 @@ def test_an_address_in_a_project_there_is_not_is_refused_without_our_projects(
 ) -> None:
     call = {"identifier": "memory://missing-project/x", "operation": "append", "content": "y"}
     text = program.fails("edit_note", **call)
-    assert "`missing-project`, which is no project" in text
+    assert "No project `missing-project`" in text
     refused = json.loads(program.fails("edit_note", **call, output_format="json"))
     assert (refused["error"], refused["projectRoute"]) == (
         "UNRESOLVED_PROJECT_ROUTE",
         "missing-project",
     )
-    more = program.fails("read_note", identifier="x", project="nowhere") + program.fails(
-        "ls", path="nowhere/x"
-    )
+    more = program.fails("read_note", identifier="x", project="nowhere")
     assert not {"banks", "categories", "kv", "graph", "memories"} & set(
         re.findall(r"\w+", text + more)
     )
@@ -271,11 +269,10 @@ def test_an_address_outside_is_refused_by_every_tool_that_reads(program: Program
         "../x",
         "a/" * 1500 + "../../x",
     ):
-        assert "paths must stay within" in program.text("read_note", identifier=address)
-        assert (
-            "paths must stay within"
-            in json.loads(program.text("read_content", path=address))["error"]
-        )
+        refused = program.data("read_note", identifier=address)
+        assert (refused["error"], refused["content"]) == ("SECURITY_VALIDATION_ERROR", None)
+        shown = json.loads(program.text("read_content", path=address))
+        assert "must stay inside project main" in shown["error"]
 
 
 @pytest.mark.parametrize(
@@ -314,9 +311,8 @@ def test_its_options_on_names_and_permalinks_are_followed(tmp_path: Path) -> Non
 
 def test_a_move_to_another_project_makes_no_folder(program: Program, tmp_path: Path) -> None:
     program.text("write_note", title="A", content="x", directory="")
-    assert "Cross-Project" in program.text(
-        "move_note", identifier="A", destination_path="work/A.md"
-    )
+    moved = program.data("move_note", identifier="A", destination_path="work/A.md")
+    assert (moved["moved"], moved["error"]) == (False, "CROSS_PROJECT_MOVE_NOT_SUPPORTED")
     assert sorted(texts(tmp_path / MAIN)) == ["A.md"]
 
 
@@ -335,13 +331,6 @@ def test_its_further_tools_are_views_of_the_same_notes(program: Program, tmp_pat
         directory="people",
         note_type="person",
     )
-    schema = {
-        "entity": "person",
-        "schema": {"role": "string", "city": "string", "email?": "string"},
-    }
-    program.text(
-        "write_note", title="Person", content="s", directory="", note_type="schema", metadata=schema
-    )
     (tmp_path / "main/data.json").write_text("{}")
     (tmp_path / "main/picture.png").write_bytes(b"\x89PNG\r\n")
     assert "cook" in program.text("view_note", identifier="Ann")
@@ -350,99 +339,27 @@ def test_its_further_tools_are_views_of_the_same_notes(program: Program, tmp_pat
     found = json.loads(json.loads(program.text("search", query="cook"))[0]["text"])
     fetched = json.loads(json.loads(program.text("fetch", id=found["results"][0]["id"]))[0]["text"])
     assert (found["total_count"], fetched["title"]) == (1, "Ann")
-    report = program.data("schema_validate", note_type="person")
-    assert (report["total_notes"], report["warning_count"], report["valid_count"]) == (2, 1, 2)
-    assert program.data("schema_infer", note_type="person")["suggested_required"] == ["role"]
-    assert [
-        each["name"] for each in program.data("schema_diff", note_type="person")["dropped_fields"]
-    ] == ["email"]
 
 
-SHELL: list[tuple[str, dict[str, Any], Any]] = [
-    ("cat", {"identifier": "main/Bob", "start_line": 1, "end_line": 1}, ("content", "---")),
-    (
-        "cat",
-        {"identifier": "Bob", "project": MAIN, "section": "Work/Now"},
-        ("content", "## Now\nbaking"),
-    ),
-    ("cat", {"identifier": "main/Bob", "section": "Now[1]"}, ("content", "## Now\nresting")),
-    ("cat", {"identifier": "main/Bob", "max_tokens": 5}, ("truncated", True)),
-    (
-        "cat",
-        {"identifier": "Bob", "project": MAIN, "section": "None"},
-        "Available sections: Work, Work/Now",
-    ),
-    ("cat", {"identifier": "main"}, "names a project, not a note"),
-    ("cat", {"identifier": "Bob"}, "no project 'Bob' — active projects: main/, work/"),
-    (
-        "cat",
-        {"identifier": "main/Bob", "project": WORK},
-        "path names project 'main' but project 'work'",
-    ),
-    ("cat", {"identifier": "main/Bob", "start_line": 99}, "past the end of the document"),
-    ("grep", {"pattern": "baking", "project": MAIN}, ("total", 1)),
-    ("grep", {"pattern": "baking", "project": MAIN, "context_lines": 11}, "between 0 and 10"),
-    ("grep", {"pattern": " "}, "pattern must not be empty"),
-    ("ls", {}, ("total", 2)),
-    ("ls", {"path": "main"}, ("total", 1)),
-    ("ls", {"path": "/main/people"}, ("nodes.0.file_path", "main/people/Ann.md")),
-    ("ls", {"page_size": 201}, "page_size must be <= 200"),
-    ("find", {"path": "main", "name": "B*.md"}, ("nodes.0.name", "Bob.md")),
-    ("find", {"project": MAIN}, ("total", 3)),
-    ("find", {"project": MAIN, "meta": ["age>40"]}, ("results.0.title", "Bob")),
-    (
-        "find",
-        {"project": MAIN, "meta": ["age between 1,40", "state=on"]},
-        ("results.0.title", "Ann"),
-    ),
-    ("find", {"project": MAIN, "meta": ["labels has a,b"]}, ("results.0.title", "Ann")),
-    ("find", {"project": MAIN, "meta": ['state in "on",x']}, ("total", 1)),
-    ("find", {"project": MAIN, "meta": ["state=null"]}, ("results.0.title", "Bob")),
-    (
-        "find",
-        {"path": "main/people", "meta": ["age=41"], "fields": ["age", "no"]},
-        ("results.0.fields", {"age": 41, "no": None}),
-    ),
-    ("find", {"meta": ["age>41"]}, "no project specified"),
-    ("find", {"meta": ["age==41"]}, "unsupported predicate operator"),
-    ("find", {"meta": ["age!41"]}, "unsupported predicate operator"),
-    ("find", {"meta": ["a..b=1"]}, "malformed predicate key"),
-    ("find", {"meta": ["a=1", "a=2"]}, "duplicate predicate key"),
-    ("find", {"meta": ['a="1']}, "unterminated quoted value"),
-    ("find", {"meta": ["a>null"]}, "null"),
-    ("find", {"meta": ["a=1e999"]}, "non-finite"),
-    ("find", {"meta": [f"a>{10**400}"]}, "not a finite number"),
-    ("find", {"meta": []}, "at least one predicate"),
-    ("find", {"fields": ["a"]}, "requires 'meta'"),
-    ("find", {"depth": 11}, "between 1 and 10"),
-    ("tail", {"project": MAIN, "lines": 0}, "lines must be >= 1"),
-]
+@pytest.mark.parametrize("tool", FORMER)
+def test_former_tool_called_is_answered_with_the_one_that_does_its_work(
+    program: Program, tool: str
+) -> None:
+    assert tool not in program.registry.tools
+    reply = call_tool(program.registry, program.memory, tool, {})
+    assert (reply.is_error, reply.text) == (True, f"{tool} is not served here. Use {FORMER[tool]}.")
+    named = set(re.findall(r"[a-z]+_[a-z]+", FORMER[tool])) & program.registry.tools.keys()
+    assert named
 
 
-def test_its_shell_tools_treat_projects_as_folders_and_frontmatter_as_what_to_find(
+def test_time_in_an_observation_given_as_filter_is_refused_with_what_to_do(
     program: Program,
 ) -> None:
-    text = "# Work\n## Now\nbaking\n\n## Now\nresting\n"
-    program.text("write_note", title="Bob", content=text, directory="people", metadata={"age": 41})
-    more = {"age": 30, "state": "on", "labels": ["a", "b"]}
-    program.text(
-        "write_note", title="Ann", content="- [role] cook\n", directory="people", metadata=more
-    )
-    for tool, arguments, wanted in SHELL:
-        if isinstance(wanted, str):
-            assert wanted in program.fails(tool, **arguments), (tool, arguments)
-            continue
-        reply = program.call(tool, **arguments)
-        assert not reply.is_error, (tool, arguments, reply.text)
-        value: Any = reply.data
-        for part in wanted[0].split("."):
-            value = value[int(part)] if part.isdigit() else value[part]
-        assert value == wanted[1], (tool, arguments)
-    windows = program.data("grep", pattern="BAKING", project=MAIN, context_lines=0)["results"][0][
-        "windows"
-    ]
-    assert [window["content"] for window in windows] == ["baking"]
-    assert program.data("tail", project=MAIN, lines=1)[0]["title"] == "Ann"
+    text = "- [decision] @effective[2026-06-10,2026-07-27) Redis\n"
+    program.text("write_note", title="Cache", content=text, directory="")
+    for name in ("valid_at", "valid_overlaps", "time_kind"):
+        assert "as_of" in program.fails("search_notes", query="Redis", **{name: "2026-07-01"})
+    assert program.data("search_notes", query="Redis")["total"] == 1
 
 
 def test_refusals_are_errors_that_name_the_way_on(program: Program) -> None:
@@ -452,7 +369,7 @@ def test_refusals_are_errors_that_name_the_way_on(program: Program) -> None:
         "edit_note", identifier="A", operation="find_replace", find_text="one", content="two"
     )
     assert "expected_replacements=2" in wrong
-    assert "Text Not Found" in program.fails(
+    assert "found 0" in program.fails(
         "edit_note", identifier="A", operation="find_replace", find_text="none", content="x"
     )
     assert "Invalid operation" in program.fails(
@@ -475,7 +392,7 @@ GUARDED: list[tuple[str, dict[str, Any], str]] = [
     (
         "edit_note",
         {"identifier": "C", "operation": "append", "content": "x", "expected_checksum": "0"},
-        "Conflict",
+        "Note not found",
     ),
     (
         "edit_note",
@@ -494,13 +411,6 @@ GUARDED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("search_notes", {"query": "x", "page_size": 0}, ">= 1"),
     ("build_context", {"url": "A", "page_size": 0}, "page_size"),
-    ("search_notes", {"query": "x", "valid_at": "2026-13-01"}, "2026-13-01"),
-    (
-        "search_notes",
-        {"query": "x", "valid_at": "2026-07-01", "valid_overlaps": "[2026-06-01,)"},
-        "not both",
-    ),
-    ("search_notes", {"query": "x", "time_kind": " "}, "given as an empty value"),
 ]
 
 
@@ -545,123 +455,48 @@ def test_a_move_that_gives_a_new_permalink_is_one_change(tmp_path: Path) -> None
     program.memory.close()
 
 
-def test_times_in_observations_are_a_filter(program: Program) -> None:
-    marks = (
-        "@effective[2026-06-10,2026-07-27) Redis",
-        "@effective:2026-07-27 Memcached",
-        "RabbitMQ",
-    )
-    text = "".join(f"- [decision] {mark}\n" for mark in marks)
-    program.text("write_note", title="Cache", content=text, directory="")
-    for given, found in (
-        ({"valid_at": "2026-07-01"}, ["Redis"]),
-        ({"valid_at": "2026-07-27", "time_kind": "effective"}, ["Memcached"]),
-        ({"valid_overlaps": "[2026-06-01,2026-08-01)"}, ["Redis", "Memcached"]),
-        ({"time_kind": "due"}, []),
-    ):
-        reply = program.data("search_notes", **given)
-        assert (
-            [row["content"].split()[-1] for row in reply["results"]],
-            reply["temporal_applied"],
-        ) == (found, True)
-    assert "temporal_applied" not in program.data("search_notes", query="Redis")
-
-
-@pytest.mark.parametrize(
-    ("mark", "literal", "axis"),
-    [
-        ("@effective:2026-07-27", "[2026-07-27,)", "date"),
-        ("@effective[2026-06-10,2026-07-27]", "[2026-06-10,2026-07-28)", "date"),
-        ("@due(,2026-07-27)", "(,2026-07-27)", "date"),
-        ("@due(2026-06-10,)", "[2026-06-11,)", "date"),
-        (
-            "@occurred[2026-07-01T10:00:00+02:00,2026-07-01T12:00:00Z]",
-            "[2026-07-01T08:00:00.000000Z,2026-07-01T12:00:00.000000Z]",
-            "instant",
-        ),
-    ],
-)
-def test_a_result_says_which_time_of_an_observation_fitted(
-    program: Program, mark: str, literal: str, axis: str
-) -> None:
-    program.text("write_note", title="Cache", content=f"- [decision] {mark} Redis\n", directory="")
-    kind = mark[1:].partition(":")[0].partition("[")[0].partition("(")[0]
-    [[found]] = [row["temporal"] for row in program.data("search_notes", time_kind=kind)["results"]]
-    during = found["valid_during"]
-    assert (found["kind"], found["source_text"]) == (kind, mark)
-    assert (during["literal"], during["axis"], during["is_empty"]) == (literal, axis, False)
-    lower, upper = literal[1:-1].split(",")
-    assert (during.get("lower", ""), during.get("upper", "")) == (lower, upper)
-    assert f"- {kind} valid time: {literal} ({axis})" in program.text(
-        "search_notes", time_kind=kind
-    )
-
-
-def test_the_shell_tools_are_left_out_when_its_configuration_says_so(tmp_path: Path) -> None:
-    for told, expected in (({}, True), ({"enable_posix_tools": False}, False)):
-        made = Program(tmp_path, **told)
-        found = {"cat", "grep", "ls", "find", "tail"} & made.registry.tools.keys()
-        assert (len(found), "read_note" in made.registry.tools) == (5 * expected, True)
-        made.memory.close()
-
-
-def test_what_is_read_is_told_in_its_words(program: Program) -> None:
+def test_what_is_read_has_its_keys_and_our_texts(program: Program) -> None:
     program.text(
         "write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people"
     )
     program.text("write_note", title="Bob", content="by the harbour\n", directory="people")
-    assert (
-        program.text("read_note", identifier="Ann", start_line=1, end_line=2)
-        == "1: ---\n2: title: Ann"
-    )
+    some = program.text("read_note", identifier="Ann", start_line=1, end_line=2)
+    assert some == "---\ntitle: Ann\n"
     lines = program.data("read_note", identifier="Ann", start_line=1, end_line=2)
     assert (lines["has_more"], lines["next_start_line"], lines["next_end_line"]) == (True, 3, 4)
     missing = program.text("read_note", identifier="a cook")
-    assert missing.startswith('# Note Not Found in main: "a cook"\n\nNo exact match')
-    assert "## 1. Ann\n- **Type**: entity\n" in missing
-    assert "No note matches" in program.text("read_note", identifier="zebra")
+    assert missing.startswith('Note not found in main: "a cook"')
+    assert "- Ann (main/people/ann)" in missing
+    assert "come near" not in program.text("read_note", identifier="zebra")
     context = program.text("build_context", url="people/ann", output_format="text")
-    for part in (
-        "# Context: Ann\n",
-        "### Observations\n- [role] cook",
-        "### Relations\n- knows [[Bob]]",
-        "1 primary, 2 rel",
-    ):
+    for part in ("# Ann (", "## Observations\n- [role] cook", "## Relations\n- knows [[Bob]]"):
         assert part in context, part
-    assert "No results found for 'zebra'" in program.text(
-        "build_context", url="zebra", output_format="text"
-    )
+    assert "No note is at zebra" in program.text("build_context", url="zebra", output_format="text")
     recent = program.text("recent_activity", type=["entity", "observation", "relation"])
-    assert "Recent Notes & Documents (2)" in recent
-    assert "  • cook\n  • [[Ann]] → knows → [[Bob]]" in recent
-    assert "No recent activity was found on page 2" in program.text("recent_activity", page=2)
-    listed = program.text("list_directory", dir_name="people", page_size=1)
-    assert "1 file)" in listed
-    assert "list_directory(dir_name='people', page=2, page_size=1)" in listed
+    assert "in main: 2 notes" in recent
+    assert "- cook\n- [[Ann]] → knows → [[Bob]]" in recent
+    assert program.data("recent_activity", page=2) == []
     (edge,) = program.data("search_notes", query="knows", entity_types=["relation"])["results"]
     assert (edge["from_entity"], edge["relation_type"]) == ("main/people/ann", "knows")
 
 
-def test_a_folder_is_moved_and_missed_in_its_words(program: Program) -> None:
+def test_folder_moved_or_missed_says_how_many_files(program: Program) -> None:
     program.text("write_note", title="Ann", content="x", directory="people")
-    moved = program.text(
-        "move_note", identifier="people", destination_path="staff", is_directory=True
-    )
-    assert moved.startswith(
-        "# Directory Moved Successfully\n\n**Source:** `people`\n**Destination:** `staff`\n"
-    )
-    assert "- Total files: 1\n" in moved
-    assert "- `staff/Ann.md`" in moved
-    missing = {"identifier": "nowhere", "is_directory": True}
-    assert "No Files Found" in program.fails("move_note", destination_path="x", **missing)
-    assert "# Directory Delete Failed - No Files Found" in program.fails("delete_note", **missing)
+    asked = {"identifier": "people", "destination_path": "staff", "is_directory": True}
+    moved = program.data("move_note", **asked)
+    assert (moved["moved"], moved["total_files"], moved["destination"]) == (True, 1, "staff")
+    assert program.data("read_note", identifier="Ann")["file_path"] == "staff/Ann.md"
+    missing = {"identifier": "nowhere", "is_directory": True, "output_format": "json"}
+    refused = program.fails("move_note", destination_path="x", **missing)
+    assert json.loads(refused)["error"] == "Entity not found: nowhere"
+    assert json.loads(program.fails("delete_note", **missing))["total_files"] == 0
 
 
 def test_its_prompts_and_numbers_are_of_the_project(program: Program) -> None:
     program.text(
         "write_note", title="Ann", content="- [role] cook\n- knows [[Bob]]\n", directory="people"
     )
-    for name, words in (("recent_activity", "Ann (people)"), ("getting_started", MAIN)):
+    for name, words in (("recent_activity", "main/people/ann"), ("getting_started", MAIN)):
         assert words in program.registry.prompts[name].render(program.memory, {"project": MAIN})
     (shown,) = resource_result(
         program.memory, program.registry.templates, "memory://any/main/info"
@@ -756,9 +591,9 @@ def test_a_reply_names_the_project_it_chose_itself(program: Program) -> None:
         "write_note", title="A", content="x", directory="", note_type="Decision Log"
     )
     assert "type: decision_log" in program.text("read_note", identifier="A")
-    assert made.endswith("pass project to target another)]")
+    assert f"\nproject: {MAIN}\n" in made
     given = program.text("write_note", title="B", content="x", directory="", project=WORK)
-    assert given.endswith(f"[Project: '{WORK}']")
+    assert f"\nproject: {WORK}\n" in given
 
 
 def test_a_folder_that_the_owner_has_to_allow_is_not_said_to_be_added(tmp_path: Path) -> None:
@@ -812,7 +647,7 @@ def test_a_search_for_observations_counts_and_pages_through_all_of_them(program:
 def test_a_search_for_observations_that_few_notes_have_ends_and_says_that_it_did_not_read_all(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drop_in_reading, "MOST_READ", 200)
+    monkeypatch.setattr(reading, "MOST_READ", 200)
     program.memory.write_many(
         [Draft(f"widget {n}", project=MAIN, title=f"N {n}") for n in range(230)]
     )
@@ -828,7 +663,6 @@ def test_replies_say_what_happened_and_what_was_given(program: Program) -> None:
     assert program.text("read_note", identifier="A", start_line=99).startswith(
         "[no line 99: the note has "
     )
-    assert "start_line=" in program.text("cat", identifier="main/A", max_tokens=1)
     assert 'got "/"' in program.fails("delete_note", identifier="/", is_directory=True)
     assert "`type`" in program.fails("recent_activity", type=5)
     asked = {

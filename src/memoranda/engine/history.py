@@ -188,14 +188,15 @@ class HistoryVerbs(NoteVerbs):
         history has in a folder elsewhere. Raises Ambiguous when it has several, NotFound,
         OutsideError."""
         engine = self.engine
+        is_address = ref.startswith("memory://")
         project, _, path = ref.partition("/")
-        if path:
+        if path and not is_address:
             name = next(
                 (store for store in engine.stores if store.lower() == project.lower()), None
             )
         else:
             name = None
-        if name is not None or (path and project not in (".", "..")):
+        if name is not None or (path and not is_address and project not in (".", "..")):
             if not ref.startswith("/"):
                 wanted = path_guard.clean(path, name or project, hidden=True)
             else:
@@ -226,7 +227,7 @@ class HistoryVerbs(NoteVerbs):
                 steps = engine.home.history.steps_named(name, f"-{ref[:8]}.md")
                 for touched in self._seen_steps(steps):
                     return touched.project, touched.path, touched.root
-            info = self.find(ref, looseness=looseness)
+            info = self.find_as_listed(ref, looseness)
         return info.project, info.path, root_of(engine, info.project)
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:

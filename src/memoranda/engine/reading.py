@@ -25,7 +25,7 @@ from memoranda.errors import (
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
-from memoranda.note.names import Looseness
+from memoranda.note.names import Looseness, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.store import path_guard
 from memoranda.store.base import sha256
@@ -185,6 +185,9 @@ class ReadVerbs(HomeSession):
             project = self.engine.store(project).name
         self.engine.fresh()
         freshness = self.engine.freshness
+        target = link_target(identifier)
+        if target and not self.is_name_as_written(identifier, project):
+            identifier = target
         look = partial(
             self.index.notes.find,
             identifier,
@@ -241,6 +244,22 @@ class ReadVerbs(HomeSession):
         self.engine.count_pending_reads([info])
         return info
 
+    def is_name_as_written(self, text: str, project: str | None) -> bool:
+        """Whether a note's own name is this text, which looks like a link."""
+        try:
+            self.index.notes.find(
+                text,
+                project=project,
+                default_project=self.default_project,
+                viewer=self.agent,
+                looseness=Looseness.EXACT,
+            )
+        except Ambiguous:
+            return True
+        except MemorandaError:
+            return False
+        return True
+
     def is_name(self, text: str, project: str | None = None) -> bool:
         """Whether a note has exactly this name."""
         try:
@@ -274,16 +293,16 @@ class ReadVerbs(HomeSession):
             return memory
         named: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
-            named = self._find_as_listed(ref, Looseness.EXACT)
+            named = self.find_as_listed(ref, Looseness.EXACT)
         if memory is None and named is None:
-            return self._find_as_listed(ref, looseness)
+            return self.find_as_listed(ref, looseness)
         if memory is None or named is None:
             return memory or cast("NoteInfo", named)
         if memory.row != named.row:
             raise Ambiguous(ref, [memory.id, f"{named.project}/{named.path}"])
         return memory
 
-    def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
+    def find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
         """The note `ref` names, with the project in front as lists show it or without."""
         names = {store.lower(): store for store in self.engine.stores}
         project, slash, path = ref.partition("/")

@@ -379,6 +379,7 @@ def erase(
             left = "nothing of it is left"
         lines.append(f"Searched {done.files} files, {done.bytes} bytes: {left}")
         lines += [f"still in {remain}" for remain in done.remains]
+        lines += [f"out of reach: {place}" for place in done.out_of_reach]
         lines += [f"named by {mention}, which stays as it is" for mention in done.mentions]
         call.answer("\n".join(lines), **asdict(done))
         if done.remains:

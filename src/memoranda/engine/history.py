@@ -52,6 +52,8 @@ from memoranda.note.names import Looseness
 from memoranda.store import path_guard
 from memoranda.store.base import File
 
+TAKEN_BACK = "taken_back"
+"""In the details of an undo: the numbers of the changes it took back, where they are several."""
 _DELETING = ("delete", EXPIRE, "decay")
 _ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
 
@@ -280,6 +282,39 @@ class HistoryVerbs(NoteVerbs):
                 )
             return self._take_back(of_run, f"run #{run}", run), [change for change, _ in of_run]
 
+    @verb
+    def undo_changes_of(
+        self, agent: str, since: datetime | None = None, project: str | None = None
+    ) -> tuple[Change, list[Change]]:
+        """Take all changes of an agent back that still stand, as one change or none.
+
+        since: only changes made since then.
+        project: only changes of this project.
+        Returns the new change, and those it took back, the latest first. Raises CannotUndo where
+        there is none, or somebody else changed the same notes after it.
+        """
+        with self.engine.writing():
+            past = self._past()
+            place = None if project is None else self.engine.store(project).name
+            changes: list[tuple[Change, list[Change]]] = []
+            for change, later, undone_by in self.changes_to_undo():
+                moment = parse_stamp(change.time)
+                if since is not None and moment is not None and moment < since:
+                    break
+                is_theirs = change.agent == agent.lower() and change.undoes is None
+                is_there = place in (None, change.project)
+                if not (is_theirs and is_there and undone_by is None):
+                    continue
+                if is_upkeep(change) or is_blank(change) or not self._is_visible(change, past):
+                    continue
+                own = {taken.number for taken, _ in changes}
+                others = [other for other in later if other.number not in own]
+                changes.append((change, others))
+            if not changes:
+                raise CannotUndo(f"There is no change of {agent} to undo.")
+            done = [change for change, _ in changes]
+            return self._take_back(changes, f"the changes of {agent}"), done
+
     def _take_back(
         self, changes: Sequence[tuple[Change, list[Change]]], name: str, run: int | None = None
     ) -> Change:
@@ -290,6 +325,8 @@ class HistoryVerbs(NoteVerbs):
         with self.change("undo", (first.project, first.path), fresh=False) as transaction:
             transaction.undoes = first.number
             transaction.run = run
+            if run is None and len(changes) > 1:
+                transaction.details = {TAKEN_BACK: [change.number for change, _ in changes]}
             past = self._past()
             undo = Undo(self, transaction, lambda later: self._is_visible(later, past))
             for change, later in changes:
@@ -343,7 +380,7 @@ class HistoryVerbs(NoteVerbs):
         for change in self.engine.home.history.changes():
             yield change, later, undone.get(change.number)
             if change.undoes is not None and change.number not in undone:
-                back: list[int] = [change.undoes]
+                back: list[int] = [change.undoes, *(change.details or {}).get(TAKEN_BACK, ())]
                 if change.run is not None:
                     back = [
                         each.number

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ _LARGEST = 1 << 20
 """Bytes of a settings file that is read; no program writes a larger one."""
 _MARKS = (
     IGNORE_FILE,
+    ".obsidian",
     ".obsidian/app.json",
     ".obsidian/templates.json",
     ".obsidian/daily-notes.json",
@@ -103,6 +105,9 @@ def _stamp(path: str) -> tuple[int, int] | None:
         status = os.stat(path)
     except OSError:
         return None
+    if stat.S_ISDIR(status.st_mode):
+        # That it is there says all; programs write into it all the time
+        return 0, status.st_ino
     return status.st_mtime_ns, status.st_ino
 
 

@@ -495,6 +495,7 @@ class Engine:
         undone, NotPutBack when that failed too, OutcomeUnknown."""
         try:
             with self.home.lock:
+                staged = self.home.staged_steps()
                 try:
                     self.home.flush()
                 except BaseException:
@@ -503,6 +504,9 @@ class Engine:
                     self.day_use = DayUse(self.home.history)
                     raise
                 try:
+                    for step in staged:
+                        if step.do == "put" and step.stamp is not None:
+                            self.index.note_rename(step.project, step.path, step.stamp)
                     self.index.end()
                 except sqlite3.Error as error:
                     self.unshown(error)

@@ -53,6 +53,10 @@ _APPLIED = 4
 """Files compared with the index, and changes applied to it, in one piece of that: a few
 milliseconds.
 """
+_MANY_SHARED = 200
+"""Files with other names in a project from which on all its files are compared, which is faster
+than one by one.
+"""
 _LOCK_SECONDS = 0.01
 """How long that waits for the home's lock, the guard held."""
 _NEVER_LATE = frozenset((*MEMORY_PROJECTS, GRAPH_PROJECT, KV_PROJECT))
@@ -105,6 +109,9 @@ class Freshness:
         self._looked = 0.0
         self._troubles: dict[str, list[str]] = {}
         self._skipped: dict[tuple[str, str], Stamp] = {}
+        self._shared: dict[str, set[str]] = {}
+        """By project the notes whose file has another name; the watch does not tell of all that is
+        written to them."""
         self.late: dict[str, Iterator[None]] = {}
         """The projects that are still compared with the disk, and the rest of that."""
         self.unreadable: dict[tuple[str, str], str] = {}
@@ -220,22 +227,21 @@ class Freshness:
         if changes is None:
             sweeps = stores.keys() - self.late.keys()
         else:
-            sweeps = ((self._pending | troubled) & stores.keys()) | (
-                stores.keys() - self._roots.keys()
-            )
+            many_shared = {
+                name for name, paths in self._shared.items() if len(paths) > _MANY_SHARED
+            }
+            sweeps = (self._pending | troubled | many_shared) & stores.keys()
+            sweeps |= stores.keys() - self._roots.keys()
             sweeps -= self.late.keys()
             told = stores.keys() - sweeps
             for project, folder in sorted(changes.folders):
                 if project in told:
                     self._sweep(stores[project], result, None, folder)
             for project in sorted(told & {project for project, _ in changes.files}):
-                store = stores[project]
                 paths = [path for name, path in changes.files if name == project]
-                self._apply(
-                    store,
-                    [differ for path in paths for differ in self._differs(store, path)],
-                    result,
-                )
+                self._look_at_files(stores[project], paths, result)
+            for project in sorted(told & self._shared.keys()):
+                self._look_at_files(stores[project], sorted(self._shared[project]), result)
         shown = self._shown_by_daemon(sweeps, patience)
         for project in sorted(sweeps - shown):
             self._sweep(stores[project], result, progress)
@@ -251,6 +257,15 @@ class Freshness:
                 with index.write_lock, index.transaction():
                     index.forget_project(project)
         self.retire_expired()
+
+    def _look_at_files(self, store: Store, paths: Sequence[str], result: Result) -> None:
+        """Make the index show these files as they are now."""
+        differences = [difference for path in paths for difference in self._differs(store, path)]
+        self._apply(store, differences, result)
+        if isinstance(store, FolderStore):
+            shared = self._shared.setdefault(store.name, set())
+            shared.difference_update(paths)
+            shared.update(path for path in paths if store.is_shared(path))
 
     def _look_at_conventions(self) -> None:
         """Where other files are left out than before, the whole project is looked at again."""
@@ -411,6 +426,7 @@ class Freshness:
                 yield
             waiting += folders
             unreadable += listing.unreadable
+            self._shared.setdefault(name, set()).update(listing.shared)
             for part in (
                 notes.not_among(name, folder, seen, folders, _LISTED)
                 if not listing.unreadable
@@ -497,6 +513,9 @@ class Freshness:
                 changes = index.plan(
                     name, self._parts(store, folder, listing), listing.unreadable, folder
                 )
+                if not folder:
+                    self._shared[name] = set()
+                self._shared.setdefault(name, set()).update(listing.shared)
                 if listing.unreadable:
                     self._troubles[name] = _unreadable(name, listing.unreadable)
         except MemorandaError as error:

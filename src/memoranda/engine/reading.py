@@ -150,6 +150,7 @@ class ReadVerbs(HomeSession):
             info.size,
             info.mtime_ns,
             info.inode,
+            info.ctime_ns,
         )
 
     @verb

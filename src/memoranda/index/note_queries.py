@@ -115,8 +115,8 @@ class NoteQueries(Queries):
         """Path → `PACKED` stamp of every note of a project, or of one folder of it, that the index
         knows, expired entries included."""
         here = f"project = {_PROJECT}"
-        numbers = "path, size, mtime_ns, inode"
-        found: Iterable[tuple[str, int, int, int]] = ()
+        numbers = "path, size, mtime_ns, inode, ctime_ns"
+        found: Iterable[tuple[str, int, int, int, int]] = ()
         if folder:
             # The sign after the slash
             bounds = (project, f"{folder}/", f"{folder}0")
@@ -135,11 +135,17 @@ class NoteQueries(Queries):
                 (each for each in expired if each[0].startswith(f"{folder}/" if folder else "")),
             )
         pack = PACKED.pack
-        return {path: pack(size, mtime_ns, inode) for path, size, mtime_ns, inode in found}
+        return {
+            path: pack(size, mtime_ns, inode, ctime_ns)
+            for path, size, mtime_ns, inode, ctime_ns in found
+        }
 
     def stamps_of(self, project: str, paths: Collection[str]) -> dict[str, bytes]:
         """Path → `PACKED` stamp of those of `paths` that the index knows as notes of a project."""
-        sql = "select path, size, mtime_ns, inode from note where project = ? and path in ({marks})"
+        sql = (
+            "select path, size, mtime_ns, inode, ctime_ns from note"
+            " where project = ? and path in ({marks})"
+        )
         number = project_ids(self._db).get(project.casefold())
         return {path: PACKED.pack(*stamp) for path, *stamp in self._among(sql, paths, number)}
 
@@ -165,7 +171,8 @@ class NoteQueries(Queries):
         if self.number_in(project, folder) - sum(known.values()) != len(notes):
             ranges += _between(prefix, known, 1)
         sql = (
-            f"select path, size, mtime_ns, inode from note where project = {_PROJECT} and path > ? and path < ?"
+            "select path, size, mtime_ns, inode, ctime_ns from note"
+            f" where project = {_PROJECT} and path > ? and path < ?"
             " order by path limit ?"
         )
         for start, stop in ranges:
@@ -358,7 +365,7 @@ class NoteQueries(Queries):
 
     def stamp(self, project: str, path: str) -> Stamp | None:
         """The stamp the index knows of a note or an expired entry, None when it knows none."""
-        numbers = "size, mtime_ns, inode"
+        numbers = "size, mtime_ns, inode, ctime_ns"
         known = f"select {numbers} from note where project = {_PROJECT} and path = ?"
         expired = f"select {numbers} from expired where ? = 'kv' and path = ?"
         found = self._db.execute(f"{known} union all {expired}", (project, path) * 2).fetchone()
@@ -370,13 +377,16 @@ class NoteQueries(Queries):
         """(project, path) of each file that is no note → the stamp it was read with, and why it is
         none.
         """
-        found = self._db.execute("select project, path, size, mtime_ns, inode, why from skipped")
+        found = self._db.execute(
+            "select project, path, size, mtime_ns, inode, ctime_ns, why from skipped"
+        )
         return {(project, path): (Stamp(*stamp), why) for project, path, *stamp, why in found}
 
     def skip(self, project: str, path: str, stamp: Stamp, why: str) -> None:
         """Remember that the file at `path` is no note as long as it has this stamp."""
         self._db.execute(
-            "insert or replace into skipped values (?, ?, ?, ?, ?, ?)", (project, path, *stamp, why)
+            "insert or replace into skipped values (?, ?, ?, ?, ?, ?, ?)",
+            (project, path, *stamp, why),
         )
 
     def unskip(self, project: str, path: str) -> None:
@@ -576,6 +586,7 @@ class EntryQueries(Queries):
                 "size": info.size,
                 "mtime_ns": info.mtime_ns,
                 "inode": info.inode,
+                "ctime_ns": info.ctime_ns,
                 "namespace": namespace_of(info.header, path),
                 "key": info.title,
                 "scope": info.scope,

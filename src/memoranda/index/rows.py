@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # UTC; without a zone it is shown much faster
 _EPOCH = datetime(1970, 1, 1)
 _FROM = "note n join project p on p.id = n.project join text t on t.row = n.row"
-PACKED = Struct("qqq")
+PACKED = Struct("qqqq")
 """How a stamp is kept where there are very many: an eighth of what its numbers take by themselves.
 """
 FIRST_PASSAGE = 1 << 16
@@ -80,6 +80,7 @@ class NoteInfo:
     size: int
     mtime_ns: int
     inode: int
+    ctime_ns: int
     created: str
     changed: str
     updated: str | None = None
@@ -379,6 +380,7 @@ NOTE_COLUMNS = {
     "size": _Column("n.size"),
     "mtime_ns": _Column("n.mtime_ns"),
     "inode": _Column("n.inode"),
+    "ctime_ns": _Column("n.ctime_ns"),
     "created": _Column("n.created", _iso),
     "changed": _Column("n.changed", _iso),
     "updated": _Column("n.updated", _iso),

@@ -277,9 +277,20 @@ def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
 def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
     """Notes a new stamp for a note whose bytes and time are the same."""
     db.execute(
-        "update note set size = ?, mtime_ns = ?, inode = ?"
+        "update note set size = ?, mtime_ns = ?, inode = ?, ctime_ns = ?"
         " where project = (select id from project where name = ?) and path = ?",
         (*stamp, project, path),
+    )
+
+
+def note_rename(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
+    """Notes the time of a rename, unless the index shows another file there by now."""
+    size, mtime_ns, inode, ctime_ns = stamp
+    db.execute(
+        "update note set ctime_ns = ?"
+        " where project = (select id from project where name = ?) and path = ?"
+        " and size = ? and mtime_ns = ? and inode = ?",
+        (ctime_ns, project, path, size, mtime_ns, inode),
     )
 
 
@@ -373,7 +384,6 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
     if is_cut:
         cut = f"words after {len(known.text):,} characters are not searched. Split the note."
         warnings = [*warnings, coded(PARTLY_READ, cut)]
-    size, mtime_ns, inode = stamp
     begins, ends, limited = filters.valid_span(note)
     return {
         "project": project,
@@ -385,9 +395,7 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
         "own": known.own,
         "base": known.base,
         "etag": bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag,
-        "size": size,
-        "mtime_ns": mtime_ns,
-        "inode": inode,
+        **stamp._asdict(),
         "created": microseconds(note.created),
         "changed": microseconds(note.changed),
         "updated": note.updated and microseconds(note.updated),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from memoranda.transfer.moving import MovePlan
 
 _EXPORTS = ("chatgpt", "claude", "mem0", "claude-mem", "mcp-memory-service")
+_STORES = ("anthropic-memory", "deja-vu", "agent-files")
 _KINDS = (
     "graph-jsonl",
     "agent-memory",
@@ -46,6 +47,7 @@ _KINDS = (
     "mirror",
     "okf",
     *_EXPORTS,
+    *_STORES,
 )
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
 _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
@@ -345,7 +347,7 @@ def _move_in(
             for name, why in plan.skipped:
                 output.notice(flat(f"skipped {name}: {why}"))
             number = plan.count("import") + plan.count("update")
-            if kind in _EXPORTS:
+            if kind in _EXPORTS or kind in _STORES:
                 what = "memories and conversations"
             else:
                 what = "files"
@@ -382,6 +384,11 @@ def _plan(
         return moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
     if kind == "mirror":
         return moving.plan_mirror(memory, place)
+    if kind in _STORES:
+        from memoranda.transfer.agent_stores import STORES
+        from memoranda.transfer.exports import plan_export
+
+        return plan_export(memory, kind, place, project, STORES[kind])
     if kind == "okf":
         from memoranda.transfer.okf import plan_bundle
 

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 
-from memoranda.clock import parse_stamp
+from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
-from memoranda.engine.transaction import Location, read_or_none, root_of, store_at
+from memoranda.engine.transaction import Location, Transaction, read_or_none, root_of, store_at
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
@@ -43,6 +43,20 @@ from memoranda.store.base import File
 
 _DELETING = ("delete", EXPIRE, "decay")
 _ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
+
+
+UNDID = "undid"
+"""The detail of an undo of several changes that are no run: their numbers."""
+
+
+def undone_by_change(change: Change) -> list[int]:
+    """The numbers of the changes an undo says it took back; of a run the first one."""
+    if change.undoes is None:
+        return []
+    several = (change.details or {}).get(UNDID)
+    if isinstance(several, list):
+        return [number for number in several if isinstance(number, int)]
+    return [change.undoes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +254,55 @@ class HistoryVerbs(NoteVerbs):
                 )
             return self._take_back(of_run, f"run #{run}", run), [change for change, _ in of_run]
 
+    @verb
+    def undo_since(self, agent: str, since: datetime) -> tuple[Change, list[Change]]:
+        """Take everything back that an agent did since a moment and that can still be taken back,
+        as one change. Returns it, and what it took back. Raises CannotUndo.
+        """
+        with self.engine.writing():
+            standing = self._standing_of(agent, since)
+            blocked_numbers: set[int] = set()
+            while True:
+                chosen = [pair for pair in standing if pair[0].number not in blocked_numbers]
+                if not chosen:
+                    raise CannotUndo(f"There is nothing of {agent} to take back.")
+                in_the_way = self._first_blocked(chosen)
+                if in_the_way is None:
+                    break
+                blocked_numbers.add(in_the_way)
+            numbers = [change.number for change, _ in chosen]
+            done = self._take_back(_without_own(chosen), f"what {agent} did", undid=numbers)
+            return done, [change for change, _ in chosen]
+
+    def _standing_of(self, agent: str, since: datetime) -> list[tuple[Change, list[Change]]]:
+        """What an agent did since a moment and nobody took back, each with all after it."""
+        standing = []
+        for change, later, undone_by in self.changes_to_undo():
+            if parse_stamp(change.time) < since:
+                break
+            is_own = change.agent == agent.lower() and change.undoes is None
+            # Lines of a graph file are taken back by themselves
+            is_own = is_own and not any(touched.do == LINES for touched in change.files)
+            if is_own and undone_by is None and change.verb != ERASE and self._is_visible(change):
+                standing.append((change, list(later)))
+        return standing
+
+    def _first_blocked(self, chosen: Sequence[tuple[Change, list[Change]]]) -> int | None:
+        """The number of the first of these changes that something is in the way of."""
+        undo = Undo(self, Transaction(self, "undo"))
+        for change, later in _without_own(chosen):
+            try:
+                undo.take_back(change, later)
+            except MemorandaError:
+                return change.number
+        return None
+
     def _take_back(
-        self, changes: Sequence[tuple[Change, list[Change]]], name: str, run: int | None = None
+        self,
+        changes: Sequence[tuple[Change, list[Change]]],
+        name: str,
+        run: int | None = None,
+        undid: Sequence[int] = (),
     ) -> Change:
         """Take changes back, the latest first, each given with all after it, as one change. Raises
         CannotUndo.
@@ -250,6 +311,8 @@ class HistoryVerbs(NoteVerbs):
         with self.change("undo", (first.project, first.path), fresh=False) as transaction:
             transaction.undoes = first.number
             transaction.run = run
+            if undid:
+                transaction.details = {UNDID: list(undid)}
             undo = Undo(self, transaction)
             for change, later in changes:
                 undo.take_back(change, later)
@@ -297,7 +360,7 @@ class HistoryVerbs(NoteVerbs):
         for change in self.engine.home.history.changes():
             yield change, later, undone.get(change.number)
             if change.undoes is not None and change.number not in undone:
-                back: list[int] = [change.undoes]
+                back = undone_by_change(change)
                 if change.run is not None:
                     back = [
                         each.number
@@ -490,24 +553,52 @@ class HistoryVerbs(NoteVerbs):
             done = next((each for each in near if each.number == change), None)
             if done is None:
                 raise NotFound(f"#{change}", "the history")
-            # What texts became by counts of reads written into them: that has no history
-            folds: dict[str, str] = {}
-            for each in self.engine.home.history.changes():
-                if each.number <= change:
-                    break
-                if each.verb == FOLD:
-                    folds |= {file.old: file.new for file in each.files if file.old and file.new}
+            folds = self._folds_after(change)
             return [
-                Revision(
-                    done,
-                    text,
-                    self._text_of(text, text.old, folds),
-                    None
-                    if text.do == "remove"
-                    else self._text_of(text, text.new or text.old, folds),
-                )
-                for text in islice(done.texts(), limit or None)
+                self._revision(done, text, folds) for text in islice(done.texts(), limit or None)
             ]
+
+    def revisions_of(
+        self, changes: Sequence[Change], *, limit: int = 0
+    ) -> dict[int, list[Revision]]:
+        """As `revisions`, of several changes of `log` at once, by their numbers; `limit` of each."""
+        with self.engine.guard:
+            folds = self._folds_after(min((change.number for change in changes), default=0))
+            return {
+                change.number: [
+                    self._revision(change, text, folds)
+                    for text in islice(change.texts(), limit or None)
+                ]
+                for change in changes
+            }
+
+    def change_numbered(self, number: int) -> Change | None:
+        """The change of this number, if the caller may see it."""
+        change = self.engine.home.history.change(number)
+        if change is None or not self._is_visible(change):
+            return None
+        return change
+
+    def last_number_before(self, moment: datetime) -> int:
+        """The number of the last change before a moment; 0: there is none."""
+        return self.engine.home.history.last_before(stamp(moment))
+
+    def _folds_after(self, number: int) -> dict[str, str]:
+        """What texts became by counts of reads written into them since: that has no history."""
+        folds: dict[str, str] = {}
+        for change in self.engine.home.history.changes():
+            if change.number <= number:
+                break
+            if change.verb == FOLD:
+                folds |= {file.old: file.new for file in change.files if file.old and file.new}
+        return folds
+
+    def _revision(self, change: Change, text: Touched, folds: dict[str, str]) -> Revision:
+        """What a change did to one text."""
+        after = None
+        if text.do != "remove":
+            after = self._text_of(text, text.new or text.old, folds)
+        return Revision(change, text, self._text_of(text, text.old, folds), after)
 
     def _text_of(self, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
         """The text with this SHA-256: kept, or still the file's."""
@@ -524,3 +615,13 @@ class HistoryVerbs(NoteVerbs):
                         return file.data.decode("utf-8", "replace")
             digest = folds.get(digest)
         return None
+
+
+def _without_own(
+    changes: Sequence[tuple[Change, list[Change]]],
+) -> list[tuple[Change, list[Change]]]:
+    """Changes to be taken back, each with those after it that stay."""
+    own = {change.number for change, _ in changes}
+    return [
+        (change, [other for other in later if other.number not in own]) for change, later in changes
+    ]

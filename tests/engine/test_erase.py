@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -343,7 +344,7 @@ def secret_of(number: int) -> str:
 
 def terms(index: Path) -> str:
     """Every word of the full-text tables."""
-    with sqlite3.connect(index) as db:
+    with closing(sqlite3.connect(index)) as db:
         names = ("note_fts", "name_fts", "passage_fts", "stem_fts")
         for name in names:
             db.execute(f"create virtual table temp.v_{name} using fts5vocab(main, {name}, row)")

@@ -100,32 +100,6 @@ def test_a_run_is_undone_as_long_as_its_notes_are_as_it_left_them(memory):
     assert not can_undo_run(memory, run)
 
 
-def test_everything_an_agent_did_since_a_time_is_taken_back_but_what_others_built_on(memory):
-    claude = memory.as_caller("claude", "mcp")
-    kept = memory.write(Draft("mine\n", project="notes", title="Mine"))
-    old = claude.write(Draft("before\n", project="notes", title="Before"))
-    since = memory.clock()
-    claude.write(Draft("wrong\n", project="notes", title="Wrong"))
-    claude.edit(kept, Append("nonsense\n"))
-    claude.edit(kept, Append("more nonsense\n"))
-    built_on = claude.write(Draft("good\n", project="notes", title="Good"))
-    memory.edit(built_on, Append("built on\n"))
-    done, taken_back = memory.undo_since("claude", since)
-    assert {change.number for change in taken_back} == {3, 4, 5}
-    assert memory.read(kept).body == "mine\n"
-    assert memory.read(old).body == "before\n"
-    assert "built on" in memory.read(built_on).body
-    assert not memory.is_name("Wrong")
-    assert set(refused_undos(memory, [3, 4, 5])) == {3, 4, 5}
-    memory.undo(done.number)
-    assert "more nonsense" in memory.read(kept).body
-    memory.undo_since("claude", since)
-    with pytest.raises(CannotUndo):
-        memory.undo_since("claude", since)
-    with pytest.raises(CannotUndo):
-        memory.undo_since("nobody", since)
-
-
 def test_a_paused_agent_writes_nothing_until_it_may_go_on(memory):
     claude = memory.as_caller("claude", "mcp")
     set_paused(memory, "Claude", True)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.transaction import Transaction
-from memoranda.engine.undo import PASSING, Undo
+from memoranda.engine.undo import PASSING
 from memoranda.errors import CannotUndo, MemorandaError
 from memoranda.ledger.change import ERASE, LINES, Change
 
@@ -39,7 +39,7 @@ def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
     """Whether all changes of a run of a job could be taken back now, as one."""
     numbers = {change.number for change in run}
     transaction = Transaction(memory, "undo")
-    undo = Undo(memory, transaction)
+    undo = memory.undo_in(transaction)
     own: set[int] = set()
     try:
         for change, later, undone_by in _down_to(memory, numbers):
@@ -77,7 +77,7 @@ def _reason(memory: HistoryVerbs, change: Change, later: Later, undone_by: int |
         return ""
     transaction = Transaction(memory, "undo")
     try:
-        Undo(memory, transaction).take_back(change, list(later))
+        memory.undo_in(transaction).take_back(change, list(later))
     except CannotUndo as error:
         return str(error).partition(": ")[2] or str(error)
     except MemorandaError as error:

@@ -121,7 +121,7 @@ def undo_since(visit: Visit) -> Response:
                 if change.undoes is None
             ],
         )
-    memory.undo_since(name, since)
+    memory.undo_changes_of(name, since)
     return visit.back(f"{HOME}/agents")
 
 

@@ -29,6 +29,7 @@ from memoranda.note.model import (
 from memoranda.serve.page import differences, editing, note_actions, used
 from memoranda.serve.page.digest import undone_in
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
+from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import HOME, Visit
 
@@ -111,7 +112,19 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         ref=f"{note.project}/{note.path}",
         claim=Telling.CLAIM.value,
         category_project=CATEGORY_PROJECT,
+        openings=_openings(visit, note),
     )
+
+
+def _openings(visit: Visit, note: Note) -> list[Opening]:
+    """The programs that open the note, where the page is read on the machine of the notes."""
+    memory = visit.memory
+    if not is_local(visit.request.url.hostname) or note.project in MEMORY_PROJECTS:
+        return []
+    root = memory.project(note.project).root
+    if not root.is_dir():
+        return []
+    return openings(memory.conventions(note.project).programs, str(root), note.path)
 
 
 def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:

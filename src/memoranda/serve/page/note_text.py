@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from markupsafe import Markup, escape
 
+from memoranda.serve.page.programs import is_program_address
 from memoranda.text.unicode import visible
 
 if TYPE_CHECKING:
@@ -168,6 +169,8 @@ def _address(href: str, base: str) -> str | None:
     except ValueError:
         return None
     scheme = parts.scheme.lower()
+    if is_program_address(href):
+        return href
     if scheme == "mailto" or (scheme in ("http", "https") and parts.netloc):
         return href
     if scheme == "memory":

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.cli.output import Failure
+from memoranda.faces import FACES, PRESETS
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.text.user_path import absolute_path
 
@@ -53,11 +54,10 @@ def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
         known = os.path.expanduser("~/.agent-memory")
         folder = json_folder(environ) or (known if os.path.lexists(known) else None)
         return Preset(("kv",), name="agent-memory", json_folder=folder)
-    if name not in PRESETS:
-        raise Failure(f'unknown preset "{name}"; presets: {", ".join(PRESETS)}')
-    if name == "anthropic":
-        return Preset(("memory",))
-    return Preset(("graph",), like=name)
+    for face in FACES.values():
+        if name in face.presets:
+            return Preset((face.name,), like=name if face.name == "graph" else None)
+    raise Failure(f'unknown preset "{name}"; presets: {", ".join(PRESETS)}')
 
 
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
@@ -126,13 +126,3 @@ def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, o
     )
     name = next(each for each in names if each.lower() not in known)
     return {name: opened(name, file)}
-
-
-PRESETS = (
-    "anthropic",
-    "basic-memory",
-    "server-memory",
-    "thoughtbox",
-    "memory-bank",
-    "agent-memory",
-)

@@ -226,7 +226,8 @@ class Resolver:
         if question not in self._answers:
             self._answers[question] = self._answer(question, home)
         answer = self._answers[question]
-        if target_project is None and answer.beside:
+        is_from_root = target.startswith("/")
+        if target_project is None and answer.beside and not is_from_root:
             return self._beside(target, folder, answer)
         return answer.target
 

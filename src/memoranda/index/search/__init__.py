@@ -37,7 +37,6 @@ from memoranda.index.rows import (
 )
 from memoranda.index.search import parse
 from memoranda.index.search.chunks import READ, READ_LONG, ChunkReading
-from memoranda.index.search.dialogue import spoken
 from memoranda.index.search.queries import (
     MAX_RANKED,
     NoteText,
@@ -51,6 +50,7 @@ from memoranda.index.search.words import shortened
 from memoranda.note.links import slug
 from memoranda.note.model import ARCHIVED
 from memoranda.query import Query
+from memoranda.text.dialogue import spoken
 from memoranda.text.folding import is_changed
 from memoranda.text.tokens import is_cjk, stop_words, tokens
 from memoranda.text.tokens import words as informative_words

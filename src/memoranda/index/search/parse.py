@@ -14,8 +14,8 @@ from functools import cache
 from itertools import pairwise
 
 from memoranda.index.filters import quoted
-from memoranda.index.search.dialogue import turns_of
 from memoranda.index.search.weights import WEIGHTS
+from memoranda.text.dialogue import turns_of
 from memoranda.text.tokens import is_cjk, pairs, query_text, stop_words, tokens, words
 from memoranda.text.unicode import sqlite_text
 from memoranda.text.words import compounds, units

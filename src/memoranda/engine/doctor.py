@@ -30,7 +30,10 @@ from memoranda.note.model import (
     BAD_HEADER,
     CATEGORY_PROJECT,
     MEMORY_PROJECTS,
+    NOT_UTF8_CODE,
+    PARTLY_READ,
     REMINDERS,
+    UTF16_CODE,
 )
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
@@ -44,10 +47,11 @@ _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _REBUILD = "rebuild it from the notes"
 _SEPARATE = "remove it where it says the same, else give it an id of its own"
 _WARNING_LEVELS = {
-    "bad_frontmatter": "warning",
+    BAD_HEADER: "warning",
     "category_differs": "info",
-    "not_utf8": "warning",
-    "partly_read": "info",
+    NOT_UTF8_CODE: "warning",
+    UTF16_CODE: "warning",
+    PARTLY_READ: "info",
 }
 
 
@@ -222,13 +226,13 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
                 code = BAD_HEADER
                 text = warning
             level = _WARNING_LEVELS[code]
-            if warning.startswith(BAD_HEADER) and project in MEMORY_PROJECTS:
+            if code == BAD_HEADER and text is not warning and project in MEMORY_PROJECTS:
                 level = "error"
                 text += "; upkeep leaves it alone until that is corrected"
             found.append(
                 Finding(
                     level,
-                    code if code != "not_utf8" else "unreadable",
+                    "unreadable" if code in (NOT_UTF8_CODE, UTF16_CODE) else code,
                     f"{project}/{path}",
                     text or NOT_UTF8,
                 )

@@ -99,7 +99,14 @@ class Execution:
         status = stat_in(name, folder.fd)
         if step.old is None and status is not None:
             raise Exists(step.path)
-        if step.old is not None and (status is None or stamp_of(status) != step.old.stamp):
+        if step.old is None:
+            return
+        if status is None or not step.old.stamp.is_same_file(stamp_of(status)):
+            raise self._conflict(step, folder, name)
+        # Its name or rights may have changed, or its text under its old time
+        if stamp_of(status) != step.old.stamp and (
+            read_file(name, folder.fd).etag != step.old.etag
+        ):
             raise self._conflict(step, folder, name)
 
     def _conflict(self, step: Step, folder: Folder, name: str) -> Conflict:
@@ -151,6 +158,7 @@ class Execution:
         place = Entry(folder.fd, name)
         if step.do == "put":
             self._put(step, place, folder)
+            self._note_rename(step, place)
         elif step.do == "remove":
             self._remove(step, place, folder)
         elif step.do == "move":
@@ -194,11 +202,20 @@ class Execution:
         self._left.append(step)
         self._reverse.append(("exchange", step))
 
+    def _note_rename(self, step: Step, place: Entry) -> None:
+        """Have the stamp of the file under its new name, unless somebody saved there meanwhile."""
+        status = stat_in(place.name, place.folder)
+        if status is None or step.stamp is None:
+            return
+        stamp = stamp_of(status)
+        if stamp.is_same_file(step.stamp):
+            step.stamp = stamp
+
     def _is_old(self, step: Step, temp: Entry) -> bool:
         """Whether the file that came out is the one that was read."""
         assert step.old is not None
         status = stat_in(temp.name, temp.folder)
-        return status is not None and stamp_of(status) == step.old.stamp
+        return status is not None and step.old.stamp.is_same_file(stamp_of(status))
 
     def _give_back(self, step: Step, temp: Entry, place: Entry) -> None:
         """Put a file that somebody saved back in its place.

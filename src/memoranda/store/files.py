@@ -105,7 +105,7 @@ def write_file(
 
 def stamp_of(status: os.stat_result) -> Stamp:
     """The stamp of a stat result."""
-    return bounded((status.st_size, status.st_mtime_ns, status.st_ino))
+    return bounded((status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns))
 
 
 def stat_in(name: str, folder: int) -> os.stat_result | None:

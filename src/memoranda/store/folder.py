@@ -23,7 +23,8 @@ from memoranda.text.unicode import is_valid_unicode
 _LINKS = 40
 _PART = 2_000
 _NAME = attrgetter("name")
-_VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino")
+_VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino", "st_ctime_ns")
+_NAMES = attrgetter("st_nlink")
 
 
 class FolderStore:
@@ -67,7 +68,8 @@ class FolderStore:
         return {name: value for name, value in vars(self).items() if name not in ("show", "staged")}
 
     def look_at_conventions(self) -> bool:
-        """Read again what the programs of the folder have set, if it changed; whether it did."""
+        """Read again what the programs of the folder have set, if it changed. Returns whether other
+        files are left out than before."""
         has_programs = not self.optional
         marks = marks_of(self.root, has_programs=has_programs)
         if marks == self._marks:
@@ -77,9 +79,10 @@ class FolderStore:
         if is_first and not any(marks) and not self._ignored:
             return False
         self._conventions = conventions_of(self.root, has_programs=has_programs)
+        before = self._rules.patterns
         own = gitignore_patterns(self._ignored, "the configuration")
         self._rules = IgnoreRules((*self._conventions.rules.patterns, *own))
-        return not is_first
+        return not is_first and self._rules.patterns != before
 
     @property
     def conventions(self) -> Conventions:
@@ -222,6 +225,12 @@ class FolderStore:
         listing.stamps.update(
             zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, found), strict=True)
         )
+        if max(map(_NAMES, found), default=1) > 1:
+            listing.shared += [
+                prefix + note.name
+                for note, status in zip(notes, found, strict=True)
+                if status.st_nlink > 1
+            ]
 
     def _not_left_out(
         self, paths: builtins.list[str], *, is_folder: bool = False
@@ -258,6 +267,13 @@ class FolderStore:
         if stat.S_ISREG(status.st_mode):
             return stamp_of(status)
         return None
+
+    def is_shared(self, path: str) -> bool:
+        """Whether the file at `path` has another name, a hard link."""
+        try:
+            return os.lstat(os.path.join(self.root, path)).st_nlink > 1
+        except (OSError, ValueError):
+            return False
 
     def read(self, path: str) -> File:
         """The file at `path`, checked by path_guard. Raises NotFound, OutsideError, CannotRead."""

@@ -20,7 +20,7 @@ from memoranda.cli.output import Failure, confirmed, paint, table_row
 from memoranda.cli.rows import limit_option, traces_flag
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import to_utc
-from memoranda.errors import MemorandaError, NotFound
+from memoranda.errors import MemorandaError, NotInHistory
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.text.unicode import flat, visible
 from memoranda.text.word_diff import NEW, OLD, SAME, changed_lines
@@ -335,8 +335,8 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
                 moment = moment_of(memory.since, at, "--at time", _FRAMES)
         try:
             path, number = memory.restore(ref, at=moment, change=change, to=to)
-        except NotFound as error:
-            if change is None or error.project != "the history":
+        except NotInHistory as error:
+            if change is None:
                 raise
             said = f"#{change} replaced or deleted no text of {error.identifier}"
             raise Failure(
@@ -418,6 +418,7 @@ def erase(
             left = "nothing of it is left"
         lines.append(f"Searched {done.files} files, {done.bytes} bytes: {left}")
         lines += [f"still in {remain}" for remain in done.remains]
+        lines += [f"out of reach: {place}" for place in done.out_of_reach]
         lines += [f"named by {mention}, which stays as it is" for mention in done.mentions]
         call.answer("\n".join(lines), **asdict(done))
         if done.remains:

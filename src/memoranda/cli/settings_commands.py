@@ -13,7 +13,7 @@ from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure, table_row
 from memoranda.cli.syntax import Names, Number, Text, command, group, option
 from memoranda.config import ConfigKey, keys
-from memoranda.errors import ConfigError, choices
+from memoranda.errors import ConfigError, ConfigFileError, choices
 from memoranda.query import split_list
 from memoranda.text.user_path import absolute_path
 
@@ -129,11 +129,9 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
     with open_session(agent=call.caller, config=settings, face="cli", watch=False) as memory:
         try:
             memory.configure(key.name, value)
-        except ConfigError as error:
-            reason = str(error).removeprefix(f"load config: {settings.file}: ")
-            raise Failure(
-                f"cannot set {key.name}: {reason.removeprefix(key.name).lstrip(': ')}", error.code
-            ) from None
+        except ConfigFileError as error:
+            reason = error.problem if error.key == key.name else error.reason
+            raise Failure(f"cannot set {key.name}: {reason}", error.code) from None
     row = _row(config_text.read(settings.file), key)
     call.answer(f"{key.name}: {_shown(row['value']) or key.default}", **row)
 

@@ -26,6 +26,7 @@ from memoranda.engine.write_gate import DayUse, Gate
 from memoranda.errors import (
     CannotRead,
     ConfigError,
+    ConfigFileError,
     Conflict,
     MemorandaError,
     NotFound,
@@ -220,7 +221,7 @@ class Engine:
                 self.settings = config.again(before)
                 self.config_trouble = ""
             except ConfigError as error:
-                why = str(error).removeprefix(f"load config: {before.file}: ")
+                why = error.reason if isinstance(error, ConfigFileError) else str(error)
                 self.config_trouble = (
                     f"{before.file.name} is not in force as it is now, but as it was before: {why}"
                 )

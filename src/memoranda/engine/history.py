@@ -36,6 +36,7 @@ from memoranda.errors import (
     InvalidInput,
     MemorandaError,
     NotFound,
+    NotInHistory,
     Unusable,
 )
 from memoranda.index.rows import NoteInfo
@@ -189,14 +190,15 @@ class HistoryVerbs(NoteVerbs):
         history has in a folder elsewhere. Raises Ambiguous when it has several, NotFound,
         OutsideError."""
         engine = self.engine
+        is_address = ref.startswith("memory://")
         project, _, path = ref.partition("/")
-        if path:
+        if path and not is_address:
             name = next(
                 (store for store in engine.stores if store.lower() == project.lower()), None
             )
         else:
             name = None
-        if name is not None or (path and project not in (".", "..")):
+        if name is not None or (path and not is_address and project not in (".", "..")):
             if not ref.startswith("/"):
                 wanted = path_guard.clean(path, name or project, hidden=True)
             else:
@@ -227,7 +229,7 @@ class HistoryVerbs(NoteVerbs):
                 steps = engine.home.history.steps_named(name, f"-{ref[:8]}.md")
                 for touched in self._seen_steps(steps):
                     return touched.project, touched.path, touched.root
-            info = self.find(ref, looseness=looseness)
+            info = self.find_as_listed(ref, looseness)
         return info.project, info.path, root_of(engine, info.project)
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
@@ -513,7 +515,7 @@ class HistoryVerbs(NoteVerbs):
                 remedy = f"--change N or --at TIME names an older text (memory log {ref}), memory undo takes it back"
                 raise CannotUndo(f"{name} was restored already (#{last.number}); {remedy}")
             if not self.sees(scope_of(data)):
-                raise NotFound(f"{project}/{path}", "the history")
+                raise NotInHistory(f"{project}/{path}")
             if root == "":
                 self.engine.store(project).check_writable()
                 data = self._with_own_id(project, path, data)
@@ -549,7 +551,7 @@ class HistoryVerbs(NoteVerbs):
                     continue
                 return change, text
         if best is None:
-            raise NotFound(os.path.join(place[2] or place[0], place[1]), "the history")
+            raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
         return best
 
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
@@ -579,7 +581,7 @@ class HistoryVerbs(NoteVerbs):
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
             done = next((each for each in near if each.number == change), None)
             if done is None:
-                raise NotFound(f"#{change}", "the history")
+                raise NotInHistory(f"#{change}")
             # What texts became by counts of reads written into them: that has no history
             folds: dict[str, str] = {}
             for each in self.engine.home.history.changes():

@@ -19,7 +19,9 @@ from memoranda.engine.writing import is_agent
 from memoranda.errors import (
     Exists,
     InvalidInput,
+    NotAFolder,
     ProjectNotFound,
+    ProjectOverlaps,
     ProjectRefused,
     StorageError,
 )
@@ -285,7 +287,7 @@ class ProjectVerbs(ReadVerbs):
             )
         for name, store in self.engine.stores.items():
             if _real(store.root) == _real(file):
-                raise ProjectRefused(shown, f"it overlaps project {name}")
+                raise ProjectOverlaps(shown, name)
         GraphStore(file.stem, file).list()
 
     def _check_folder(self, root: Path, shown: str, make: bool, hidden: bool = False) -> None:
@@ -311,13 +313,13 @@ class ProjectVerbs(ReadVerbs):
             if is_refused:
                 raise ProjectRefused(shown, why)
         if not real.is_dir() and (real.exists() or not make):
-            raise ProjectRefused(shown, "not a folder")
+            raise NotAFolder(shown)
         for name, store in self.engine.stores.items():
             other = _real(store.root)
             if not store.holds_entities and (
                 other == real or other in real.parents or real in other.parents
             ):
-                raise ProjectRefused(shown, f"it overlaps project {name}")
+                raise ProjectOverlaps(shown, name)
 
     def _write_config(self, changes: dict[str, Any]) -> None:
         """Change these keys of config.yaml under the lock, and use the new settings at once."""

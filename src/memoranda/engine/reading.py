@@ -14,11 +14,18 @@ from memoranda import clock
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.transaction import HomeSession
-from memoranda.errors import Ambiguous, InvalidInput, MemorandaError, NotFound, OutsideError
+from memoranda.errors import (
+    Ambiguous,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    OutsideError,
+    ProjectWarning,
+)
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
-from memoranda.note.names import Looseness
+from memoranda.note.names import Looseness, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.store import path_guard
 from memoranda.store.base import sha256
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
     from memoranda.store.base import File
-    from memoranda.text.gate import GateMatch
+    from memoranda.text.gate import GateMatch, Rules
 
 T = TypeVar("T")
 Ref = str | tuple[str, str] | Note | NoteInfo
@@ -73,11 +80,12 @@ class ReadVerbs(HomeSession):
         return self.engine.settings
 
     @property
-    def warnings(self) -> builtins.list[str]:
+    def warnings(self) -> builtins.list[ProjectWarning]:
         """The first part of `Memory.warnings`: what the last look at the disk could not see."""
         with self.engine.guard:
+            warnings = self.engine.freshness.warnings
             trouble = self.engine.config_trouble
-            return [*([trouble] if trouble else []), *self.engine.freshness.warnings]
+            return [ProjectWarning(trouble), *warnings] if trouble else warnings
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:
@@ -177,6 +185,9 @@ class ReadVerbs(HomeSession):
             project = self.engine.store(project).name
         self.engine.fresh()
         freshness = self.engine.freshness
+        target = link_target(identifier)
+        if target and not self.is_name_as_written(identifier, project):
+            identifier = target
         look = partial(
             self.index.notes.find,
             identifier,
@@ -233,6 +244,22 @@ class ReadVerbs(HomeSession):
         self.engine.count_pending_reads([info])
         return info
 
+    def is_name_as_written(self, text: str, project: str | None) -> bool:
+        """Whether a note's own name is this text, which looks like a link."""
+        try:
+            self.index.notes.find(
+                text,
+                project=project,
+                default_project=self.default_project,
+                viewer=self.agent,
+                looseness=Looseness.EXACT,
+            )
+        except Ambiguous:
+            return True
+        except MemorandaError:
+            return False
+        return True
+
     def is_name(self, text: str, project: str | None = None) -> bool:
         """Whether a note has exactly this name."""
         try:
@@ -266,16 +293,16 @@ class ReadVerbs(HomeSession):
             return memory
         named: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
-            named = self._find_as_listed(ref, Looseness.EXACT)
+            named = self.find_as_listed(ref, Looseness.EXACT)
         if memory is None and named is None:
-            return self._find_as_listed(ref, looseness)
+            return self.find_as_listed(ref, looseness)
         if memory is None or named is None:
             return memory or cast("NoteInfo", named)
         if memory.row != named.row:
             raise Ambiguous(ref, [memory.id, f"{named.project}/{named.path}"])
         return memory
 
-    def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
+    def find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
         """The note `ref` names, with the project in front as lists show it or without."""
         names = {store.lower(): store for store in self.engine.stores}
         project, slash, path = ref.partition("/")
@@ -320,11 +347,13 @@ class ReadVerbs(HomeSession):
         explain: bool = False,
         max_tokens: int | None = None,
         vetted: bool = False,
+        is_use: bool = True,
     ) -> Hits:
         """See `Memory.search` and contract 000b, 6.
 
         vetted: whether notes that are held back stay out, as text that enters a context unasked
         needs.
+        is_use: whether the notes found count as used.
         """
         self.engine.fresh()
         hits = self.index.search(
@@ -342,7 +371,7 @@ class ReadVerbs(HomeSession):
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
         # Else a list of what passes filters
-        if any(hit.score for hit in hits):
+        if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
 
@@ -350,6 +379,10 @@ class ReadVerbs(HomeSession):
     def secrets_in(self, text: str) -> builtins.list[GateMatch]:
         """Where `text` holds what the rules of the write gate say is a secret."""
         return self.engine.gate.rules().find(text, "secret")
+
+    def gate_rules(self) -> Rules:
+        """The rules of the write gate, the owner's own among them."""
+        return self.engine.gate.rules()
 
     @verb
     def suspicion(self, info: NoteInfo) -> str:

@@ -110,6 +110,7 @@ SOURCES = {
     "contradiction": "memoranda.jobs.questions:CONTRADICTIONS",
     "claim": "memoranda.engine.review:CLAIMS",
     "burst": "memoranda.engine.review:BURSTS",
+    "lesson": "memoranda.transcripts.proposals:LESSONS",
     "merge": "memoranda.jobs.questions:MERGES",
     "category": "memoranda.jobs.questions:CATEGORIES",
     "archive": "memoranda.jobs.questions:ARCHIVES",
@@ -222,6 +223,10 @@ class ReviewVerbs(HistoryVerbs):
         if found is None:
             return None
         return str(found.get("choice"))
+
+    def decided(self) -> frozenset[str]:
+        """The keys of all questions whose answer was written down."""
+        return frozenset(self._decisions()[1])
 
     @verb
     def _write_down(self, keys: Iterable[str], choice: str) -> None:

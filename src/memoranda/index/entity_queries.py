@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 from memoranda.index.database import Queries, held, snapshot, version
 from memoranda.index.filters import may_see, seen_by
 from memoranda.index.resolve import key
+from memoranda.index.tables import insert
 from memoranda.note.entity import EntityKey, GraphRelation, folded_name
 from memoranda.note.links import without_suffix
 from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note
@@ -53,8 +54,16 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     else:
         kind = note.type
     texts = json.dumps([observation.text for observation in note.observations], ensure_ascii=False)
-    values = (row, created, note.path, note.scope, note.title, kind, texts)
-    db.execute("insert into entity values (null, ?, ?, ?, ?, ?, ?, ?)", values)
+    entity = {
+        "note": row,
+        "created": created,
+        "path": note.path,
+        "scope": note.scope,
+        "name": note.title,
+        "kind": kind,
+        "observations": texts,
+    }
+    insert(db, "entity", [entity])
 
 
 _Known = tuple[EntityKey, str, str | None, list[GraphRelation]]

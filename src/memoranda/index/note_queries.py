@@ -25,6 +25,7 @@ from memoranda.index.listing import listing, matching
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
+from memoranda.index.tables import insert
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     GLOBAL,
@@ -596,16 +597,14 @@ class EntryQueries(Queries):
             info = get(db, KV_PROJECT, path)
             assert info is not None
             writer.remove(db, KV_PROJECT, path)
-            db.execute(
-                "insert into expired values (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    path,
-                    info.size,
-                    info.mtime_ns,
-                    info.inode,
-                    info.ctime_ns,
-                    namespace_of(info.header, path),
-                    info.title,
-                    info.scope,
-                ),
-            )
+            entry = {
+                "path": path,
+                "size": info.size,
+                "mtime_ns": info.mtime_ns,
+                "inode": info.inode,
+                "ctime_ns": info.ctime_ns,
+                "namespace": namespace_of(info.header, path),
+                "key": info.title,
+                "scope": info.scope,
+            }
+            insert(db, "expired", [entry])

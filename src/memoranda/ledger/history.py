@@ -407,8 +407,8 @@ class History:
         row = self.database.row("select data from text where sha256 = ?", (digest,))
         if row is None:
             return self._large_text(digest, path)
-        data = bytes(row["data"])
-        if sha256(data) == digest:
+        data = row["data"]
+        if isinstance(data, bytes) and sha256(data) == digest:
             return data
         raise StorageError(path, "its kept text is damaged")
 
@@ -633,4 +633,10 @@ def _stored(path: str) -> str | bytes:
 
 
 def _loaded(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
+    """A value of JSON. None for one that is damaged: `memory doctor` tells of it."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -27,7 +27,7 @@ from memoranda.note.frontmatter import (
 from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
 from memoranda.note.inline import listed_names, page_fields
 from memoranda.note.links import first_line, permalink_for, without_suffix
-from memoranda.note.model import BAD_HEADER, Note, Relation, united
+from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, coded, united
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
@@ -66,7 +66,7 @@ def parse_note(
         try:
             header = parse(yaml_text)
         except ValueError as error:
-            warnings.append(f"{BAD_HEADER}: the frontmatter is not read, {error}")
+            warnings.append(coded(BAD_HEADER, f"the frontmatter is not read, {error}"))
             if project in model.MEMORY_PROJECTS:
                 readable = _readable_keys(yaml_text)
             else:
@@ -104,10 +104,11 @@ def parse_note(
         warnings=warnings,
     )
     if not entity and is_cut(note):
-        warnings.append(
-            f"partly_read: links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, "
-            "are not read. Split the note."
+        text = (
+            f"links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a "
+            "kind, are not read. Split the note."
         )
+        warnings.append(coded(PARTLY_READ, text))
     for key, value in keys.items():
         if value is not None and key in _READERS:
             attribute, read = _READERS[key]

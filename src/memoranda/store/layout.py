@@ -47,6 +47,8 @@ class Layout:
         self.sessions = self.private / "sessions"
         self.asked = self.private / "asked"
         self.install = self.private / "install"
+        self.citations = self.private / "citations.json"
+        self.transcripts = self.private / "transcripts.db"
         self.review = self.private / "review.json"
         self.requests = self.private / "requests.json"
         self.access = self.private / "access.json"

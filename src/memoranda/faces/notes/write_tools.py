@@ -7,7 +7,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import parse_stamp
-from memoranda.errors import Exists, InvalidInput, NotFound, ProjectRefused
+from memoranda.errors import (
+    Exists,
+    InvalidInput,
+    NotFound,
+    NothingToReplace,
+    ProjectRefused,
+    Taken,
+)
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes.read_tools import folder_named, relative
 from memoranda.faces.notes.replies import lines, note_data, plural, short, whole
@@ -21,6 +28,7 @@ from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
+    from memoranda.engine.notes import Stored
 
 _SHOWN = 20
 _STATES = {"resolved": "resolved", "unwritten": "not written yet", "ambiguous": "ambiguous"}
@@ -36,26 +44,7 @@ _OWNERS = "adding projects is left to the owner. Ask them to run: memory project
 def write_note(memory: MemorySession, args: Arguments) -> Reply:
     """Create a note, or replace one with `overwrite`."""
     draft = _draft(memory, args)
-    try:
-        stored = memory.store(
-            draft, overwrite=args["overwrite"], checksum=args.get("expected_checksum")
-        )
-    except NotFound as error:
-        if "expected_checksum" not in args or draft.supersedes:
-            raise
-        text = f'Note not found in {error.project}: "{error.identifier}", so it has no checksum to compare. '
-        return refused(f"{text}Leave expected_checksum out to create it.", error.code)
-    except Exists as error:
-        text = str(error)
-        is_hidden = args["overwrite"]
-        try:
-            memory.find_ref((draft.project, error.path))
-        except NotFound:
-            is_hidden = True
-        # What is no note, or not the caller's, cannot be changed by them
-        if is_hidden:
-            text = f"Note already exists: {error.permalink or error.path}. Choose another title or directory."
-        return refused(text, error.code)
+    stored = _store(memory, draft, args)
     note = stored.note
     action = "created" if stored.created else "updated"
     edges = memory.outgoing(note) if note.relations or note.links else ()
@@ -88,6 +77,32 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     }
     rows = [f"{name}: {text}" for name, text in shown.items() if text]
     return Reply(lines(*_changed(action, note), *rows), data)
+
+
+def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
+    """Store the draft. Raises NothingToReplace, Taken, and as `store`."""
+    checksum = args.get("expected_checksum")
+    overwrite = args["overwrite"]
+    try:
+        return memory.store(draft, overwrite=overwrite, checksum=checksum)
+    except NotFound as error:
+        if checksum is None or draft.supersedes:
+            raise
+        raise NothingToReplace(error.identifier, error.project) from None
+    except Exists as error:
+        if overwrite or not _is_there(memory, draft.project, error.path):
+            # What is no note, or not the caller's, cannot be changed by them
+            raise Taken(error.path, error.permalink) from None
+        raise
+
+
+def _is_there(memory: MemorySession, project: str, path: str) -> bool:
+    """Whether the caller sees a note at this path."""
+    try:
+        memory.find_ref((project, path))
+    except NotFound:
+        return False
+    return True
 
 
 def _changed(action: str, note: Note, detail: str = "") -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar, cast
 
 from memoranda.clock import waits_at_most
 from memoranda.engine.engine import Engine
+from memoranda.engine.pausing import check_not_paused
 from memoranda.engine.write_gate import check_limits, sign
 from memoranda.errors import (
     InvalidInput,
@@ -83,6 +84,8 @@ class HomeSession:
         """The run of a job the changes belong to (0: their first one begins it)."""
         self.changed = 0
         """The number of the last change made so."""
+        self.served: list[str] = []
+        """The ids of the notes this caller was given so far."""
         self.only_reads = False
         """Whether the caller may change nothing, so that reading an archived memory does not bring
         it back.
@@ -159,6 +162,7 @@ class HomeSession:
         `fresh` the index shows the disk before. Raises Conflict, Exists, StorageError; then nothing
         changed.
         """
+        check_not_paused(self)
         with self.exclusive() if fresh else self.engine.writing():
             if fresh:
                 self.engine.fresh()

@@ -103,10 +103,16 @@ Found = Iterator[Exported | tuple[str, str]]
 """What a reader finds; (name, why) for what cannot be taken."""
 
 
-def plan_export(memory: MemorySession, kind: str, path: Path, project: str) -> MovePlan:
-    """The plan for taking in an export of one of READERS; conversations go to the folder `kind` of
-    `project`. What is there is compared: the later text counts, the other is in the history. Raises
-    WrongStore, ProjectNotFound."""
+def plan_export(
+    memory: MemorySession,
+    kind: str,
+    path: Path,
+    project: str,
+    reader: Callable[[Path], Found] | None = None,
+) -> MovePlan:
+    """The plan for taking in an export of one of READERS, or what `reader` reads; conversations go
+    to the folder `kind` of `project`. What is there is compared: the later text counts, the other is
+    in the history. Raises WrongStore, ProjectNotFound."""
     if not path.exists():
         raise WrongStore(f"no such file or folder: {path}")
     name = memory.project(project).name
@@ -122,7 +128,7 @@ def plan_export(memory: MemorySession, kind: str, path: Path, project: str) -> M
             exchange.add_files(name, [(path, data) for path, data, _ in notes], over)
 
     plan = MovePlan(act)
-    found = _newest_copies(kind, READERS[kind](path), plan)
+    found = _newest_copies(kind, (reader or READERS[kind])(path), plan)
     records = [_record(kind, item, memory.clock()) for item in found if not item.turns]
     known = exchange.known(record.id for record in records)
     for record in records:

@@ -98,7 +98,8 @@ def _rows(
     miner.end()
     state["miner"] = miner.state(mask.clean)
     state["mined"] = found.session.name
-    turns = [_new_turn(turn, mask) for turn in found.turns]
+    words = mask.words(found.turns)
+    turns = [_new_turn(turn, text) for turn, text in zip(found.turns, words, strict=True)]
     lessons = [
         NewLesson(
             lesson.kind,
@@ -116,14 +117,8 @@ def _rows(
     return SessionRows(found.session.name, found.session.folder, turns, lessons), successes
 
 
-def _new_turn(turn: Turn, mask: Mask) -> NewTurn:
-    mark = hash_of(turn.text)
-    return NewTurn(turn.kind, int(turn.time), turn.position, mark, mask.words(turn))
-
-
-def hash_of(text: str) -> int:
-    """The mark of a text."""
-    return hashed(text)
+def _new_turn(turn: Turn, words: str) -> NewTurn:
+    return NewTurn(turn.kind, int(turn.time), turn.position, hashed(turn.text), words)
 
 
 def sync(

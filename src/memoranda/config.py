@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 from memoranda import config_text
 from memoranda.clock import SYSTEM_ZONE, duration
-from memoranda.errors import ConfigError, InvalidInput
+from memoranda.errors import ConfigError, ConfigFileError, InvalidInput
 from memoranda.note.model import CATEGORIES
+from memoranda.note.project_access import ProjectAccess
 from memoranda.text.user_path import absolute_path, user_folder, user_path
 
 OWN_FOLDER = "projects"
@@ -33,6 +34,7 @@ _CHOICES = {
 }
 """The fields of Settings that are one of some words."""
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
+_ACCESS_KEYS = {"read_only", "agents", "write_folder", "ignore"}
 _WEB = ("http://", "https://")
 
 
@@ -91,6 +93,7 @@ class Settings:
     instructions: tuple[str, ...] = ()
     view_max_characters: int = 0
     projects: Mapping[str, str] = field(default_factory=dict)
+    access: Mapping[str, ProjectAccess] = field(default_factory=dict)
     default_project: str = "notes"
     agents_may_add_projects: bool = True
     roots: tuple[str, ...] = ()
@@ -240,7 +243,9 @@ def _stored_location(
     address = storage.get("url")
     if address:
         if not isinstance(address, str) or not is_database(address):
-            raise config_file.refuse(f'storage.url must begin with postgresql://, got "{address}"')
+            raise config_file.refuse(
+                "storage.url", f'must begin with postgresql://, got "{address}"'
+            )
         return _database_location(address, environ)
     root = config_file.text("storage.root", storage.get("root"))
     if root:
@@ -388,28 +393,33 @@ class _File(NamedTuple):
             for name, place in values.get("projects", {}).items():
                 if place != f"{OWN_FOLDER}/{name}":
                     raise self.refuse(
-                        f"projects.{name}: {place} is of one machine, the notes are in PostgreSQL; "
-                        f"use {OWN_FOLDER}/{name}, or take it out"
+                        f"projects.{name}",
+                        f"{place} is of one machine, the notes are in PostgreSQL; "
+                        f"use {OWN_FOLDER}/{name}, or take it out",
+                        ": ",
                     )
                 values["projects"][name] = str(home / place)
         return Settings(home, self.path, url, space, **values)
 
-    def refuse(self, message: str) -> ConfigError:
-        return ConfigError(f"load config: {self.path}: {message}")
+    def refuse(self, key: str, problem: str, joint: str = " ") -> ConfigFileError:
+        """The error for a value of `key` that cannot be used."""
+        return ConfigFileError(self.path, problem, key, joint)
 
     def section(self, name: Any, above: str = "") -> dict[str, Any]:
         """The section `name`, or the one of that name within `above`; empty when there is none."""
         value = (self.section(above) if above else self.rows).get(name)
         if value is not None and not isinstance(value, dict):
-            raise self.refuse(f"{above}{'.' if above else ''}{name} must hold keys and values")
+            raise self.refuse(
+                f"{above}.{name}" if above else str(name), "must hold keys and values"
+            )
         return value or {}
 
     def text(self, name: str, value: Any, *, is_web: bool = False) -> str | None:
         """A text or None; with `is_web` an address."""
         if value is not None and (not isinstance(value, str) or "\0" in value):
-            raise self.refuse(f'{name} must be a text, got "{value}"')
+            raise self.refuse(name, f'must be a text, got "{value}"')
         if is_web and value and not value.startswith(_WEB):
-            raise self.refuse(f'{name} must begin with http:// or https://, got "{value}"')
+            raise self.refuse(name, f'must begin with http:// or https://, got "{value}"')
         return value
 
     def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
@@ -426,18 +436,11 @@ class _File(NamedTuple):
             try:
                 return duration(str(value))
             except InvalidInput as error:
-                raise self.refuse(f"{name}: {error}") from None
+                raise self.refuse(name, str(error), ": ") from None
         if type(value) is not type(usual) or value < 0:
             expected = "true or false" if isinstance(usual, bool) else "a whole number from 0"
-            raise self.refuse(f'{name} must be {expected}, got "{value}"')
+            raise self.refuse(name, f'must be {expected}, got "{value}"')
         return value
-
-    def _texts(self, name: str, value: Any) -> tuple[str, ...]:
-        """The texts of a list, or a lone one. Raises ConfigError."""
-        values = value if isinstance(value, list) else [value]
-        if not all(isinstance(word, str) for word in values):
-            raise self.refuse(f'{name} must be a list of texts, got "{value}"')
-        return tuple(values)
 
     def _word(self, name: str, value: Any, words: tuple[str, ...]) -> Any:
         """`value` if it is one of `words`. Raises ConfigError."""
@@ -447,14 +450,14 @@ class _File(NamedTuple):
             expected = f"one of {', '.join(words)}"
         else:
             expected = " or ".join(words)
-        raise self.refuse(f'{name} must be {expected}, got "{value}"')
+        raise self.refuse(name, f'must be {expected}, got "{value}"')
 
     def _categories(self, name: str, value: Any) -> tuple[Any, ...]:
         """A category, or a list of them, as a tuple. Raises ConfigError."""
         categories = tuple(value) if isinstance(value, list) else (value,)
         for category in categories:
             if category not in CATEGORIES:
-                raise self.refuse(f'{name}: invalid category "{category}"')
+                raise self.refuse(name, f'invalid category "{category}"', ": ")
         return categories
 
     def plain(self) -> dict[str, Any]:
@@ -468,10 +471,10 @@ class _File(NamedTuple):
                 values[key.field] = self.typed(key.name, value, usual, _CHOICES.get(key.field, ()))
         if values.get("interval", Settings.interval) < timedelta(seconds=1):
             raise self.refuse(
-                f"daemon.interval: invalid interval: {self.section('daemon')['interval']}"
+                "daemon.interval", f"invalid interval: {self.section('daemon')['interval']}", ": "
             )
         if values.get("day_hour", 0) > 23:
-            raise self.refuse(f"notification.day_hour must be 0 to 23, got {values['day_hour']}")
+            raise self.refuse("notification.day_hour", f"must be 0 to 23, got {values['day_hour']}")
         return values
 
     def names(self) -> dict[str, Any]:
@@ -480,6 +483,7 @@ class _File(NamedTuple):
         values = {
             "agents": agents,
             "projects": self._projects(),
+            "access": {str(name): self._access(str(name)) for name in self.section("access")},
             "roots": self._roots(),
             "graph_file": self._graph_file(),
             **self._sources(),
@@ -498,7 +502,9 @@ class _File(NamedTuple):
         for key, value in self.section("projects").items():
             folder = self.text(f"projects.{key}", value)
             if not folder or not folder.strip():
-                raise self.refuse(f"projects.{key} names no folder; give one, or take the line out")
+                raise self.refuse(
+                    f"projects.{key}", "names no folder; give one, or take the line out"
+                )
             projects[str(key)] = folder
         return projects
 
@@ -506,7 +512,7 @@ class _File(NamedTuple):
         """The folders in which agents may make projects. Raises ConfigError."""
         roots = self.section("notes").get("roots") or []
         if not isinstance(roots, list) or not all(isinstance(root, str) for root in roots):
-            raise self.refuse(f'notes.roots must be a list of folders, got "{roots}"')
+            raise self.refuse("notes.roots", f'must be a list of folders, got "{roots}"')
         return tuple(str(absolute(root)) for root in roots)
 
     def _graph_file(self) -> str | None:
@@ -524,7 +530,7 @@ class _File(NamedTuple):
             _zone(name)
         except (KeyError, ValueError, OSError):
             raise self.refuse(
-                f'timezone "{name}" is unknown. Use an IANA name, e.g. Asia/Shanghai.'
+                "timezone", f'"{name}" is unknown. Use an IANA name, e.g. Asia/Shanghai.'
             ) from None
         return name
 
@@ -541,6 +547,31 @@ class _File(NamedTuple):
             if enabled is not None and not self.typed(f"ingestion.{name}.enabled", enabled, True):
                 switched_off.add(str(name))
         return {"ingestion": folders, "ingestion_off": frozenset(switched_off)}
+
+    def _access(self, project: str) -> ProjectAccess:
+        """What agents may do in a project."""
+        keys = self.section(project, "access")
+        name = f"access.{project}"
+        read_only = keys.get("read_only")
+        folder = self.text(f"{name}.write_folder", keys.get("write_folder")) or ""
+        is_outside = folder.startswith(("/", "~")) or ".." in folder.split("/")
+        if is_outside:
+            raise self.refuse(
+                f"{name}.write_folder", f'must be a folder of the project, got "{folder}"'
+            )
+        return ProjectAccess(
+            False if read_only is None else self.typed(f"{name}.read_only", read_only, True),
+            tuple(agent.lower() for agent in self._texts(f"{name}.agents", keys.get("agents"))),
+            folder.strip("/"),
+            self._texts(f"{name}.ignore", keys.get("ignore")),
+        )
+
+    def _texts(self, name: str, value: Any) -> tuple[str, ...]:
+        """A list of texts, or one text."""
+        listed = [value] if isinstance(value, str) else value or []
+        if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+            raise self.refuse(name, f'must be a list of texts, got "{value}"')
+        return tuple(listed)
 
     def llm(self, environ: Mapping[str, str]) -> dict[str, Any]:
         """The endpoint that may help and its key: `llm.*`, else the variables of the memory-bank
@@ -594,7 +625,7 @@ class _File(NamedTuple):
         """
         value = self.section("memory_tool").get("instructions") or []
         if not isinstance(value, (str, list)):
-            raise self.refuse("memory_tool.instructions must be a text or a list of texts")
+            raise self.refuse("memory_tool.instructions", "must be a text or a list of texts")
         sentences = [str(each).strip() for each in ([value] if isinstance(value, str) else value)]
         kept = []
         room = INSTRUCTIONS_CHARACTERS
@@ -619,6 +650,9 @@ class _File(NamedTuple):
             if isinstance(rows, dict):
                 names = [f"{section}.{key}" for key in rows]
                 unknown_names += [name for name in names if name not in known_names]
+        for project, rows in self.section("access").items():
+            further = sorted({*map(str, rows or ())} - _ACCESS_KEYS)
+            unknown_names += [f"access.{project}.{key}" for key in further]
         unknown_names += self._unknown_sources()
         return [f"unknown key {name}" for name in unknown_names]
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memoranda.errors import ConfigError
+from memoranda.errors import ConfigFileError
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -32,14 +32,13 @@ def _text(path: Path) -> str:
     try:
         # Reading a pipe would never end
         if path.name == "config.yaml" and path.exists() and not path.is_file():
-            raise ConfigError(f"load config: {path}: it is no regular file; remove it")
+            raise ConfigFileError(path, "it is no regular file; remove it")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"load config: {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}"
-        ) from None
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ConfigFileError(path, why) from None
 
 
 def parsed(path: Path, text: str) -> dict[str, Any]:
@@ -54,9 +53,9 @@ def parsed(path: Path, text: str) -> dict[str, Any]:
     # A date that is none is a ValueError
     except (yaml.YAMLError, ValueError) as error:
         why = " ".join(str(error).split()).replace('in "<unicode string>", line', "at line")
-        raise ConfigError(f"load config: {path}: {why}") from None
+        raise ConfigFileError(path, why) from None
     if rows is not None and not isinstance(rows, dict):
-        raise ConfigError(f"load config: {path}: it must hold keys and values")
+        raise ConfigFileError(path, "it must hold keys and values")
     return rows or {}
 
 
@@ -210,7 +209,7 @@ def round_trip_change(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str
     try:
         changed = round_trip(_text(path), lambda rows, _: _set(rows, changes))
     except ValueError as error:
-        raise ConfigError(f"load config: {path}: {error}") from None
+        raise ConfigFileError(path, str(error)) from None
     emptied = "|".join(
         re.escape(_scalar(key[0])) for key, value in changes.items() if value is None
     )

@@ -39,17 +39,31 @@ _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]
 _TIME = r"[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?"
 
 
+class FixedChance:
+    """Random bytes that are the same in each run, from `restart` on."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def restart(self) -> None:
+        """Begin anew: what is imported for the first time may have asked for ids of its own."""
+        self._numbers = count(1)
+
+    def urandom(self, size: int) -> bytes:
+        return hashlib.sha256(str(next(self._numbers)).encode()).digest()[:size]
+
+    def token_hex(self, size: int) -> str:
+        return self.urandom(size).hex()
+
+
 @pytest.fixture(autouse=True)
-def fixed_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make ids the same in each run."""
-    numbers = count(1)
-
-    def urandom(size: int) -> bytes:
-        return hashlib.sha256(str(next(numbers)).encode()).digest()[:size]
-
-    monkeypatch.setattr(uuid, "os", types.SimpleNamespace(urandom=urandom))
-    monkeypatch.setattr(secrets, "token_hex", lambda size: urandom(size).hex())
-    monkeypatch.setattr(secrets, "token_urlsafe", lambda size: urandom(size).hex())
+def chance(monkeypatch: pytest.MonkeyPatch) -> FixedChance:
+    """Make ids and tokens the same in each run."""
+    fixed = FixedChance()
+    monkeypatch.setattr(uuid, "os", types.SimpleNamespace(urandom=fixed.urandom))
+    monkeypatch.setattr(secrets, "token_hex", fixed.token_hex)
+    monkeypatch.setattr(secrets, "token_urlsafe", fixed.token_hex)
+    return fixed
 
 
 def masked(text: str, home: Path) -> str:
@@ -123,7 +137,7 @@ def toolset_registry(name: str, home: Path) -> tuple[Any, Any]:
         memory = open_session(
             projects=chosen.projects, config=settings, watch=False, clock=lambda: NOW
         )
-        return memory, registry(chosen.tools, settings, vault=chosen.vault)
+        return memory, registry(chosen.tools, settings, manners=chosen.manners)
     memory = open_session(home / "home", watch=False, clock=lambda: NOW)
     like = name.removeprefix("as-") if name.startswith("as-") else None
     names = ["graph"] if like else [name]
@@ -194,13 +208,14 @@ def _written_ids(terminal: Any) -> str:
 
 @pytest.mark.anyio
 async def test_api_asked_answer_is_the_stored_one(
-    tmp_path: Path, request: pytest.FixtureRequest
+    tmp_path: Path, request: pytest.FixtureRequest, chance: FixedChance
 ) -> None:
     from serve.web import Web, bearer
 
     web = Web(tmp_path / "home")
     web.now = NOW
     tools = registry(["notes", "agent"], web.memory.settings)
+    chance.restart()
     for tool, arguments in (*calls.NOTES[2:4], *calls.AGENT[:2]):
         call_tool(tools, web.memory, tool, arguments)
     secret = web.token(scope="admin")

@@ -568,7 +568,8 @@ _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, ob
 def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: bool) -> None:
     """Store the notes of other programs as memories in the inbox; their files stay as they are.
 
-    A file is stored once; when its text changes, its memory follows.
+    A file is stored once; when its text changes, its memory follows. Take this for a program you
+    leave; a vault you go on using is added where it is: `memory project add`.
     """
     from memoranda import ingest
 

@@ -156,6 +156,8 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
     from memoranda.clients.hook_context import at_start, for_prompt
     from memoranda.clients.hook_events import CLIENTS, PROMPT, START, reply_of
     from memoranda.clients.hook_sessions import SessionFile
+    from memoranda.engine.pausing import paused_agents
+    from memoranda.engine.served import log_of
     from memoranda.store.layout import Layout
 
     known = CLIENTS[event.client]
@@ -166,6 +168,8 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
     if agent is None:
         agent = memory.settings.agents.get(known.handshake, known.agent)
     caller = memory.as_caller(agent, "hook", **by)
+    if agent in paused_agents(memory):
+        return ""
     if event.kind not in (START, PROMPT, *_ACTIONS):
         from memoranda.clients.hook_capture import checkpoint
 
@@ -184,6 +188,11 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
         if PROMPT not in known.injects:
             return ""
         told = for_prompt(caller, event, session, said)
+    if agent is not None and told.notes:
+        how = "session start" if event.kind == START else "prompt"
+        log_of(memory).add(
+            now, agent, how, event.prompt if event.kind == PROMPT else "", told.notes
+        )
     saw = now if event.kind == START else None
     if saw or told.text:
         session.add(saw=saw, notes=told.notes, text=told.text)

@@ -18,10 +18,19 @@ from typing import TYPE_CHECKING
 
 from memoranda.clock import Clock, microseconds, waits_at_most
 from memoranda.engine import daemon_client
-from memoranda.errors import Busy, MemorandaError
+from memoranda.errors import Busy, MemorandaError, ProjectWarning
 from memoranda.index.index import Index
 from memoranda.ledger.home import Home
-from memoranda.note.model import GRAPH_PROJECT, KV_PROJECT, MEMORY_PROJECTS, Note
+from memoranda.note.model import (
+    GRAPH_PROJECT,
+    KV_PROJECT,
+    MEMORY_PROJECTS,
+    NOT_UTF8_CODE,
+    UTF16_CODE,
+    Note,
+    coded,
+)
+from memoranda.note.project_access import is_in_force
 from memoranda.store.base import Listing, Stamp, Store, Values, bounded
 from memoranda.store.folder import FolderStore
 from memoranda.store.path_guard import has_link
@@ -53,8 +62,12 @@ _LOCK_SECONDS = 0.01
 """How long that waits for the home's lock, the guard held."""
 _NEVER_LATE = frozenset((*MEMORY_PROJECTS, GRAPH_PROJECT, KV_PROJECT))
 """Projects whose verbs take what the index has for all there is."""
-NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
-UTF16 = "not_utf8: it is UTF-16 text, which is shown and not changed; convert it to UTF-8"
+_LATE = (
+    "The files of project {} are still being compared with the index: what changed before this "
+    "server started may be missing here, or shown as it was. A note that is read is as it is on disk."
+)
+NOT_UTF8 = coded(NOT_UTF8_CODE, "bytes that are not UTF-8 are shown as U+FFFD")
+UTF16 = coded(UTF16_CODE, "it is UTF-16 text, which is shown and not changed; convert it to UTF-8")
 
 
 class Freshness:
@@ -100,6 +113,8 @@ class Freshness:
         self._shared: dict[str, set[str]] = {}
         """By project the notes whose file has another name; the watch does not tell of all that is
         written to them."""
+        self.scopes: dict[str, str] = {}
+        """The scope in force of the projects that only some agents may use."""
         self.late: dict[str, Iterator[None]] = {}
         """The projects that are still compared with the disk, and the rest of that."""
         self.unreadable: dict[tuple[str, str], str] = {}
@@ -133,15 +148,14 @@ class Freshness:
         return not self._pending
 
     @property
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[ProjectWarning]:
         """What the last look at the projects could not see."""
-        late = [
-            f"The files of project {name} are still being compared with the index: what changed before this server "
-            "started may be missing here, or shown as it was. A note that is read is as it is on disk."
-            for name in sorted(self.late)
-        ]
-        troubles = [text for name in sorted(self._troubles) for text in self._troubles[name]]
-        return troubles + late + [each for each in (self.behind, self.elsewhere) if each]
+        warnings = []
+        for name, troubles in sorted(self._troubles.items()):
+            warnings += [ProjectWarning(text, name) for text in troubles]
+        for name in sorted(self.late):
+            warnings.append(ProjectWarning(_LATE.format(name), name))
+        return warnings + [ProjectWarning(text) for text in (self.behind, self.elsewhere) if text]
 
     def has_seen(self, moment: float) -> bool:
         """Whether the index shows what was on disk at `moment` (time.monotonic), as another call
@@ -206,6 +220,8 @@ class Freshness:
             # A project's folder was made, went away or was exchanged
             self.close()
         self._look_at_conventions()
+        if self._pending:
+            self._forget_other_scopes()
         changes = self._watch.drain() if self._watch else None
         if changes is not None and changes.lost:
             self.close()
@@ -266,6 +282,17 @@ class Freshness:
         if changed:
             self._pending |= changed
             self.close()
+
+    def _forget_other_scopes(self) -> None:
+        """Projects whose notes were indexed for other agents than may use them now are indexed
+        again."""
+        index = self._index
+        for name in sorted(self._pending & self.stores.keys()):
+            known = index.notes.scopes(name)
+            if not known or is_in_force(known, self.scopes.get(name, "")):
+                continue
+            with index.write_lock, index.transaction():
+                index.forget_project(name)
 
     def shown(self) -> dict[str, str]:
         """The folders, by project, that this process watches and that the index showed as they are

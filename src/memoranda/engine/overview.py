@@ -35,6 +35,7 @@ from memoranda.note.model import (
     GLOBAL,
     MEMORY_PROJECTS,
     REMINDERS,
+    warning_text,
 )
 from memoranda.query import Query
 from memoranda.store.base import sha256
@@ -135,18 +136,10 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
             row[key] = value
     if each.suspicious:
         row["suspicious"] = list(each.suspicious)
-    complaint = header_complaint(each.warnings)
+    complaint = warning_text(each.warnings, BAD_HEADER)
     if complaint and each.project in MEMORY_PROJECTS:
         row["header_error"] = complaint
     return row
-
-
-def header_complaint(warnings: Iterable[str]) -> str:
-    """Why a note's header cannot be read; "" when it can."""
-    for warning in warnings:
-        if warning.startswith(f"{BAD_HEADER}: "):
-            return warning.removeprefix(f"{BAD_HEADER}: ")
-    return ""
 
 
 def home_path(each: Note | NoteInfo) -> str:

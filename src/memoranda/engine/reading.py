@@ -14,11 +14,18 @@ from memoranda import clock
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.transaction import HomeSession
-from memoranda.errors import Ambiguous, InvalidInput, MemorandaError, NotFound, OutsideError
+from memoranda.errors import (
+    Ambiguous,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    OutsideError,
+    ProjectWarning,
+)
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
-from memoranda.note.names import Looseness
+from memoranda.note.names import Looseness, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.store import path_guard
 from memoranda.store.base import sha256
@@ -73,11 +80,12 @@ class ReadVerbs(HomeSession):
         return self.engine.settings
 
     @property
-    def warnings(self) -> builtins.list[str]:
+    def warnings(self) -> builtins.list[ProjectWarning]:
         """The first part of `Memory.warnings`: what the last look at the disk could not see."""
         with self.engine.guard:
+            warnings = self.engine.freshness.warnings
             trouble = self.engine.config_trouble
-            return [*([trouble] if trouble else []), *self.engine.freshness.warnings]
+            return [ProjectWarning(trouble), *warnings] if trouble else warnings
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:
@@ -134,6 +142,7 @@ class ReadVerbs(HomeSession):
         note = self.parse(info.project, info.path, self.engine.file_of(info))
         if count:
             self.engine.access.count_read(note.id)
+            self.served.append(note.id)
         return self.as_indexed(note)
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
@@ -177,6 +186,9 @@ class ReadVerbs(HomeSession):
             project = self.engine.store(project).name
         self.engine.fresh()
         freshness = self.engine.freshness
+        target = link_target(identifier)
+        if target and not self.is_name_as_written(identifier, project):
+            identifier = target
         look = partial(
             self.index.notes.find,
             identifier,
@@ -233,6 +245,22 @@ class ReadVerbs(HomeSession):
         self.engine.count_pending_reads([info])
         return info
 
+    def is_name_as_written(self, text: str, project: str | None) -> bool:
+        """Whether a note's own name is this text, which looks like a link."""
+        try:
+            self.index.notes.find(
+                text,
+                project=project,
+                default_project=self.default_project,
+                viewer=self.agent,
+                looseness=Looseness.EXACT,
+            )
+        except Ambiguous:
+            return True
+        except MemorandaError:
+            return False
+        return True
+
     def is_name(self, text: str, project: str | None = None) -> bool:
         """Whether a note has exactly this name."""
         try:
@@ -266,16 +294,16 @@ class ReadVerbs(HomeSession):
             return memory
         named: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
-            named = self._find_as_listed(ref, Looseness.EXACT)
+            named = self.find_as_listed(ref, Looseness.EXACT)
         if memory is None and named is None:
-            return self._find_as_listed(ref, looseness)
+            return self.find_as_listed(ref, looseness)
         if memory is None or named is None:
             return memory or cast("NoteInfo", named)
         if memory.row != named.row:
             raise Ambiguous(ref, [memory.id, f"{named.project}/{named.path}"])
         return memory
 
-    def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
+    def find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
         """The note `ref` names, with the project in front as lists show it or without."""
         names = {store.lower(): store for store in self.engine.stores}
         project, slash, path = ref.partition("/")
@@ -373,9 +401,13 @@ class ReadVerbs(HomeSession):
         """Note that these memories were shown with their text: used, though not read (contract 001,
         18.3).
         """
-        self.engine.access.note_use(
-            [info.id for info in infos if info.project in MEMORY_PROJECTS], self.clock()
-        )
+        shown = list(infos)
+        self.served += [info.id for info in shown]
+        # A look from the page, or a preview, is no use
+        if self.only_reads:
+            return
+        memories = [info.id for info in shown if info.project in MEMORY_PROJECTS]
+        self.engine.access.note_use(memories, self.clock())
 
     def _nearness(self) -> Nearness | None:
         from memoranda.engine.embedding import Embedding
@@ -602,6 +634,22 @@ class ReadVerbs(HomeSession):
         out."""
         self.engine.fresh()
         return self.index.notes.on_days(first, until, self.settings.zone, self.agent)
+
+    @verb
+    def with_ids(self, ids: Iterable[str]) -> builtins.list[NoteInfo]:
+        """The notes with these ids that the caller sees; those there are not are left out."""
+        infos = self.index.notes.with_ids(ids, list(self.engine.stores))
+        return [info for info in infos if self.sees(info.scope)]
+
+    @verb
+    def notes_below(self, project: str, folder: str) -> builtins.list[NoteInfo]:
+        """The notes in a folder of a project, and in those below it, that the caller sees."""
+        infos = self.index.notes.below(self.engine.store(project).name, folder)
+        return [info for info in infos if self.sees(info.scope)]
+
+    def holds_entities(self, project: str) -> bool:
+        """Whether the notes of a project are entities of a graph file, which other tools write."""
+        return self.engine.store(project).holds_entities
 
     @verb
     def of_rows(self, rows: Sequence[int]) -> builtins.list[NoteInfo]:

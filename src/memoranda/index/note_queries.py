@@ -25,6 +25,7 @@ from memoranda.index.listing import listing, matching
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
+from memoranda.index.tables import insert
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     GLOBAL,
@@ -227,6 +228,22 @@ class NoteQueries(Queries):
     def projects(self) -> list[str]:
         """The names of all projects that were ever indexed and not forgotten."""
         return [name for (name,) in self._db.execute("select name from project order by name")]
+
+    def header_keys(self, project: str, most: int) -> list[list[str]]:
+        """The header keys of the notes of a project, of the last `most` that were indexed."""
+        sql = (
+            "select (select json_group_array(key) from json_each(coalesce(t.header, '{}')))"
+            f" from note n join text t on t.row = n.row where n.project = {_PROJECT}"
+            " order by n.row desc limit ?"
+        )
+        return [json.loads(keys) for (keys,) in self._db.execute(sql, (project, most))]
+
+    def scopes(self, project: str) -> set[str]:
+        """The scopes that notes of a project have."""
+        sql = (
+            f"select distinct scope from tally where project = {_PROJECT} and folder = '' and notes"
+        )
+        return {scope for (scope,) in self._db.execute(sql, (project,))}
 
     def counts(self, viewer: str | None) -> HomeCounts:
         """How many notes `viewer` sees."""
@@ -580,16 +597,14 @@ class EntryQueries(Queries):
             info = get(db, KV_PROJECT, path)
             assert info is not None
             writer.remove(db, KV_PROJECT, path)
-            db.execute(
-                "insert into expired values (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    path,
-                    info.size,
-                    info.mtime_ns,
-                    info.inode,
-                    info.ctime_ns,
-                    namespace_of(info.header, path),
-                    info.title,
-                    info.scope,
-                ),
-            )
+            entry = {
+                "path": path,
+                "size": info.size,
+                "mtime_ns": info.mtime_ns,
+                "inode": info.inode,
+                "ctime_ns": info.ctime_ns,
+                "namespace": namespace_of(info.header, path),
+                "key": info.title,
+                "scope": info.scope,
+            }
+            insert(db, "expired", [entry])

@@ -37,9 +37,9 @@ from starlette.types import Receive, Scope, Send
 
 from memoranda.clock import waits_until
 from memoranda.errors import ConfigError, MemorandaError, StorageError
+from memoranda.faces import FACES
 from memoranda.faces.tool import Registry
 from memoranda.serve.auth import (
-    PROJECT_OF,
     ROLES,
     Access,
     Budgets,
@@ -486,7 +486,7 @@ class HttpServer:
         names = tuple(
             toolset
             for toolset in self._toolsets
-            if not own or PROJECT_OF.get(toolset) in (None, *own)
+            if not own or FACES[toolset].project in (None, *own)
         )
         key = (call.space.name if call.space else None, call.scope, bool(call.projects), names)
         async with self._turn:

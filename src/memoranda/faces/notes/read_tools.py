@@ -33,16 +33,23 @@ from memoranda.faces.notes.replies import (
     whole,
 )
 from memoranda.faces.reply import Reply
-from memoranda.index.rows import Edge, NoteInfo, Reached, day_of
+from memoranda.index.rows import Edge, Hit, Hits, NoteInfo, Reached, day_of
 from memoranda.note.frontmatter import split
 from memoranda.note.links import SCHEME
-from memoranda.note.model import ARCHIVED, Observation
+from memoranda.note.model import (
+    ARCHIVED,
+    NOT_UTF8_CODE,
+    UTF16_CODE,
+    Note,
+    Observation,
+    warning_text,
+)
 from memoranda.query import Query, parse
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.attachments import AttachedFile
+    from memoranda.engine.attachments import AttachedFile, Attachment
     from memoranda.engine.reading import DirectoryEntry
     from memoranda.transcripts.search import TraceHit
 
@@ -59,7 +66,10 @@ _TRACE = 300
 _FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
 _MINUTE = "%Y-%m-%d %H:%M"
 _LINE = 240
+_LINE_SHORT = 120
 _LISTED = 10
+_ATTACHMENTS = 20
+"""Attachments shown with one page of a listing."""
 _CONTENT = 2000
 # Of a note's text in build_context
 _CONTEXT_CHARACTERS = 8000
@@ -164,23 +174,28 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
             header[key] = value
     data = note_data(note) | _validity(memory.validity_marks([info]), info)
     data |= {"checksum": note.checksum, "frontmatter": header, "provenance": note.provenance.row()}
-    has_bad_bytes = any(warning.startswith("not_utf8") for warning in note.warnings)
-    if any("UTF-16" in warning for warning in note.warnings):
-        complaint = "is UTF-16 text; it is shown, and cannot be changed. Convert it to UTF-8 first."
-    else:
-        complaint = "holds bytes that are not UTF-8; they are shown as U+FFFD."
+    complaint = _byte_complaint(note)
     room = (
         replies.TEXT_LIMIT
         - len(replies.warning_lines(replies.shown_warnings(memory.warnings)))
-        - (_WARNING if has_bad_bytes else 0)
+        - (_WARNING if complaint else 0)
     )
     if args["as_json"]:
         room = max(room - len(compact(data)) - _REST, _LEAST)
     excerpt, rest = _excerpt(note.text, first, last, room, args["as_json"])
     data |= excerpt
-    if has_bad_bytes:
+    if complaint:
         data["warnings"] = [f"{note.path} {complaint}"]
     return Reply(excerpt["content"] + rest, data, hint=f"checksum: {note.checksum}")
+
+
+def _byte_complaint(note: Note) -> str:
+    """What is said of a file that is not UTF-8 text; empty if it is."""
+    if warning_text(note.warnings, UTF16_CODE) is not None:
+        return "is UTF-16 text; it is shown, and cannot be changed. Convert it to UTF-8 first."
+    if warning_text(note.warnings, NOT_UTF8_CODE) is not None:
+        return "holds bytes that are not UTF-8; they are shown as U+FFFD."
+    return ""
 
 
 def beside_notes(
@@ -287,37 +302,52 @@ def list_directory(memory: MemorySession, args: Arguments) -> Reply:
     found = memory.directory(
         project, folder, depth=depth, glob=glob, limit=page.size, offset=page.offset
     )
-    attachments = memory.attachments(project, folder, depth=depth, glob=glob)
-    total = found.total + len(attachments)
     entries: list[dict[str, Any]] = []
     rows = []
     for entry in found.entries:
         data, row = _entry(memory, entry)
         entries.append(data)
         rows.append(row)
-    # They come after the notes
-    first = max(0, page.offset - found.total)
-    for attachment in attachments[first : first + page.size - len(entries)]:
-        entries.append(
-            {
-                "kind": "attachment",
-                "path": attachment.path,
-                "type": attachment.kind,
-                "bytes": attachment.size,
-                "changed": stamp(attachment.changed),
-            }
-        )
-        rows.append(f"{flat(attachment.path)}  ({attachment.kind}, {attachment.size:,} bytes)")
     page, entries, rows = page.fit(entries, rows, args["as_json"])
     name = f"{project}: /{folder}" + (f" ({glob})" if glob else "")
-    head = f"# {short(name)}, {total:,} {'entry' if total == 1 else 'entries'}"
+    head = f"# {short(name)}, {found.total:,} {'entry' if found.total == 1 else 'entries'}"
     data = {
         "project": project,
         "directory": folder,
         "entries": entries,
-        **page.data(total, len(entries)),
+        **page.data(found.total, len(entries)),
     }
-    return Reply(lines(head, *rows, page.foot(total, len(entries))), data)
+    attachments = memory.attachments(project, folder, depth=depth, glob=glob)
+    beside = _beside(attachments, page.number)
+    text = lines(head, *rows, page.foot(found.total, len(entries)), *beside[1])
+    return Reply(text, data | beside[0])
+
+
+def _beside(
+    attachments: Sequence[Attachment], page_number: int
+) -> tuple[dict[str, Any], list[str]]:
+    """The attachments of a page of a listing, as data and as lines; nothing where there are none."""
+    if not attachments:
+        return {}, []
+    first = (page_number - 1) * _ATTACHMENTS
+    shown = attachments[first : first + _ATTACHMENTS]
+    entries = [
+        {
+            "path": attachment.path,
+            "type": attachment.kind,
+            "bytes": attachment.size,
+            "changed": stamp(attachment.changed),
+        }
+        for attachment in shown
+    ]
+    rows = [f"Attachments, not notes: {len(attachments):,}"]
+    rows += [
+        short(f"{attachment.path}  ({attachment.kind}, {attachment.size:,} bytes)", _LINE_SHORT)
+        for attachment in shown
+    ]
+    if first + len(shown) < len(attachments):
+        rows.append(f"More of them: page={page_number + 1}, or narrow with file_name_glob.")
+    return {"attachments": entries, "attachments_total": len(attachments)}, rows
 
 
 def _entry(memory: MemorySession, entry: DirectoryEntry) -> tuple[dict[str, Any], str]:
@@ -416,62 +446,88 @@ def search_notes(memory: MemorySession, args: Arguments) -> Reply:
     hits = memory.search(
         query, limit=page.size, offset=page.offset, max_tokens=args.get("max_tokens")
     )
-    found = hits.hits
-    total = hits.total
+    entries = [_hit_data(hit) for hit in hits]
     # max_tokens took some away
-    if 0 < len(found) < min(page.size, total - page.offset):
-        page = page.shorter(len(found))
-        found = found[: page.size]
-    entries = []
-    heads = []
-    for number, hit in enumerate(found, page.offset + 1):
-        note = hit.note
-        entry = note_data(note) | {
-            "score": round(hit.score, 4),
-            "snippet": hit.passage,
-            "tags": list(note.tags),
-        }
-        entry |= {"date": note.date or note.created, "source": note.source, "why": hit.why}
-        entries.append(entry | {"by": note.provenance.who, "trust": note.provenance.trust})
-        if note.phase == ARCHIVED:
-            kind = f"{short(note.type)}, archived"
-        else:
-            kind = short(note.type)
-        when = day_of(note, memory.settings.zone)
-        who = note.provenance.who
-        head = f"{number}. {short(note.title)} ({address(note)}), {kind}, {when}{mark(note)}"
-        heads.append(head if who in ("owner", "file") else f"{head}, by {who}")
-    # A long page shows shorter snippets before it shows fewer hits
+    if 0 < len(entries) < min(page.size, hits.total - page.offset):
+        page = page.shorter(len(entries))
+        entries = entries[: page.size]
+    blocks = _hit_blocks(memory, hits[: page.size], page)
+    page, entries, blocks = page.fit(entries, blocks, args["as_json"])
+    place = page.data(hits.total, len(entries), is_lower_bound=hits.is_lower_bound)
+    data = {"query": words, "results": entries, **place, "relaxed": hits.relaxed, **hits.bound}
+    passages: list[str] = []
+    if args.get("traces") and words:
+        from memoranda.transcripts.tier import find_traces
+
+        traces = find_traces(memory, words, limit=_TRACES)
+        passages = trace_blocks(traces)
+        data["transcripts"] = [trace.row() for trace in traces]
+    return Reply(_search_text(hits, words, page, blocks, passages), data)
+
+
+def _hit_data(hit: Hit) -> dict[str, Any]:
+    note = hit.note
+    return {
+        **note_data(note),
+        "score": round(hit.score, 4),
+        "snippet": hit.passage,
+        "tags": list(note.tags),
+        "date": note.date or note.created,
+        "source": note.source,
+        "why": hit.why,
+        "by": note.provenance.who,
+        "trust": note.provenance.trust,
+    }
+
+
+def search_text(memory: MemorySession, hits: Hits, words: str, page: Page) -> str:
+    """The text that shows a page of hits for `words`; as many of them as fit."""
+    blocks = _hit_blocks(memory, hits.hits, page)
+    page, _, blocks = page.fit([{}] * len(blocks), blocks, False)
+    return _search_text(hits, words, page, blocks)
+
+
+def _search_text(
+    hits: Hits, words: str, page: Page, blocks: list[str], passages: Sequence[str] = ()
+) -> str:
+    """The text of a page of hits; `passages` of transcripts come below them."""
+    head = f"# {replies.counted(hits)}"
+    if words:
+        head += f' for "{short(words, 200)}"'
+    if hits.relaxed:
+        spelled = next((why for hit in hits for why in hit.why if why.startswith("spelled: ")), "")
+        head += f" (not as written; {flat(spelled)})" if spelled else " (relaxed: not all words)"
+    hint = ""
+    if not hits.total:
+        hint = "Try fewer or other words, search_type=title, or list_directory."
+    foot = page.foot(hits.total, len(blocks), is_lower_bound=hits.is_lower_bound)
+    return lines(head, *blocks, *passages, foot, hint)
+
+
+def _hit_blocks(memory: MemorySession, hits: Sequence[Hit], page: Page) -> list[str]:
+    """What the text shows of each hit. A long page shows shorter snippets before fewer hits."""
+    heads = [_hit_head(memory, number, hit) for number, hit in enumerate(hits, page.offset + 1)]
+    blocks = heads
     for width in _SNIPPETS:
-        snippets = [short(hit.passage, width) for hit in found]
+        snippets = [short(hit.passage, width) for hit in hits]
         blocks = [
             f"{head}\n   {snippet}" if snippet else head
             for head, snippet in zip(heads, snippets, strict=True)
         ]
         if sum(map(len, blocks)) <= replies.ROOM:
             break
-    page, entries, blocks = page.fit(entries, blocks, args["as_json"])
-    about = f' for "{short(words, 200)}"' if words else ""
-    spelled = next((why for hit in found for why in hit.why if why.startswith("spelled: ")), "")
-    if spelled:
-        loose = f"not as written; {flat(spelled)}"
-    else:
-        loose = "relaxed: not all words"
-    head = f"# {replies.counted(hits)}{about}" + (f" ({loose})" if hits.relaxed else "")
-    if total:
-        hint = ""
-    else:
-        hint = "Try fewer or other words, search_type=title, or list_directory."
-    place = page.data(total, len(entries), is_lower_bound=hits.is_lower_bound)
-    foot = page.foot(total, len(entries), is_lower_bound=hits.is_lower_bound)
-    data = {"query": words, "results": entries, **place, "relaxed": hits.relaxed, **hits.bound}
-    if args.get("traces") and words:
-        from memoranda.transcripts.tier import find_traces
+    return blocks
 
-        traces = find_traces(memory, words, limit=_TRACES)
-        blocks += trace_blocks(traces)
-        data["transcripts"] = [trace.row() for trace in traces]
-    return Reply(lines(head, *blocks, foot, hint), data)
+
+def _hit_head(memory: MemorySession, number: int, hit: Hit) -> str:
+    note = hit.note
+    kind = short(note.type)
+    if note.phase == ARCHIVED:
+        kind += ", archived"
+    day_shown = day_of(note, memory.settings.zone)
+    head = f"{number}. {short(note.title)} ({address(note)}), {kind}, {day_shown}{mark(note)}"
+    who = note.provenance.who
+    return head if who in ("owner", "file") else f"{head}, by {who}"
 
 
 def trace_blocks(traces: Sequence[TraceHit]) -> list[str]:
@@ -549,12 +605,8 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
         since = None
     if not url:
         raise InvalidInput('Parameter `url` must be an address, permalink or title; got "".')
-    is_pattern = "*" in url and not memory.is_name(url, project)
-    if is_pattern:
-        infos, total = memory.matching(url, project=project, limit=page.size, offset=page.offset)
-    else:
-        infos = [memory.find(url, project)][page.offset : page.offset + page.size]
-        total = 1
+    is_pattern = _is_pattern(memory, url, project)
+    infos, total = notes_at(memory, url, project, page)
     entries: list[dict[str, Any]] = []
     blocks: list[str] = []
     for info in infos:
@@ -573,6 +625,23 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
         foot = f'No note matches "{short(url)}". Find one with search_notes or list_directory.'
     data = {"results": entries, **page.data(total, len(entries))}
     return Reply("\n\n".join([*blocks, foot] if foot else blocks), data)
+
+
+def _is_pattern(memory: MemorySession, address: str, project: str | None) -> bool:
+    return "*" in address and not memory.is_name(address, project)
+
+
+def notes_at(
+    memory: MemorySession, address: str, project: str | None, page: Page
+) -> tuple[list[NoteInfo], int]:
+    """A page of the notes at an address, which may be a pattern with `*`; and how many there are.
+
+    Raises NotFound, Ambiguous.
+    """
+    if _is_pattern(memory, address, project):
+        return memory.matching(address, project=project, limit=page.size, offset=page.offset)
+    infos = [memory.find(address, project)]
+    return infos[page.offset : page.offset + page.size], 1
 
 
 def _with_context(

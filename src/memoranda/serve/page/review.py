@@ -16,11 +16,11 @@ from memoranda.engine.telling import author
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.note.model import CATEGORIES, INBOX, Note
 from memoranda.serve.page.differences import Line, sides
+from memoranda.serve.page.questions import open_questions, take_out
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.word_diff import SAME, Part
 
 REVIEW = f"{HOME}/review"
-_QUESTIONS = 200
 _API_ITEMS = 20
 _PREVIEW = 4000
 _SECONDS_EACH = 8
@@ -82,7 +82,7 @@ def show(visit: Visit) -> Response | dict[str, Any]:
     # To find the questions takes longer than to show a page
     if not visit.is_part and not visit.text("list"):
         return visit.html("review.html", items=None, kinds=TITLES)
-    items = _in_order(visit.memory.review(limit=_QUESTIONS))
+    items = _in_order(open_questions(visit))
     kind = visit.text("kind")
     if kind:
         items = [item for item in items if item.kind == kind]
@@ -181,7 +181,9 @@ def _choices(item: ReviewItem) -> list[Choice]:
 
 
 def _answer(visit: Visit) -> Response | dict[str, Any]:
+    before = visit.memory.journal_stamp()
     item = visit.memory.decide(visit.fields.get("key", ""), visit.fields.get("choice", ""))
+    take_out(visit, item.key, before)
     if visit.is_api:
         return {"change": visit.memory.changed or None, "item": item_row(item)}
     return visit.back(visit.text("next") or REVIEW)

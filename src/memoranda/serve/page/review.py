@@ -83,24 +83,28 @@ def show(visit: Visit) -> Response | dict[str, Any]:
     if not visit.is_part and not visit.text("list"):
         return visit.html("review.html", items=None, kinds=TITLES)
     items = _in_order(open_questions(visit))
-    kind = visit.text("kind")
-    if kind:
-        items = [item for item in items if item.kind == kind]
+    if visit.text("kind"):
+        items = [item for item in items if item.kind == visit.text("kind")]
+    template = "review_part.html" if visit.is_part else "review.html"
+    if not items:
+        return visit.html(template, items=[], kinds=TITLES)
+    return visit.html(template, **_triage(visit, items))
+
+
+def _triage(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
+    """The list of questions, and all that is needed to answer the one chosen."""
     position = _position(items, visit.text("at"))
-    return visit.html(
-        "review_part.html" if visit.is_part else "review.html",
-        items=items,
-        kinds=TITLES,
-        question=_question(visit, items[position]) if items else None,
-        position=position,
-        minutes=max(1, round(len(items) * _SECONDS_EACH / 60)),
-        shorts=[_short(item) for item in items],
-        addresses=[_address(visit, item) for item in items],
-        categories=[name for name in CATEGORIES if name != INBOX],
-        is_list=bool(visit.text("list")),
-        following=_following(visit, items, position),
-        back=_address(visit, items[position]) if items else REVIEW,
-    )
+    return {
+        "items": items,
+        "kinds": TITLES,
+        "question": _question(visit, items[position]),
+        "position": position,
+        "minutes": max(1, round(len(items) * _SECONDS_EACH / 60)),
+        "shorts": [_short(item) for item in items],
+        "addresses": [_address(visit, item) for item in items],
+        "categories": [name for name in CATEGORIES if name != INBOX],
+        "following": _following(visit, items, position),
+    }
 
 
 def _in_order(items: Sequence[ReviewItem]) -> list[ReviewItem]:

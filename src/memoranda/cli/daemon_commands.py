@@ -193,7 +193,7 @@ def _stop(call: Invocation, settings: Settings) -> None:
 )
 @flag("--no-open", "Only print the address; open no browser.")
 def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
-    """Look at the memory in the browser: what happened, search, notes, inbox, graph, calendar.
+    """Look at the memory in the browser: what happened, questions, notes, people, graph, calendar.
 
     The address is good once, for five minutes. Where no `memory serve --http` runs, this serves the
     home until stopped.

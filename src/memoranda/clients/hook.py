@@ -136,11 +136,9 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
     """Do what `event` asks for, and return what the client is to be answered."""
     from memoranda.clients.hook_context import at_start, for_prompt
     from memoranda.clients.hook_events import CLIENTS, PROMPT, START, reply_of
-    from memoranda.clients.hook_sessions import SessionFile
-    from memoranda.store.layout import Layout
 
     known = CLIENTS[event.client]
-    session = SessionFile(Layout(memory.home).sessions, event.client, event.session)
+    session = memory.session_rows(event.client, event.session)
     by = {"client": event.client, "session": event.session}
     owner = memory.as_caller(memory.agent, "hook", **by)
     agent = memory.agent
@@ -165,5 +163,5 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
         told = for_prompt(caller, event, session, said)
     saw = now if event.kind == START else None
     if saw or told.text:
-        session.add(saw=saw, notes=told.notes, text=told.text)
+        session.add(now, saw=saw, notes=told.notes, text=told.text)
     return reply_of(event, told.text)

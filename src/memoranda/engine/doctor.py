@@ -7,11 +7,13 @@ import os
 import re
 import sqlite3
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
 
 from memoranda import former_name
 from memoranda.config import absolute, owner_of
+from memoranda.engine.access_table import AccessRefused, AccessTable
 from memoranda.engine.embedding import Embedding
 from memoranda.engine.engine import Engine
 from memoranda.engine.erase import finish
@@ -34,7 +36,7 @@ from memoranda.note.reminder import Reminder
 from memoranda.query import Query
 from memoranda.store.base import sha256
 from memoranda.store.files import is_alive, lock_file, reason
-from memoranda.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
+from memoranda.store.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
 from memoranda.store.path_guard import open_folder
 from memoranda.store.walking import walk
 
@@ -84,8 +86,11 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         warnings = engine.settings.warnings
         found += [Finding("warning", "bad_config", name, warning) for warning in warnings]
         trouble = engine.home.trouble()
-        if trouble:
+        if trouble and engine.settings.url is None:
+            found.append(Finding("warning", "ledger", f"{PRIVATE}/ledger.db", trouble))
+        elif trouble:
             found.append(Finding("warning", "weak_role", engine.settings.space, trouble))
+        found += _not_taken_over(engine)
         found += _leftovers(engine)
         found += [
             Finding("info", "former_name", path, text)
@@ -111,6 +116,20 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         found += _ownership(engine)
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
+
+
+def _not_taken_over(engine: Engine) -> list[Finding]:
+    """Files in which a version before kept what is in the ledger now, and that cannot be read."""
+    layout = engine.layout
+    with suppress(AccessRefused):
+        AccessTable(layout.root).all()
+    places = (layout.review, layout.requests, layout.access, layout.access_log)
+    text = "a version before kept it, and it cannot be taken over: it is damaged; move it away"
+    return [
+        Finding("error", "not_taken_over", f"{PRIVATE}/{place.name}", text)
+        for place in places
+        if place.exists() and engine.home.database.is_writable
+    ]
 
 
 def _ownership(engine: Engine) -> list[Finding]:

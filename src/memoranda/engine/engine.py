@@ -113,7 +113,7 @@ class Engine:
         self._folders = ExitStack()
         self.guard = Guard(self._carry_out, lambda: self.home.staged)
         self.home.settle = self.guard.settle
-        self.access = self.home.access
+        self.reads = self.home.reads
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
         self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
@@ -147,23 +147,26 @@ class Engine:
         self.call_waits = CALL_WAITS
         self._depth = 0
         self._is_writing = False
-        self._closed = False
+        self.is_closed = False
+        self.before_close: list[Callable[[], None]] = []
+        """What is done while the home is still open."""
 
     def close(self) -> None:
         """Release the index, the watch and the home."""
         with self.guard:
-            if self._closed:
+            if self.is_closed:
                 return
-            self._closed = True
+            for work in self.before_close:
+                work()
+            self.is_closed = True
             self._ended.set()
             self.freshness.close()
             self.index.close()
-            self.access.close()
             self.home.close()
 
     def _check_open(self) -> None:
         # Its file descriptors may be other files' by now
-        if self._closed:
+        if self.is_closed:
             raise StorageError("the memory", "it was closed")
 
     def _open_stores(self) -> None:
@@ -321,7 +324,7 @@ class Engine:
         while not self._ended.wait(_BETWEEN):
             try:
                 with self.guard:
-                    if self._closed or not self.freshness.late:
+                    if self.is_closed or not self.freshness.late:
                         self._behind = None
                         return
                     self.freshness.catch_up(_PIECE)
@@ -435,10 +438,11 @@ class Engine:
         return note
 
     def count_pending_reads(self, infos: Iterable[NoteInfo]) -> None:
-        """Add the reads still in the access log to the counts shown."""
-        counts = self.access.counts()
+        """Add the reads that no header has yet to the counts shown."""
+        infos = list(infos)
+        counts = self.reads.counts([info.id for info in infos])
         for info in infos if counts else ():
-            info.access_count += counts.get(info.id, 0)
+            info.access_count += counts[info.id]
 
     @contextmanager
     def writing(self) -> Iterator[None]:

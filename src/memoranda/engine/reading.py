@@ -133,7 +133,7 @@ class ReadVerbs(HomeSession):
             info = self.find_ref(ref, project)
         note = self.parse(info.project, info.path, self.engine.file_of(info))
         if count:
-            self.engine.access.count_read(note.id)
+            self.engine.reads.count_read(note.id)
         return self.as_indexed(note)
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
@@ -363,7 +363,7 @@ class ReadVerbs(HomeSession):
         """Note that these memories were shown with their text: used, though not read (contract 001,
         18.3).
         """
-        self.engine.access.note_use(
+        self.engine.reads.note_use(
             [info.id for info in infos if info.project in MEMORY_PROJECTS], self.clock()
         )
 

@@ -21,6 +21,7 @@ from memoranda.engine.engine import Engine
 from memoranda.engine.write_gate import check_limits, sign
 from memoranda.errors import InvalidInput, MemorandaError, NotText, SecretRefused, StorageError
 from memoranda.ledger.change import Change, Step
+from memoranda.ledger.reads import ReadRow
 from memoranda.note.model import GLOBAL, KV_PROJECT, SCOPE, SCOPE_HINT, Note, Provenance
 from memoranda.store.base import File, Stamp
 from memoranda.store.files import make_private, storing
@@ -151,7 +152,7 @@ class HomeSession:
             if info.etag == note.etag:
                 note.suspicious = info.suspicious
                 note.provenance = info.provenance
-        note.access_count += self.engine.access.counts().get(note.id, 0)
+        note.access_count += self.engine.reads.counts([note.id])[note.id]
         return note
 
 
@@ -171,6 +172,7 @@ class Transaction:
         self.about = about
         self.steps: list[Step] = []
         self.made_from: list[Provenance] = []
+        self.folded: dict[str, ReadRow] = {}
         self.undoes: int | None = None
         self.details: dict[str, Any] | None = None
         self.run: int | None = None
@@ -255,6 +257,7 @@ class Transaction:
             run=session.run if self.run is None else self.run,
             by=session.by or None,
             may_stage=engine.guard.may_stage,
+            folded=self.folded,
         )
         engine.day_use.count(self.done)
         session.changed = self.done.number
@@ -341,7 +344,7 @@ class Transaction:
             note = session.parse(step.project, path, file)
         # No other of the change can have given it another permalink
         elif len(self._notes) == 1:
-            note.access_count += self._engine.access.counts().get(note.id, 0)
+            note.access_count += self._engine.reads.counts([note.id])[note.id]
             return note
         try:
             return session.as_indexed(note)

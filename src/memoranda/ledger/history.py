@@ -15,8 +15,9 @@ from typing import Any
 
 from memoranda.clock import parse_stamp
 from memoranda.errors import NotFound, StorageError
-from memoranda.ledger.change import LINES, ORIGINS, Change, Touched
+from memoranda.ledger.change import LINES, ORIGINS, SET, Change, Touched
 from memoranda.ledger.database import LedgerDatabase
+from memoranda.ledger.review_rows import ReviewRows
 from memoranda.note.model import Provenance
 from memoranda.store.base import File, sha256
 from memoranda.store.files import (
@@ -53,6 +54,7 @@ class History:
     def __init__(self, layout: Layout, database: LedgerDatabase):
         self._layout = layout
         self.database = database
+        self.review_rows = ReviewRows(database, str(layout.private))
         self._last: int | None = None
         self._version = -1
         self.staged: list[Change] = []
@@ -259,6 +261,7 @@ class History:
         self._last = None
         with self.database.transaction() as connection:
             for number in numbers:
+                self._put_rows_back(connection, number)
                 connection.execute(
                     "delete from text where sha256 in (select old from step where change = :change)"
                     " and not exists (select 1 from step where old = sha256 and change <> :change)",
@@ -267,6 +270,12 @@ class History:
                 for table in ("step", "pending_step", "unsynced", "line_change", "waiting"):
                     connection.execute(f"delete from {table} where change = ?", (number,))
                 connection.execute("delete from change where number = ?", (number,))
+
+    def _put_rows_back(self, connection: Connection, number: int) -> None:
+        """Make the rows of the ledger what they were before a change."""
+        sql = "select * from step where change = ? and do = ? order by position"
+        rows = connection.execute(sql, (number, SET)).fetchall()
+        self.review_rows.take_back(connection, [_touched_of(row) for row in rows])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
         """Put these changes, in the order of their numbers, in place of all."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,14 +27,23 @@ from memoranda import former_name
 from memoranda.clock import Clock, stamp, waits_at_most
 from memoranda.errors import Busy, MemorandaError, NotFound, NotPutBack, StorageError
 from memoranda.ledger.boot import boot_id
-from memoranda.ledger.change import Change, Step
+from memoranda.ledger.change import SET, Change, Step
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
 from memoranda.ledger.execution import PARALLEL_WRITES, Execution
 from memoranda.ledger.file_sync import FileSync, places_of, sync_places
 from memoranda.ledger.history import LARGE, History
 from memoranda.ledger.lines import LineChanges
 from memoranda.ledger.lock import HomeLock
-from memoranda.store.access import AccessLog
+from memoranda.ledger.reads import ReadRow, Reads
+from memoranda.ledger.review_rows import ANSWER, REQUEST
+from memoranda.ledger.sessions import SessionRows, forget_sessions
+from memoranda.ledger.takeover import (
+    Damaged,
+    is_left,
+    review_files,
+    take_over,
+    take_over_review,
+)
 from memoranda.store.base import Stamp
 from memoranda.store.files import (
     UNWRITABLE,
@@ -95,8 +104,7 @@ class Home:
         self._boot = boot_id()
         self._is_looked_through = False
         self._temp_folders: set[tuple[str, str]] = set()
-        self.access = AccessLog(layout.access_log)
-        """The reads counted here."""
+        self._folded: Mapping[str, ReadRow] = {}
         self.settle: Callable[[], None] = self.flush
         """What is called before anything that what is staged would be in the way of."""
         former_name.adopt(layout.root, layout.private)
@@ -107,17 +115,22 @@ class Home:
                 if error.errno not in UNWRITABLE or not layout.root.is_dir():
                     raise
             self.database = LedgerDatabase(layout.ledger)
+            self.reads = self._open_reads()
             self.history = self._open_history()
+            self.review_rows = self.history.review_rows
             self.lines = LineChanges(self.history)
             self.file_sync = FileSync(self._note_synced)
             self.lock = HomeLock(layout.private, self._entered)
-            if self.unfinished():
+            if self.unfinished() or is_left(layout):
                 self.try_to_recover()
             for folder in (layout.root, layout.private, layout.vectors):
                 remove_left(folder, HOME_TEMP)
 
     def _open_history(self) -> History:
         return History(self.layout, self.database)
+
+    def _open_reads(self) -> Reads:
+        return Reads(self.database, self._clock)
 
     def writing(self) -> AbstractContextManager[object]:
         """Held by whoever changes notes: the lock. Raises as it."""
@@ -156,6 +169,7 @@ class Home:
 
     def close(self) -> None:
         """Sync what is left and release the files; the home stays as it is."""
+        self.reads.close()
         self.file_sync.close()
         if "_threads" in vars(self):
             self._threads.shutdown()
@@ -177,11 +191,13 @@ class Home:
         run: int | None = None,
         by: dict[str, str] | None = None,
         may_stage: bool = False,
+        folded: Mapping[str, ReadRow] | None = None,
     ) -> Change:
         """Carry out `steps` as one change: all or nothing, durable on return. The lock must be
         held.
 
         `about` is (project, path) the change is listed under, `run` that of Change (0 begins one).
+        `folded` are reads that its texts tell of from then on.
         Raises Conflict when a file is not as read, Exists when a destination is taken, StorageError
         when the disk refuses; then nothing changed. With `may_stage` it may be left staged (see
         `staged`), and is durable once `flush` returns: nobody is told of it before.
@@ -207,7 +223,11 @@ class Home:
         if is_staged:
             self._stage(change, steps)
         else:
-            self._carry_out([(change, steps)])
+            self._folded = folded or {}
+            try:
+                self._carry_out([(change, steps)])
+            finally:
+                self._folded = {}
         return change
 
     def _carry_out(
@@ -298,12 +318,14 @@ class Home:
         """Commit changes in the ledger: that is the promise."""
         batch = changes[0][0].number
         with self.database.transaction() as connection:
+            self.reads.subtract(connection, self._folded)
             self.history.record(connection, [change for change, _ in changes])
             for change, steps in changes:
                 values = (change.number, batch, self._boot)
                 connection.execute("insert into unsynced values (?, ?, ?)", values)
                 for position, step in enumerate(steps):
                     self._record_step(connection, change.number, position, step)
+                self.review_rows.apply(connection, steps)
 
     def _record_step(self, connection: Connection, number: int, position: int, step: Step) -> None:
         if _keeps_old(step) and step.old is not None and len(step.old.data) < LARGE:
@@ -335,6 +357,7 @@ class Home:
         execution.remove_temps(steps)
         try:
             self.history.retract(change.number for change, _ in changes)
+            self.reads.add_back(self._folded)
         except LedgerRefused:
             lost.append("the ledger, by which the change may still be made")
         if lost:
@@ -467,7 +490,41 @@ class Home:
             self._recover()
         elif not self._is_looked_through:
             self._look_through()
+        if not self._is_looked_through and is_left(self.layout):
+            self._take_over()
         self._is_looked_through = True
+
+    def _take_over(self) -> None:
+        """Have in the ledger what the version before kept in files."""
+        take_over(self.layout, self.database)
+        for kind in (ANSWER, REQUEST):
+            with suppress(Damaged):
+                take_over_review(self.layout, self.database, kind)
+
+    def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
+        """What the owner answered, or agents ask for, by key. Raises StorageError."""
+        if self._is_in_file(kind):
+            with self.lock:
+                take_over_review(self.layout, self.database, kind)
+        return self.review_rows.all(kind)
+
+    def _is_in_file(self, kind: str) -> bool:
+        """Whether a version before left a file of these rows."""
+        return review_files(self.layout)[kind][0].exists()
+
+    def review_value(self, kind: str, key: str) -> dict[str, Any] | None:
+        """One answer or request, None for none. Raises StorageError."""
+        if self._is_in_file(kind):
+            return self.review_values(kind).get(key)
+        return self.review_rows.value(kind, key)
+
+    def session(self, client: str, name: str) -> SessionRows:
+        """What a session of a client was given."""
+        return SessionRows(self.database, client, name)
+
+    def forget_sessions(self) -> None:
+        """Forget what all sessions were given. Raises StorageError."""
+        forget_sessions(self.database)
 
     def _look_through(self) -> None:
         """Once in a process: what another boot left is carried out, what this one left is synced."""
@@ -639,7 +696,7 @@ def _missing_folders(steps: Sequence[Step]) -> list[Step]:
 
 def _keeps_old(step: Step) -> bool:
     """Whether the text the step replaces is kept."""
-    return step.old is not None and step.kept and step.do in ("put", "remove")
+    return step.old is not None and step.kept and step.do in ("put", "remove", SET)
 
 
 def _is_in_ledger(step: Step) -> bool:

@@ -28,8 +28,9 @@ from starlette.types import Receive, Scope, Send
 
 from memoranda.clock import parse_stamp
 from memoranda.engine import MemorySession
+from memoranda.engine.access_table import AccessRefused
 from memoranda.errors import InvalidInput, MemorandaError, NotFound
-from memoranda.serve.auth import AccessRefused, PageVisitors, digest
+from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.text.compare import grouped_changes

@@ -1,0 +1,4 @@
+-- reads: 3
+-- writes: 3
+-- Answers of the owner and requests of agents are rows of `note` by themselves, in the project `.memoranda`: a path
+-- `answer/KEY` or `request/KEY`. The two files that held all of them are taken apart by the first writer.

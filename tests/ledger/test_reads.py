@@ -127,3 +127,14 @@ def test_the_lines_of_the_log_of_a_version_before_are_understood() -> None:
         (OTHER, ReadRow(restarted=1)),
         (OTHER, ReadRow(1)),
     ]
+
+
+def test_a_read_that_waits_is_not_folded_before_it_is_written(place: Path, reads: Reads) -> None:
+    reads.count_read(ONE)
+    writer = sqlite3.connect(place, isolation_level=None)
+    writer.execute("begin immediate")
+    reads.count_read(ONE)
+    reads._database._connection.execute("pragma busy_timeout = 1")
+    assert reads.whole() == {ONE: ReadRow(1, SECOND)}
+    writer.execute("rollback")
+    assert reads.whole() == {ONE: ReadRow(2, SECOND)}

@@ -465,8 +465,8 @@ class NoteEntries(Entries):
                 change.remove(PROJECT, one.path, one.file, scope=one.scope)
                 folder, _, name = one.path.rpartition("/")
                 names.setdefault(folder, set()).add(name)
-            # What is staged may come into one of these folders
-            self.engine.guard.settle()
+            # What waits may come into one of these folders
+            self.engine.make_waiting()
             for folder, gone in names.items():
                 if folder and gone.issuperset(
                     os.listdir(os.path.join(self.engine.store(PROJECT).root, folder))

@@ -500,7 +500,6 @@ class Freshness:
     ) -> None:
         if changes:
             index = self._index
-            self._home.settle()
             index.apply(
                 store.name,
                 changes,

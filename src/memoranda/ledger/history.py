@@ -57,16 +57,12 @@ class History:
         self.review_rows = ReviewRows(database, str(layout.private))
         self._last: int | None = None
         self._version = -1
-        self.staged: list[Change] = []
-        """Changes that are to be recorded together, in order; they count as if they had been."""
 
     # --- reading
 
     @property
     def last(self) -> int:
         """The number of the latest change, 0 when there is none."""
-        if self.staged:
-            return self.staged[-1].number
         version = self.database.version()
         if self._last is None or version != self._version:
             row = self.database.row("select max(number) as last from change")
@@ -78,16 +74,12 @@ class History:
         """All changes, newest first, or those numbered `before` this; with `origins` the one that
         keeps where the texts of purged ones come from.
         """
-        for change in reversed(self.staged):
-            if before is None or change.number < before:
-                yield change
         yield from self._read_back("select * from change where number < ?", (), before)
         if origins:
             yield from self._origins()
 
     def changes_by(self, agent: str) -> Iterator[Change]:
         """The changes an agent made, newest first."""
-        yield from (change for change in reversed(self.staged) if change.agent == agent)
         yield from self._read_back("select * from change where number < ? and agent = ?", (agent,))
 
     def changes_at(self, project: str, path: str) -> Iterator[Change]:
@@ -95,7 +87,6 @@ class History:
 
         Moves of folders of the project are among them, whatever folder it is.
         """
-        yield from reversed(self.staged)
         sql = (
             "select * from change where number < ? and (number in ("
             "select change from step where project = ? and path = ? "
@@ -110,8 +101,6 @@ class History:
         """The steps at this path of any project, newest first, then those whose file is `absolute`
         in a folder elsewhere.
         """
-        for change in reversed(self.staged):
-            yield from change.files
         for where in ("path = :path", "dest = :path and dest <> ''"):
             sql = f"select * from step where {where} order by change desc"
             for row in self.database.rows(sql, {"path": path}):
@@ -126,8 +115,6 @@ class History:
 
     def steps_named(self, project: str, ending: str) -> Iterator[Touched]:
         """The steps on files of a project whose names end so, newest first."""
-        for change in reversed(self.staged):
-            yield from (touched for touched in change.files if touched.path.endswith(ending))
         sql = (
             "select * from step where project = ? and substr(path, -length(?)) = ? "
             "order by change desc"
@@ -137,9 +124,7 @@ class History:
 
     def changes_of_run(self, run: int) -> list[Change]:
         """The changes of one run of a job, newest first."""
-        staged = [change for change in reversed(self.staged) if change.run == run]
-        sql = "select * from change where number < ? and run = ?"
-        return [*staged, *self._read_back(sql, (run,))]
+        return [*self._read_back("select * from change where number < ? and run = ?", (run,))]
 
     def change(self, number: int) -> Change | None:
         """The change of this number."""
@@ -192,13 +177,6 @@ class History:
         place, else from the latest that wrote it anywhere; None when none did.
         """
         anywhere: Provenance | None = None
-        for change in reversed(self.staged):
-            for touched in change.files:
-                if touched.do == "put" and touched.new == etag:
-                    provenance = change.provenance(touched)
-                    if (touched.project, touched.path) == (project, path):
-                        return provenance
-                    anywhere = anywhere or provenance
         for row in self.database.rows(_ALL_WRITERS, (etag,)):
             provenance = _writer_of(row).provenance(_touched_of(row))
             if (row["project"], row["path"]) == (project, path):

@@ -118,14 +118,17 @@ class Reads:
 
     def rows(self, keys: Collection[str] | None = None) -> dict[str, ReadRow]:
         """The reads of these keys, or of all, those of other processes included."""
-        rows = {
-            row["key"]: ReadRow(row["count"], row["read_at"], row["used_at"], row["restarted"])
-            for row in self._stored(keys)
-        }
+        rows = self._written_rows(keys)
         for key, row in [*self._waiting]:
             if keys is None or key in keys:
                 rows[key] = sum_of(rows.get(key, ReadRow()), row)
         return rows
+
+    def _written_rows(self, keys: Collection[str] | None) -> dict[str, ReadRow]:
+        return {
+            row["key"]: ReadRow(row["count"], row["read_at"], row["used_at"], row["restarted"])
+            for row in self._stored(keys)
+        }
 
     def _stored(self, keys: Collection[str] | None) -> Iterable[Row]:
         if keys is None or len(keys) > _MOST_KEYS:
@@ -144,8 +147,9 @@ class Reads:
         return {key: row.used_at for key, row in self.rows(keys).items() if row.used_at}
 
     def whole(self) -> dict[str, ReadRow]:
-        """All reads; of a copy of a database those of all machines, as they are now."""
-        return self.rows()
+        """All reads that a fold may take away; of a copy of a database those of all machines."""
+        self.flush()
+        return self._written_rows(None)
 
     def stamp(self) -> tuple[int, int]:
         """Two numbers that are others after each read that is counted or folded."""

@@ -444,7 +444,7 @@ class ReplicaReads(Reads):
     def whole(self) -> dict[str, ReadRow]:
         """The reads of all machines, all of them in the database. Raises DatabaseAway, Busy."""
         self._exchange()
-        return self.rows()
+        return {key: row for key, row in self._totals.items() if row != ReadRow()}
 
     def restart(self, *keys: str) -> None:
         super().restart(*keys)

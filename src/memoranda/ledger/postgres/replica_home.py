@@ -30,8 +30,9 @@ from memoranda.ledger.boot import boot_id
 from memoranda.ledger.change import ERASE, FOLD, SET, Change, Step
 from memoranda.ledger.execution import Execution
 from memoranda.ledger.history import History
-from memoranda.ledger.home import Home, place_temps, temp_mark
+from memoranda.ledger.home import Home, missing_folders
 from memoranda.ledger.lines import LineChanges
+from memoranda.ledger.planned_change import PlannedChange, accepted
 from memoranda.ledger.postgres.replica import (
     ColdStart,
     Key,
@@ -43,13 +44,12 @@ from memoranda.ledger.postgres.replica import (
 )
 from memoranda.ledger.postgres.space_database import SpaceDatabase
 from memoranda.ledger.postgres.space_rows import FileRow, Snapshot, SpaceState
-from memoranda.ledger.reads import Reads
+from memoranda.ledger.reads import ReadRow, Reads
 from memoranda.ledger.takeover import Damaged, review_files, review_values, take_over
 from memoranda.store.files import (
     put_derived,
     read_file,
     reason,
-    refusal,
     storing,
     sync_folder,
     write_file,
@@ -139,13 +139,13 @@ class PostgresHome(Home):
             yield
             return
         # Else both locks are held since then
-        if self._staged is None:
+        if not self.queue.changes:
             if not wait_for(lambda: not self._filling()):
                 raise StorageError("the notes", self._filling())
             state = self._database.take_lock()
         try:
             with self.lock:
-                if self._staged is None and self._lacks(state):
+                if not self.queue.changes and self._lacks(state):
                     self._bring()
                 self._depth = 1
                 try:
@@ -154,7 +154,7 @@ class PostgresHome(Home):
                 finally:
                     self._depth = 0
         finally:
-            if self._staged is None:
+            if not self.queue.changes:
                 self._database.release_lock()
 
     def _take_over(self) -> None:
@@ -192,7 +192,7 @@ class PostgresHome(Home):
         """See what other replicas committed before now: one round trip, and the folder's lock if
         there is anything.
         """
-        if self._depth or self._staged is not None:
+        if self._depth or self.queue.changes:
             return ""
         try:
             words = self._filling()
@@ -434,49 +434,63 @@ class PostgresHome(Home):
 
     # --- changing
 
-    def _carry_out(
-        self, changes: Sequence[tuple[Change, list[Step]]], staged: Execution | None = None
-    ) -> None:
-        """Commit changes in the database, all or none, then show them in the folder. Raises also
-        DatabaseAway, and OutcomeUnknown when the connection was lost in the commit and nobody can
-        be asked; then the next call sees what came of it."""
-        execution = staged or Execution(holds_truth=self.holds_truth)
-        first = changes[0][0]
-        steps = [step for _, part in changes for step in part]
+    def make(self, changes: Sequence[PlannedChange]) -> None:
+        """Commit changes in the database, all or none, then show them in the folder.
+
+        Errors may also be DatabaseAway, and OutcomeUnknown when the connection was lost in the
+        commit and nobody can be asked; then the next call sees what came of it.
+        """
+        execution = Execution(holds_truth=self.holds_truth)
         try:
-            try:
-                _check_folders(steps)
-                if staged is None:
-                    self._prepare(execution, steps, first.number)
-                self._database.commit(changes, self._folded)
-            except Exception as error:
-                execution.remove_temps(steps)
-                if isinstance(error, (Conflict, Exists)):
-                    self._mend(steps)
-                if isinstance(error, OSError):
-                    raise refusal(first.path or first.project, error) from None
-                raise
-            self.reads.fold(self._folded)
-            self._exchange(execution, steps, [change for change, _ in changes])
+            self._promise(execution, changes)
+            made = accepted(changes)
+            if made:
+                for planned in made:
+                    self.reads.fold(planned.folded)
+                self._show(execution, made)
         except KeyboardInterrupt:
             self.lock.leave_torn()
             raise
         finally:
             execution.close()
 
-    def _prepare(self, execution: Execution, steps: Sequence[Step], number: int) -> None:
+    def _prepare(
+        self, execution: Execution, planned: PlannedChange, folders: set[tuple[str, str]]
+    ) -> None:
         """Write the new bytes beside the files; whether they are as read, the database knows."""
-        place_temps(steps, temp_mark(number))
-        self._note_temp_folders(steps)
-        execution.write_temps([step for step in steps if step.do == "put"])
+        planned.check()
+        steps = [*missing_folders(planned.steps, folders), *planned.steps]
+        planned.steps = steps
+        _check_folders(steps, folders)
+        self._prepare_files(execution, steps)
+        folders |= {(step.root, step.path) for step in steps if step.do == "mkdir"}
 
-    def flush(self) -> None:
-        has_locks = self._staged is not None and not self._depth
+    def _record(self, changes: Sequence[PlannedChange]) -> None:
+        """Commit changes in the database."""
+        number = self.history.last
+        folded = dict[str, ReadRow]()
+        for planned in changes:
+            number += 1
+            change = planned.change
+            change.number = number
+            if change.run == 0:
+                change.run = number
+            change.files = [step.touched() for step in planned.steps]
+            folded |= planned.folded
         try:
-            super().flush()
-        finally:
-            if has_locks:
-                self._database.release_lock()
+            rows = [(planned.change, planned.steps) for planned in changes]
+            self._database.commit(rows, folded)
+        except (Conflict, Exists):
+            self._mend([step for planned in changes for step in planned.steps])
+            raise
+
+    def _show(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
+        steps = [step for planned in changes for step in planned.steps]
+        try:
+            self._exchange(execution, steps, [planned.change for planned in changes])
+        except NotPutBack as error:
+            for planned in changes:
+                planned.error = error
 
     def _exchange(
         self, execution: Execution, steps: Sequence[Step], changes: Sequence[Change]
@@ -520,11 +534,11 @@ class PostgresHome(Home):
                     self._folder.remove(project, path)
 
 
-def _check_folders(steps: Sequence[Step]) -> None:
+def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) -> None:
     """Raise what the folder would for a path through a link or a file, of which the rows know
     nothing.
     """
-    made = {(step.root, step.path) for step in steps if step.do == "mkdir"}
+    made = {*folders, *((step.root, step.path) for step in steps if step.do == "mkdir")}
     for step in steps:
         parent = (step.to or step.path).rpartition("/")[0]
         if (step.root, parent) not in made and os.path.lexists(os.path.join(step.root, parent)):

@@ -22,15 +22,24 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "ledger.db"
 
 
+_OPEN: list[LedgerDatabase] = []
+
+
+@pytest.fixture(autouse=True)
+def closed_at_the_end() -> Iterator[None]:
+    yield
+    while _OPEN:
+        _OPEN.pop().close()
+
+
 def opened(place: Path) -> Reads:
-    return Reads(LedgerDatabase(place), lambda: NOW)
+    _OPEN.append(LedgerDatabase(place))
+    return Reads(_OPEN[-1], lambda: NOW)
 
 
 @pytest.fixture
-def reads(place: Path) -> Iterator[Reads]:
-    opened_reads = opened(place)
-    yield opened_reads
-    opened_reads.close()
+def reads(place: Path) -> Reads:
+    return opened(place)
 
 
 def test_reads_of_all_processes_are_counted_and_a_restart_forgets_them(place: Path) -> None:

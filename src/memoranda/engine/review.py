@@ -108,6 +108,7 @@ SOURCES = {
     "contradiction": "memoranda.jobs.questions:CONTRADICTIONS",
     "claim": "memoranda.engine.review:CLAIMS",
     "burst": "memoranda.engine.review:BURSTS",
+    "lesson": "memoranda.transcripts.proposals:LESSONS",
     "merge": "memoranda.jobs.questions:MERGES",
     "category": "memoranda.jobs.questions:CATEGORIES",
     "archive": "memoranda.jobs.questions:ARCHIVES",
@@ -129,9 +130,7 @@ class ReviewVerbs(HistoryVerbs):
     def review(
         self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None
     ) -> list[ReviewItem]:
-        """The open questions by the order of SOURCES, many of a kind as one; of one `kind`, each by
-        itself. `limit` 0 = all. Nothing for an agent. Raises InvalidInput for a kind there is
-        not."""
+        """See `Memory.review`. The order is that of SOURCES."""
         first = max(offset, 0)
         return list(islice(self._open_items(kind), first, first + limit if limit > 0 else None))
 
@@ -177,10 +176,7 @@ class ReviewVerbs(HistoryVerbs):
         self._answer(change, [self._claim(info) for info in unconfirmed], KEEP)
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
-        """Answer an open question, given by its key or as `review` returned it, with the letter of
-        one of its choices: done at once, or written down. Returns the question. Raises NotFound
-        when it is not open, or no longer; InvalidInput for another letter, an agent, or a list that
-        is another by now; what the change raises."""
+        """See `Memory.decide`."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
         if isinstance(question, str):
@@ -222,6 +218,10 @@ class ReviewVerbs(HistoryVerbs):
         if answer is None:
             return None
         return str(answer.get("choice"))
+
+    def decided(self) -> frozenset[str]:
+        """The keys of all questions whose answer was written down."""
+        return frozenset(self._decisions())
 
     @verb
     def _write_down(self, keys: Iterable[str], choice: str) -> None:

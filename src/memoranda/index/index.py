@@ -124,7 +124,7 @@ class Index(Database):
         """The stamp of the one file that is the project, as it was when the index last showed it;
         None = never.
         """
-        sql = "select size, mtime_ns, inode from project where name = ?"
+        sql = "select size, mtime_ns, inode, ctime_ns from project where name = ?"
         found = self.connection.execute(sql, (project,)).fetchone()
         if found is None or found[0] is None:
             return None
@@ -133,9 +133,10 @@ class Index(Database):
     def see(self, project: str, file: Stamp | None) -> None:
         """Record the stamp of the project's file that the index now shows."""
         self.connection.execute(
-            "insert into project (name, size, mtime_ns, inode) values (?, ?, ?, ?) on conflict (name) do update"
-            " set size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode",
-            (project, *(file or (0, 0, 0))),
+            "insert into project (name, size, mtime_ns, inode, ctime_ns) values (?, ?, ?, ?, ?)"
+            " on conflict (name) do update set size = excluded.size, mtime_ns = excluded.mtime_ns,"
+            " inode = excluded.inode, ctime_ns = excluded.ctime_ns",
+            (project, *(file or (0, 0, 0, 0))),
         )
 
     def search(

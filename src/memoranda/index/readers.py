@@ -21,6 +21,7 @@ from queue import SimpleQueue
 from memoranda.errors import MemorandaError
 from memoranda.index.database import SCHEMA_VERSION
 from memoranda.index.writer import Prepared, prepare
+from memoranda.note.model import BAD_HEADER, warning_text
 from memoranda.store.base import File
 from memoranda.store.folder import FolderStore
 from memoranda.text.utf16 import utf16_coding
@@ -128,7 +129,7 @@ def answer() -> None:
             found = [
                 prepare(note, file.stamp, project)
                 for note, (_, _, file) in zip(notes, files, strict=True)
-                if not any(warning.startswith("bad_frontmatter") for warning in note.warnings)
+                if warning_text(note.warnings, BAD_HEADER) is None
             ]
             pickle.dump(found, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
             sys.stdout.buffer.flush()

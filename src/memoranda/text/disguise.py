@@ -25,7 +25,7 @@ SENTENCE_END = re.compile(
 )
 """Where a sentence ends: at its sign, an empty line, or before an item of a list."""
 _QUOTED_LINE = re.compile(r"\n[ \t]*(?:>[ \t]?){1,8}")
-_HYPHENATED = re.compile(r"(?<=[^\W\d_])-\n[ \t]*(?=[^\W\d_])")
+_HYPHENATED = re.compile(r"-\n(?<=[^\W\d_]-\n)[ \t]*(?=[^\W\d_])")
 _ENTITY = re.compile(r"&(?:#\d{2,7}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,8});")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:([ .\-_*·/|])[^\W\d_](?:\1[^\W\d_])+)(?![^\W_])")
@@ -112,8 +112,10 @@ def _sign(char: str) -> str:
 
 
 _FOLDING = _Folding()
+_PARTED = "\0"
 _BLANKED = bytes(
-    code if code > 127 or chr(code).isalnum() or chr(code) == "_" else 32 for code in range(256)
+    code if code > 127 or chr(code).isalnum() or chr(code) in ("_", _PARTED) else 32
+    for code in range(256)
 )
 
 
@@ -125,11 +127,20 @@ def plain(sentence: str) -> str:
     return sentence.translate(_FOLDING)
 
 
-def words_of(sentence: str) -> list[str]:
-    """The words of `plain(sentence)`, without its signs: much faster for ASCII."""
-    if not sentence.isascii():
-        return plain(sentence).split()
-    return sentence.lower().encode().translate(_BLANKED).decode().split()
+def words_by_sentence(text: str) -> Iterator[tuple[str, list[str]]]:
+    """The sentences of a text, each with the words of `plain(sentence)`, without its signs.
+
+    Those of ASCII are folded all at once, which is much faster.
+    """
+    sentences = SENTENCE_END.split(text.replace(_PARTED, " "))
+    ascii_sentences = filter(str.isascii, sentences)
+    folded = _PARTED.join(ascii_sentences).lower().encode().translate(_BLANKED).decode()
+    words = iter(folded.split(_PARTED))
+    for sentence in sentences:
+        if sentence.isascii():
+            yield sentence, next(words).split()
+        else:
+            yield sentence, plain(sentence).split()
 
 
 def visible_letters(text: str) -> str:

@@ -17,13 +17,11 @@ from pathlib import Path
 
 from memoranda.text.disguise import (
     BREAK,
-    SENTENCE_END,
     decoded,
     joined_letters,
     look_alike,
     uncovered,
-    visible_letters,
-    words_of,
+    words_by_sentence,
 )
 from memoranda.text.disguise import plain as folded
 from memoranda.text.tokens import is_cjk
@@ -57,12 +55,15 @@ _KEY_FILE = re.compile(
 )
 _KEY_FILES = (".env", ".ssh", ".netrc", ".aws", ".kube", ".gnupg", ".npmrc", ".pypirc", ".pgpass")
 _OTHER_KEY_FILES = (".git-credentials", "id_", "authorized_keys", "/etc/")
-_UNSEEN_STYLES = ("hidden", "display", "opacity", "font-size")
+_UNSEEN_STYLES = ("hidden", "display", "opacity", "font-size", "color")
 _HIDDEN = re.compile(
     r"display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0"
+    r"|(?<![\w-])color ?: ?(?:white|#fff(?:fff)?|transparent)\b|aria-hidden=.true"
     r"|<[a-z]{1,12} [^<>]{0,80}\bhidden\b",
     re.I,
 )
+_COMMENTS = ("<!--", "[//]: #", "[//]:#", "{{/*")
+_ROLE = re.compile(r'"role"\s{0,4}:\s{0,4}"(?:system|developer)"')
 _PARAMETER = re.compile(r"[?&][\w-]{1,20}=")
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,600}(?:\"|\Z)|“[^”\n]{1,600}(?:”|\Z)|„[^“”\n]{1,600}(?:[“”]|\Z)|«[^»\n]{1,600}(?:»|\Z)"
@@ -154,7 +155,11 @@ class Vocabulary:
         self._lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
         self.known_bits: dict[str, int] = {}
         self._known: dict[str, tuple[_Entry, ...]] = {}
-        self._run_firsts = frozenset(run[0] for run in self._runs)
+        lengths: dict[str, set[int]] = {}
+        for run in self._runs:
+            if len(run) <= _LONGEST_RUN:
+                lengths.setdefault(run[0], set()).add(len(run))
+        self._run_lengths = {first: sorted(found) for first, found in lengths.items()}
 
     def _add(self, language: str, part: str, entry: str) -> None:
         if is_cjk(entry) and language in ("zh", "ja"):
@@ -222,10 +227,9 @@ class Vocabulary:
     def _in_run(self, run: str) -> Iterator[tuple[str, str, int]]:
         """Language, part and place of each entry in a run of Chinese or Japanese."""
         for at, char in enumerate(run):
-            if char in self._run_firsts:
-                for end in range(at + 1, min(at + _LONGEST_RUN, len(run)) + 1):
-                    for language, part in self._runs.get(run[at:end], ()):
-                        yield language, part, at
+            for length in self._run_lengths.get(char, ()):
+                for language, part in self._runs.get(run[at : at + length], ()):
+                    yield language, part, at
 
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
         """By language and part, where the parts stand among `words`, in the order of the text."""
@@ -335,6 +339,19 @@ class Orders:
         self._combinations = combinations
         self._needs = [self._need(line) for line in combinations]
         self._possible: dict[int, tuple[Combination, ...]] = {0: ()}
+        self._plain_words: set[str] = set()
+        self._term_bits: dict[int, int] = {}
+        self._needed_terms = [self._terms_of(needs) for needs in self._needs]
+
+    def _terms_of(self, needs: tuple[tuple[int, ...], ...]) -> int:
+        """The terms of a combination as bits: equal terms of several combinations share one."""
+        terms = 0
+        for groups in needs:
+            parts = 0
+            for group in groups:
+                parts |= group
+            terms |= self._term_bits.setdefault(parts, 1 << len(self._term_bits))
+        return terms
 
     def _need(self, line: Combination) -> tuple[tuple[int, ...], ...]:
         """For each term the parts of which a sentence must have one, or both of a pair."""
@@ -352,22 +369,25 @@ class Orders:
         """The combinations that words of these parts may meet."""
         known = self._possible.get(mask)
         if known is None:
+            # A term that no word belongs to rules most combinations out
+            met = sum([bit for parts, bit in self._term_bits.items() if mask & parts])
+            near = [at for at, terms in enumerate(self._needed_terms) if met & terms == terms]
             known = tuple(
-                line
-                for line, needs in zip(self._combinations, self._needs, strict=True)
-                if all(_has_any(mask, groups) for groups in needs)
+                self._combinations[at]
+                for at in near
+                if all(_has_any(mask, groups) for groups in self._needs[at])
             )
             if len(self._possible) < _KNOWN_WORDS:
                 self._possible[mask] = known
         return known
 
-    def rules(self, text: str) -> dict[str, None]:
-        """The names of the rules that match in `text` or in what it hides, in order, each once."""
-        clear = uncovered(text)
-        if not clear.isascii():
-            clear = visible_letters(clear)
-        found, letters = self._in_text(clear)
-        joined = joined_letters(clear) if letters >= _SPACED_LETTERS else None
+    def rules(self, clear: str) -> dict[str, None]:
+        """The names of the rules that match in a text or in what it hides, in order, each once.
+
+        clear: the text without disguises: `uncovered`, and `visible_letters` where it is not ASCII.
+        """
+        found, longest = self._in_text(clear)
+        joined = joined_letters(clear) if longest >= _SPACED_LETTERS else None
         if joined is not None:
             found |= self._in_text(joined)[0]
         for hidden in decoded(clear):
@@ -375,23 +395,30 @@ class Orders:
         return found
 
     def _in_text(self, text: str) -> tuple[dict[str, None], int]:
-        """The rules that match, and how many words are single letters."""
-        known = self._words.known_bits
-        bits = self._words.bits
+        """The rules that match, and how many words in a row are single letters at most."""
         found: dict[str, None] = {}
-        letters = 0
-        for sentence in SENTENCE_END.split(_marked(text)):
-            mask = 0
-            words = words_of(sentence)
-            for word in words:
-                value = known.get(word)
-                mask |= bits(word) if value is None else value
-            letters += sum(len(word) == 1 for word in words)
-            lines = self._candidates(mask)
+        longest = 0
+        for sentence, words in words_by_sentence(_marked(text)):
+            lengths = list(map(len, words))
+            if lengths.count(1) > longest:
+                longest = max(longest, _longest_run_of_ones(lengths))
+            lines = self._candidates(self._parts_of(words))
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):
                     found |= self._in_sentence(sentence[begin : begin + _LONGEST_SENTENCE], lines)
-        return found, letters
+        return found, longest
+
+    def _parts_of(self, words: Sequence[str]) -> int:
+        """The parts that these words may belong to. Most words belong to none, and are told from
+        the others by a set."""
+        plain_words = self._plain_words
+        mask = 0
+        for word in set(words) - plain_words:
+            bits = self._words.bits(word)
+            mask |= bits
+            if not bits and len(plain_words) < _KNOWN_WORDS and len(word) < _LONG:
+                plain_words.add(word)
+        return mask
 
     def _in_sentence(self, sentence: str, lines: Sequence[Combination]) -> dict[str, None]:
         found = self._matching(folded(sentence).split(), lines)
@@ -416,6 +443,15 @@ class Orders:
         return found
 
 
+def _longest_run_of_ones(numbers: Sequence[int]) -> int:
+    longest = 0
+    run = 0
+    for number in numbers:
+        run = run + 1 if number == 1 else 0
+        longest = max(longest, run)
+    return longest
+
+
 def _has_any(mask: int, groups: Sequence[int]) -> bool:
     """Whether `mask` has all of one of these groups of bits."""
     return any(mask & group == group for group in groups)
@@ -436,15 +472,21 @@ def _marked(text: str) -> str:
         text = text.replace("http://", " zzaddress ").replace("https://", " zzaddress ")
         text = _MAIL.sub(" zzaddress ", text)
         text = _PARAMETER.sub(" zzhidden ", text)
+    if '"role"' in text:
+        text = _ROLE.sub(" zzrole ", text)
     if "|" in text or "<(" in text or "sh -c" in text:
         text = _SHELL.sub(" zzshell ", text)
-    if any(name in text for name in _KEY_FILES + _OTHER_KEY_FILES):
+    # One sign is found faster than many words
+    has_path = "." in text or "_" in text or "/" in text
+    if has_path and any(name in text for name in _KEY_FILES + _OTHER_KEY_FILES):
         text = _KEY_FILE.sub(" zzkeyfile ", text)
-    if any(style in text for style in _UNSEEN_STYLES):
+    has_style = "<" in text or ":" in text or "=" in text
+    if has_style and any(style in text for style in _UNSEEN_STYLES):
         text = _HIDDEN.sub(" zzhidden ", text)
-    if "<!--" in text or "![" in text or "[//]" in text:
-        for sign in ("<!--", "![", "[//]: #", "[//]:#"):
-            text = text.replace(sign, " zzhidden ")
+    if "!" in text or "[//]" in text or "{{/*" in text:
+        for sign in _COMMENTS:
+            text = text.replace(sign, " zzcomment ")
+        text = text.replace("![", " zzhidden ")
     return text
 
 

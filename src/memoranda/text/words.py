@@ -12,7 +12,7 @@ from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
-from memoranda.text.folding import fold
+from memoranda.text.folding import beyond_ascii, fold
 
 _CJK = (
     "\u3005-\u3007\u3031-\u3035\u303b\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -53,7 +53,6 @@ _PLANE = 0xFFFF
 JOINER = "\uf8f0"
 """Behind each character of a syllabic script but the last of a pair, so that `ปู` is not `ปู่`."""
 
-_ASCII = bytes(range(128))
 _MOST_KNOWN = 100_000
 _MOST_PIECES = 6
 _LONGEST_JOINED = 40
@@ -127,10 +126,12 @@ def _number() -> re.Pattern[str]:
     return re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 
 
-_SIGN_BEHIND_LETTER = re.compile("[+#](?<=[a-z0-9].)")
+_LETTERS_ALIKE = bytes(97 if chr(code).isalnum() and code < 128 else code for code in range(256))
 _SIGN = re.compile("[\U000f0000-\U000fffff]")
 _EXTENSION = re.compile(r"\.([a-z][a-z0-9]{0,15})(?![a-z0-9])", re.I)
 _JOINTS = re.compile(r"[\W_]+")
+_AROUND = "\"'()[]{}<>,;:!?*`|~…“”‘’«»"
+"""Signs around a word that are no part of any."""
 
 
 class Compound(NamedTuple):
@@ -142,7 +143,7 @@ class Compound(NamedTuple):
 
 def is_run(word: str) -> bool:
     """Whether `word` begins with a character of a script written without blanks."""
-    return runs().match(word) is not None
+    return not word.isascii() and runs().match(word) is not None
 
 
 class _InWord(dict[str, bool]):
@@ -189,8 +190,14 @@ def _parts(word: str) -> list[str]:
 
 def compounds(text: str) -> list[Compound]:
     """The compounds in a piece of text that have other forms."""
-    found = [compound(match[0]) for match in _compound().finditer(text)]
+    words = _compound().findall(text)
+    found = [compound(word) for word in words if not (word.isdigit() or _is_one_part(word))]
     return [form for form in found if form.joined or form.parts]
+
+
+def _is_one_part(word: str) -> bool:
+    """Whether a word of letters has no capital but its first: no other form of it is looked for."""
+    return word.isalpha() and (word[1:].islower() or len(word) == 1)
 
 
 class _Extras(dict[str, tuple[str, ...]]):
@@ -199,7 +206,9 @@ class _Extras(dict[str, tuple[str, ...]]):
     def __missing__(self, piece: str) -> tuple[str, ...]:
         if len(self) >= _MOST_KNOWN:
             self.clear()
-        is_plain = piece.isalpha() and piece[1:].islower()
+        # No sign around a word makes a compound of it
+        word = piece.strip(_AROUND).rstrip(".")
+        is_plain = not word or _is_one_part(word)
         self[piece] = found = () if is_plain else _extras_of(piece)
         return found
 
@@ -225,7 +234,7 @@ def indexed(folded: str) -> str:
     `重跑qx7z后` becomes `重跑 跑 qx7z 后`: pairs, then the run's last character by itself.
     """
     text = folded
-    if ("+" in text or "#" in text) and _SIGN_BEHIND_LETTER.search(text):
+    if ("+" in text or "#" in text) and _has_sign_behind_letter(text):
         text = _signed().sub(_sign_match, text)
     if "$" in text:
         text = text.replace("$", f" {_sign_word('$')} ")
@@ -237,6 +246,11 @@ def indexed(folded: str) -> str:
     if runs().search(signs):
         text = runs().sub(_pairs, text)
     return text
+
+
+def _has_sign_behind_letter(folded: str) -> bool:
+    letters_alike = folded.encode("utf-8", "surrogatepass").translate(_LETTERS_ALIKE)
+    return b"a+" in letters_alike or b"a#" in letters_alike
 
 
 def index_words(text: str) -> list[str]:
@@ -299,14 +313,3 @@ def _pairs(match: re.Match[str]) -> str:
     ends = [unit.removesuffix(JOINER) for unit in marked[1:]]
     pairs = [f"{unit}{after}" for unit, after in zip(marked, ends, strict=False)]
     return f" {' '.join([*pairs, marked[-1]])} "
-
-
-def beyond_ascii(text: str) -> str:
-    """The characters of `text` beyond ASCII, usually few: made much faster than `re` looks through
-    the text.
-    """
-    return (
-        text.encode("utf-8", "surrogatepass")
-        .translate(None, _ASCII)
-        .decode("utf-8", "surrogatepass")
-    )

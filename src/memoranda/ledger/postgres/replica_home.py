@@ -250,6 +250,10 @@ class PostgresHome(Home):
                 os.replace(fresh, record)
             sync_folder(record.parent)
 
+    def purge_deleted(self) -> tuple[str, ...]:
+        left = self._database.rewrite_tables()
+        return (*left, *self._database.keeps_elsewhere())
+
     def lag(self) -> int | None:
         try:
             newest = self._database.newest().last
@@ -462,7 +466,8 @@ class PostgresHome(Home):
         steps = [*missing_folders(planned.steps, folders), *planned.steps]
         planned.steps = steps
         _check_folders(steps, folders)
-        self._prepare_files(execution, steps)
+        self._place_temps(steps)
+        execution.write_temps([step for step in steps if step.do == "put"])
         folders |= {(step.root, step.path) for step in steps if step.do == "mkdir"}
 
     def _record(self, changes: Sequence[PlannedChange]) -> None:

@@ -18,6 +18,7 @@ from memoranda.note.model import ARCHIVE_PROJECT, CATEGORIES, INBOX, MEMORY_PROJ
 from memoranda.note.names import Looseness
 from memoranda.query import split_list
 from memoranda.serve.page.lists import undone_in
+from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.visit import HOME, RENDERED, Visit, diff, markdown, note_url
 
 EDITABLE = 1 << 20
@@ -80,7 +81,19 @@ def show(visit: Visit) -> Response:
         is_memory=note.project in MEMORY_PROJECTS,
         is_archived=note.project == ARCHIVE_PROJECT,
         ref=f"{note.project}/{note.path}",
+        openings=_openings(visit, note),
     )
+
+
+def _openings(visit: Visit, note: Note) -> list[Opening]:
+    """The programs that open the note, where the page is read on the machine of the notes."""
+    memory = visit.memory
+    if not is_local(visit.request.url.hostname) or note.project in MEMORY_PROJECTS:
+        return []
+    root = memory.project(note.project).root
+    if not root.is_dir():
+        return []
+    return openings(memory.conventions(note.project).programs, str(root), note.path)
 
 
 def _history(visit: Visit, gone: bool = False) -> Response:

@@ -33,6 +33,7 @@ from memoranda.errors import InvalidInput, MemorandaError, NotFound
 from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
+from memoranda.serve.page.programs import is_program_address
 from memoranda.text.compare import grouped_changes
 from memoranda.text.unicode import flat, visible
 
@@ -440,6 +441,8 @@ def _address(href: str, base: str) -> str | None:
     except ValueError:
         return None
     scheme = parts.scheme.lower()
+    if is_program_address(href):
+        return href
     if scheme == "mailto" or (scheme in ("http", "https") and parts.netloc):
         return href
     if scheme == "memory":

@@ -1,0 +1,401 @@
+"""What other programs have set for a folder of notes: where they keep what, and what they leave out.
+
+Obsidian, Logseq, Foam, Dendron, zk and Basic Memory are known by the files they put into a folder.
+Only these files are read here, never a note, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memoranda.store.ignoring import (
+    IgnoreRules,
+    Pattern,
+    folder_pattern,
+    gitignore_patterns,
+    obsidian_patterns,
+)
+
+IGNORE_FILE = ".memoryignore"
+_LARGEST = 1 << 20
+"""Bytes of a settings file that is read; no program writes a larger one."""
+_MARKS = (
+    IGNORE_FILE,
+    ".obsidian",
+    ".obsidian/app.json",
+    ".obsidian/templates.json",
+    ".obsidian/daily-notes.json",
+    ".obsidian/plugins/templater-obsidian/data.json",
+    ".obsidian/plugins/periodic-notes/data.json",
+    "logseq/config.edn",
+    ".vscode/settings.json",
+    ".foam",
+    "dendron.yml",
+    ".zk/config.toml",
+    ".bmignore",
+    ".basic-memory",
+)
+"""Files and folders that say something; when one changes, the folder is looked at again."""
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+_EDN_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|;[^\n]*')
+_EDN_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_MOMENT_TOKEN = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|ww|WW|gggg|GGGG|.")
+_JAVA_TOKEN = re.compile(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|dd|do|d|EEEE|EEE|E|.")
+_JAVA_TO_MOMENT = {"yyyy": "YYYY", "yy": "YY", "dd": "DD", "d": "D", "do": "Do", "EEEE": "dddd"}
+
+
+@dataclass(slots=True)
+class Conventions:
+    """How the programs of a folder keep notes in it. Folders are relative to it; "" is unknown.
+
+    `daily_format` is in the form of moment.js, as Obsidian has it: `YYYY-MM-DD`.
+    """
+
+    programs: list[str] = field(default_factory=list)
+    daily_folder: str = ""
+    daily_format: str = ""
+    templates: str = ""
+    attachments: str = ""
+    new_notes: str = ""
+    has_markdown_links: bool = False
+    warnings: list[str] = field(default_factory=list)
+    patterns: list[Pattern] = field(default_factory=list)
+
+    @property
+    def program(self) -> str:
+        """The programs in one text; empty where none is known."""
+        return ", ".join(self.programs)
+
+    @property
+    def rules(self) -> IgnoreRules:
+        """What is left out of the project."""
+        return IgnoreRules(tuple(self.patterns))
+
+    def leave_out(self, folder: str, reason: str) -> None:
+        """Leave out one folder."""
+        pattern = folder_pattern(folder, reason)
+        if pattern is not None:
+            self.patterns.append(pattern)
+
+
+def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, ...]:
+    """What differs once a file that `conventions_of` reads is another one."""
+    if not has_programs:
+        return (_stamp(os.path.join(root, IGNORE_FILE)),)
+    there = {name: os.path.isdir(os.path.join(root, name)) for name in (".obsidian", ".vscode")}
+    stamps: list[tuple[int, int] | None] = []
+    for mark in _MARKS:
+        if there.get(mark.partition("/")[0], True):
+            stamps.append(_stamp(os.path.join(root, mark)))
+        else:
+            stamps.append(None)
+    return tuple(stamps)
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        # That it is there says all; programs write into it all the time
+        return 0, status.st_ino
+    return status.st_mtime_ns, status.st_ino
+
+
+def conventions_of(root: str, *, has_programs: bool) -> Conventions:
+    """What the programs of this folder have set, and our own list of what is left out. What cannot
+    be read is named in `warnings`. Without `has_programs` only our list counts."""
+    folder = Path(root)
+    conventions = Conventions()
+    for read in _READERS if has_programs else ():
+        read(folder, conventions)
+    text = _text_of(folder / IGNORE_FILE, conventions)
+    # Last, so that a person can take back what a program leaves out
+    conventions.patterns += gitignore_patterns(text.splitlines(), IGNORE_FILE)
+    return conventions
+
+
+def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str:
+    """The path, without extension, of the note of a day; empty where no format is known."""
+    if not conventions.daily_format:
+        return ""
+    name = _formatted(conventions.daily_format, year, month, day)
+    return f"{conventions.daily_folder}/{name}" if conventions.daily_folder else name
+
+
+def _formatted(pattern: str, year: int, month: int, day: int) -> str:
+    """A day in the form of moment.js, as far as names of files use it."""
+    from datetime import date
+
+    when = date(year, month, day)
+    values = {
+        "YYYY": f"{year:04}",
+        "GGGG": f"{when.isocalendar().year:04}",
+        "gggg": f"{when.isocalendar().year:04}",
+        "YY": f"{year % 100:02}",
+        "MMMM": when.strftime("%B"),
+        "MMM": when.strftime("%b"),
+        "MM": f"{month:02}",
+        "M": str(month),
+        "DD": f"{day:02}",
+        "D": str(day),
+        "dddd": when.strftime("%A"),
+        "ddd": when.strftime("%a"),
+        "WW": f"{when.isocalendar().week:02}",
+        "ww": f"{when.isocalendar().week:02}",
+    }
+    parts: list[str] = []
+    for match in _MOMENT_TOKEN.finditer(pattern):
+        literal = match[1]
+        parts.append(values.get(match[0], match[0]) if literal is None else literal)
+    return "".join(parts)
+
+
+def _obsidian(folder: Path, conventions: Conventions) -> None:
+    settings = folder / ".obsidian"
+    if not settings.is_dir():
+        return
+    conventions.programs.append("Obsidian")
+    app = _json_of(settings / "app.json", conventions)
+    conventions.attachments = _folder(app.get("attachmentFolderPath"))
+    conventions.has_markdown_links = app.get("useMarkdownLinks") is True
+    if app.get("newFileLocation") == "folder":
+        conventions.new_notes = _folder(app.get("newFileFolderPath"))
+    filters = app.get("userIgnoreFilters")
+    if isinstance(filters, list):
+        patterns, unreadable = obsidian_patterns(filters, "Obsidian's excluded files")
+        conventions.patterns += patterns
+        conventions.warnings += [
+            f"Obsidian's excluded files have {text}, which cannot be read here: "
+            f"name what it leaves out in {IGNORE_FILE}."
+            for text in unreadable
+        ]
+    templates = _json_of(settings / "templates.json", conventions).get("folder")
+    templater = _json_of(settings / "plugins/templater-obsidian/data.json", conventions)
+    for value in (templater.get("templates_folder"), templates):
+        name = _folder(value)
+        if name:
+            conventions.templates = name
+            conventions.leave_out(name, f"the templates folder of Obsidian: {name}")
+    daily = _json_of(settings / "daily-notes.json", conventions)
+    periodic = _json_of(settings / "plugins/periodic-notes/data.json", conventions).get("daily")
+    if isinstance(periodic, Mapping) and periodic.get("enabled"):
+        daily = {**daily, **periodic}
+    conventions.daily_folder = _folder(daily.get("folder"))
+    conventions.daily_format = _text(daily.get("format")) or "YYYY-MM-DD"
+
+
+def _logseq(folder: Path, conventions: Conventions) -> None:
+    file = folder / "logseq/config.edn"
+    if not file.is_file():
+        return
+    conventions.programs.append("Logseq")
+    text = _EDN_COMMENT.sub(lambda match: match[1] or "", _text_of(file, conventions))
+    journals = _edn_text(text, ":journals-directory") or "journals"
+    java_format = _edn_text(text, ":journal/file-name-format") or "yyyy_MM_dd"
+    conventions.daily_folder = journals
+    conventions.daily_format = _from_java(java_format)
+    conventions.attachments = "assets"
+    conventions.new_notes = _edn_text(text, ":pages-directory") or "pages"
+    # Its own copies of pages that were changed or removed
+    conventions.leave_out("logseq", "the folder of Logseq itself: logseq")
+    hidden = re.search(r":hidden\s*\[([^\]]*)\]", text)
+    for name in _EDN_TEXT.findall(hidden[1]) if hidden else ():
+        path = name.strip("/")
+        if path:
+            regex = re.compile(f"^{re.escape(path)}(?:/|$)")
+            conventions.patterns.append(Pattern(regex, f"Logseq's hidden: {name}"))
+
+
+def _foam(folder: Path, conventions: Conventions) -> None:
+    settings = _json_of(folder / ".vscode/settings.json", conventions)
+    keys = {key: value for key, value in settings.items() if key.startswith("foam.")}
+    if not keys and not (folder / ".foam").is_dir():
+        return
+    conventions.programs.append("Foam")
+    conventions.daily_folder = _folder(keys.get("foam.openDailyNote.directory"))
+    filename = _text(keys.get("foam.openDailyNote.filenameFormat"))
+    conventions.daily_format = _from_java(filename.replace("m", "M")) or "YYYY-MM-DD"
+    for key in ("foam.files.ignore", "foam.files.exclude"):
+        globs = keys.get(key)
+        lines = [glob for glob in globs if isinstance(glob, str)] if isinstance(globs, list) else []
+        conventions.patterns += gitignore_patterns(lines, f"Foam's {key}")
+
+
+def _dendron(folder: Path, conventions: Conventions) -> None:
+    file = folder / "dendron.yml"
+    if not file.is_file():
+        return
+    conventions.programs.append("Dendron")
+    from yaml import YAMLError, safe_load
+
+    try:
+        loaded = safe_load(_text_of(file, conventions))
+    except YAMLError:
+        conventions.warnings.append("dendron.yml cannot be read.")
+        return
+    workspace = loaded.get("workspace") if isinstance(loaded, Mapping) else None
+    journal = workspace.get("journal") if isinstance(workspace, Mapping) else None
+    if isinstance(journal, Mapping):
+        domain = _text(journal.get("dailyDomain")) or "daily"
+        name = _text(journal.get("name")) or "journal"
+        when = _text(journal.get("dateFormat")) or "y.MM.dd"
+        day = re.sub(r"\by\b", "yyyy", when)
+        conventions.daily_format = f"[{domain}.{name}.]{_from_java(day)}"
+    conventions.attachments = "assets"
+
+
+def _zk(folder: Path, conventions: Conventions) -> None:
+    file = folder / ".zk/config.toml"
+    if not file.is_file():
+        return
+    conventions.programs.append("zk")
+    import tomllib
+
+    try:
+        settings = tomllib.loads(_text_of(file, conventions))
+    except tomllib.TOMLDecodeError:
+        conventions.warnings.append(".zk/config.toml cannot be read.")
+        return
+    note = _table(settings, "note")
+    for key in ("ignore", "exclude"):
+        globs = note.get(key)
+        lines = [glob for glob in globs if isinstance(glob, str)] if isinstance(globs, list) else []
+        conventions.patterns += gitignore_patterns(lines, f"zk's note.{key}")
+    conventions.has_markdown_links = _table(_table(settings, "format"), "markdown").get(
+        "link-format"
+    ) in (None, "markdown")
+    daily = _table(_table(settings, "group"), "daily")
+    paths = daily.get("paths")
+    if isinstance(paths, list) and paths and isinstance(paths[0], str):
+        conventions.daily_folder = _folder(paths[0])
+        conventions.daily_format = "YYYY-MM-DD"
+
+
+def _basic_memory(folder: Path, conventions: Conventions) -> None:
+    if (
+        (folder / ".bmignore").is_file()
+        or (folder / ".basic-memory").is_dir()
+        or _is_project_of_basic_memory(folder)
+    ):
+        conventions.programs.append("Basic Memory")
+    text = _text_of(folder / ".bmignore", conventions)
+    conventions.patterns += gitignore_patterns(text.splitlines(), ".bmignore")
+
+
+def _is_project_of_basic_memory(folder: Path) -> bool:
+    """Whether the configuration of Basic Memory on this machine names the folder."""
+    from memoranda.text.user_path import user_folder
+
+    home = os.environ.get("BASIC_MEMORY_CONFIG_DIR") or ""
+    user = user_folder()
+    if not home and user is None:
+        return False
+    place = Path(home) if home else Path(str(user)) / ".basic-memory"
+    try:
+        projects = json.loads((place / "config.json").read_text("utf-8")).get("projects", {})
+    except (OSError, ValueError, AttributeError):
+        return False
+    if not isinstance(projects, Mapping):
+        return False
+    for value in projects.values():
+        path = value.get("path") if isinstance(value, Mapping) else value
+        if isinstance(path, str) and os.path.realpath(path) == os.path.realpath(folder):
+            return True
+    return False
+
+
+_READERS: tuple[Callable[[Path, Conventions], None], ...] = (
+    _dendron,
+    _foam,
+    _zk,
+    _basic_memory,
+    _logseq,
+    _obsidian,
+)
+"""The last one that says where something is wins: people open one folder in several programs."""
+
+
+def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = values.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _folder(value: object) -> str:
+    """A folder of the project as its program names it; "" for the project itself and for others."""
+    text = _text(value).replace("\\", "/").strip("/")
+    if text in ("", ".") or text.startswith(("./", "../")) or "/../" in text:
+        return ""
+    return text
+
+
+def _edn_text(text: str, key: str) -> str:
+    match = re.search(rf'{re.escape(key)}\s+"((?:[^"\\]|\\.)*)"', text)
+    return match[1].strip("/") if match else ""
+
+
+def _from_java(pattern: str) -> str:
+    """A form of dates of Java, as moment.js has it."""
+    parts: list[str] = []
+    for match in _JAVA_TOKEN.finditer(pattern):
+        if match[1] is not None:
+            parts.append(f"[{match[1]}]")
+        else:
+            parts.append(_JAVA_TO_MOMENT.get(match[0], match[0]))
+    return "".join(parts)
+
+
+def _text_of(file: Path, conventions: Conventions) -> str:
+    """The text of a settings file; empty where there is none."""
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(_LARGEST)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        conventions.warnings.append(f"{file.name} cannot be read: {error.strerror}.")
+        return ""
+    return data.decode("utf-8-sig", "replace")
+
+
+def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
+    """The keys of a settings file in JSON, with or without comments; none where there is no such
+    file."""
+    text = _text_of(file, conventions)
+    if not text.strip():
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = _with_comments(text)
+    except RecursionError:
+        value = None
+    if isinstance(value, dict):
+        return value
+    conventions.warnings.append(
+        f"{file.parent.name}/{file.name} cannot be read: it is no JSON object."
+    )
+    return {}
+
+
+def _with_comments(text: str) -> object:
+    """The value of JSON with comments and trailing commas, as editors take it; None for others."""
+    plain = _COMMENT.sub(lambda match: match[1] or "", text)
+    plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
+    try:
+        return json.loads(plain)
+    except (ValueError, RecursionError):
+        return None

@@ -13,6 +13,8 @@ from memoranda.engine import open_session
 
 PROJECT = "vault"
 
+pytestmark = pytest.mark.promise("issue-vault-folders")
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

@@ -377,21 +377,21 @@ class TraceIndex:
             " order by found.rank",
             (expression, _CANDIDATES if not filters else 20 * _CANDIDATES, *values),
         )
-        found = []
+        result = []
         for row in rows:
-            found.append((_turn_row(row), -float(row["score"])))
-            if len(found) == _CANDIDATES:
+            result.append((_turn_row(row), -float(row["score"])))
+            if len(result) == _CANDIDATES:
                 break
-        return found
+        return result
 
     def turns(self, ids: Iterable[int]) -> dict[int, TurnRow]:
         """Turns by their ids."""
-        found = {}
+        result = {}
         for id in ids:
             row = self._database.execute(f"{_TURN} where turn.id = ?", (id,)).fetchone()
             if row:
-                found[id] = _turn_row(row)
-        return found
+                result[id] = _turn_row(row)
+        return result
 
     def exchange(self, id: int) -> list[TurnRow]:
         """The turns of one exchange, in order."""
@@ -402,7 +402,7 @@ class TraceIndex:
             f"{_TURN} where turn.session = ? and turn.exchange = ? order by turn.id",
             (row["session"], id),
         )
-        return [_turn_row(each) for each in rows]
+        return [_turn_row(item) for item in rows]
 
     def find_turn(self, session: str, position: str) -> list[TurnRow]:
         """The turns at a position of the sessions whose names begin with `session`."""
@@ -437,10 +437,10 @@ class TraceIndex:
     def has_lesson(self, terms: Sequence[int]) -> bool:
         """Whether there is a lesson about one of these terms."""
         marks = ", ".join("?" * len(terms))
-        found = self._database.execute(
+        result = self._database.execute(
             f"select 1 from anchor where term in ({marks}) limit 1", tuple(terms)
         )
-        return found.fetchone() is not None
+        return result.fetchone() is not None
 
     def lesson(self, mark: int) -> LessonRow | None:
         """The newest lesson with a mark."""

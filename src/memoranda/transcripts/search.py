@@ -278,11 +278,11 @@ def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
 def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[TraceHit]:
     """The exchange in which the turn named `ref` is, turn by turn; [] where there is none."""
     session, _, position = ref.rpartition("@")
-    found = index.find_turn(session, position) if session else []
-    if len({turn.session for turn in found}) != 1:
+    result = index.find_turn(session, position) if session else []
+    if len({turn.session for turn in result}) != 1:
         return []
     hits = []
-    for turn in index.exchange(found[0].exchange):
+    for turn in index.exchange(result[0].exchange):
         text = text_of(turn, mask)
         if text is None:
             continue

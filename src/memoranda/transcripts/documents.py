@@ -115,9 +115,7 @@ class GeminiCli(DocumentFormat):
             document |= change
             if isinstance(arguments, list):
                 return {
-                    str(entry.get("id")): entry
-                    for entry in arguments
-                    if isinstance(entry, dict)
+                    str(entry.get("id")): entry for entry in arguments if isinstance(entry, dict)
                 }
             return messages
         if "id" in entry and "type" in entry:

@@ -349,22 +349,29 @@ class TraceIndex:
             for row in rows
         }
 
-    def frequencies(self, words: Iterable[str]) -> dict[str, int]:
-        """In how many turns each of these words is, by its stem; those in none are left out."""
+    def frequencies(self, words: Sequence[str]) -> dict[str, int]:
+        """In how many turns each of these words is, in any of its forms; those in none are left
+        out.
+        """
         with closing(sqlite3.connect(":memory:")) as scratch:
             # Nothing but FTS5 knows its stems
             scratch.execute(
                 "create virtual table stem using fts5(word, tokenize ="
                 " \"porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'\")"
             )
-            scratch.executemany("insert into stem values (?)", [(word,) for word in words])
-            scratch.execute("create virtual table terms using fts5vocab(stem, row)")
-            stems = [row[0] for row in scratch.execute("select term from terms")]
-        marks = ", ".join("?" * len(stems))
-        rows = self._database.execute(
-            f"select term, doc from turn_words where term in ({marks})", stems
-        )
-        return {str(row["term"]): int(row["doc"]) for row in rows}
+            scratch.executemany("insert into stem (rowid, word) values (?, ?)", enumerate(words))
+            scratch.execute("create virtual table terms using fts5vocab(stem, instance)")
+            stems = {
+                words[row[0]]: row[1] for row in scratch.execute("select doc, term from terms")
+            }
+        counts = {}
+        for word, stem in stems.items():
+            row = self._database.execute(
+                "select doc from turn_words where term = ?", (stem,)
+            ).fetchone()
+            if row is not None:
+                counts[word] = int(row["doc"])
+        return counts
 
     def match(
         self, expression: str, filters: str = "", values: Sequence[Any] = ()

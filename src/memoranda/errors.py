@@ -39,6 +39,7 @@ may not know
 │   └── DatabaseRefused storage        1    the database of the notes said no
 │       └── DatabaseAway storage       1    it cannot be reached
 ├── OutcomeUnknown          unknown_outcome 1   the connection was lost in the middle of a commit
+├── AgentPaused             paused         1    the owner paused the agent
 ├── LimitExceeded           limit          1    a note too large, or more than an agent may write in
 a day
 ├── CannotUndo              cannot_undo    1    a later change is in the way
@@ -447,6 +448,19 @@ class ReadOnlyProject(InvalidInput):
         super().__init__(
             f'The notes of project "{project}" are the entities of the graph file {file}, so nothing was changed. '
             f'Change them with the graph tools (project "{project}"), or edit the file.'
+        )
+
+
+class AgentPaused(MemorandaError):
+    """The owner paused `agent`: it reads and writes nothing."""
+
+    code = "paused"
+
+    def __init__(self, agent: str):
+        self.agent = agent
+        super().__init__(
+            f"{agent} is paused by the owner of this memory, so nothing was read or changed. "
+            "Go on without it; only the owner can end the pause."
         )
 
 

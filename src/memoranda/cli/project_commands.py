@@ -67,12 +67,7 @@ def _rows(memory: MemorySession, *projects: Project) -> list[dict[str, Any]]:
     "add",
     "[NAME]",
     "[DIR]",
-    keys={
-        "project": _PROJECT_KEYS,
-        "found": _FOUND_KEYS,
-        "conventions": _CONVENTION_KEYS,
-        "access": _ACCESS_KEYS,
-    },
+    keys={"project": _PROJECT_KEYS},
     example="memory project add work ~/work/notes",
 )
 @flag("--default", "Make it the default project.", "as_default")
@@ -98,7 +93,8 @@ def project_add(
     add .` The files stay where they are and as they are, and the folder stays yours: take this for
     a vault you go on using. `memory ingest` copies notes into the memory instead. What was found in
     the folder of another program (Obsidian, Logseq, Foam, Dendron, zk, Basic Memory) is told, and
-    its settings are followed. With --native JSON has a list, `projects`.
+    its settings are followed. JSON then also has `access`, `found` and `conventions`; with --native
+    it has a list, `projects`.
     """
     if native:
         if words or as_default or is_read_only or agents or write_folder:
@@ -120,7 +116,9 @@ def project_add(
         if is_new and call.on_terminal:
             lines.append(f"{folder} was not there, and was made.")
         more = _found_lines(memory, added) + _access_lines(memory.access_to(added.name))
-        documents = _documents(memory, added) if more else {}
+        documents: dict[str, Any] = {}
+        if more:
+            documents = _documents(memory, added)
         call.answer("\n".join(lines + more), project=row, **documents)
 
 
@@ -135,8 +133,8 @@ def _add_native(call: Invocation) -> None:
             for row in documents
         ]
         lines += [f"Left out {folder}: {why}" for folder, why in refused]
-        said = "\n".join(lines) or "No memories of other programs that are not projects yet."
-        call.answer(said, projects=documents)
+        text = "\n".join(lines) or "No memories of other programs that are not projects yet."
+        call.answer(text, projects=documents)
 
 
 def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
@@ -184,7 +182,7 @@ def _documents(memory: MemorySession, project: Project) -> dict[str, Any]:
 
 
 def _found_lines(memory: MemorySession, project: Project) -> list[str]:
-    """What a folder holds besides notes, for a person; nothing for one that holds notes alone."""
+    """What a folder holds in addition to notes, for a person; nothing for one that holds notes alone."""
     if memory.vault(project.name) is None:
         return []
     found = memory.inventory(project.name)
@@ -211,8 +209,10 @@ def _places(conventions: Conventions) -> str:
         "templates": conventions.templates,
         "attachments": conventions.attachments,
     }
-    said = ", ".join(f"{name} in {place}" for name, place in places.items() if place)
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
+    sentence = ", ".join(f"{name} in {place}" for name, place in places.items() if place)
+    if not sentence:
+        return ""
+    return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
 def _inventory_lines(found: Inventory) -> list[str]:
@@ -240,9 +240,11 @@ def _left_out_line(row: LeftOut) -> str:
 
 
 def _some(rows: Sequence[str]) -> str:
+    names = ", ".join(one_line(row) for row in rows[:_SHOWN])
     more = len(rows) - _SHOWN
-    shown = ", ".join(one_line(row) for row in rows[:_SHOWN])
-    return f"{shown} and {more} more" if more > 0 else shown
+    if more > 0:
+        return f"{names} and {more} more"
+    return names
 
 
 def _access_lines(access: ProjectAccess) -> list[str]:
@@ -299,12 +301,16 @@ def project_access(
         if is_read_only or is_writable:
             changed = replace(changed, is_read_only=is_read_only)
         if agents is not None:
-            names = [] if agents.strip().lower() == "all" else split_list(agents.lower())
+            names = split_list(agents.lower())
+            if names == ["all"]:
+                names = []
             changed = replace(changed, agents=tuple(names))
         if write_folder is not None:
             changed = replace(changed, write_folder=write_folder)
         if patterns:
-            changed = replace(changed, ignore=() if patterns == ("none",) else patterns)
+            if patterns == ("none",):
+                patterns = ()
+            changed = replace(changed, ignore=patterns)
         if changed != access:
             changed = memory.set_access(name, changed)
         project = memory.project(name)
@@ -319,6 +325,7 @@ def project_access(
         "found": _FOUND_KEYS,
         "conventions": _CONVENTION_KEYS,
         "links": ("path", "line", "target", "state", "reason"),
+        "total": (),
     },
     complete=_ADDED,
     example="memory project check vault",
@@ -352,7 +359,7 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
         ]
         if len(links) > len(shown):
             lines.append(f"… and {len(links) - len(shown):,} more: --limit 0")
-        call.answer("\n".join(lines), links=rows, total=len(links), **documents)
+        call.answer("\n".join(lines), **documents, links=rows, total=len(links))
 
 
 @command("list", keys={"projects": _PROJECT_KEYS}, example="memory project list")

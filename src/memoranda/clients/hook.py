@@ -155,6 +155,8 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
     """Do what `event` asks for, and return what the client is to be answered."""
     from memoranda.clients.hook_context import at_start, for_prompt
     from memoranda.clients.hook_events import CLIENTS, PROMPT, START, reply_of
+    from memoranda.engine.pausing import paused_agents
+    from memoranda.engine.served import log_of
 
     known = CLIENTS[event.client]
     session = memory.session_rows(event.client, event.session)
@@ -164,6 +166,8 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
     if agent is None:
         agent = memory.settings.agents.get(known.handshake, known.agent)
     caller = memory.as_caller(agent, "hook", **by)
+    if agent in paused_agents(memory):
+        return ""
     if event.kind not in (START, PROMPT, *_ACTIONS):
         from memoranda.clients.hook_capture import checkpoint
 
@@ -182,6 +186,11 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
         if PROMPT not in known.injects:
             return ""
         told = for_prompt(caller, event, session, said)
+    if agent is not None and told.notes:
+        how = "session start" if event.kind == START else "prompt"
+        log_of(memory).add(
+            now, agent, how, event.prompt if event.kind == PROMPT else "", told.notes
+        )
     saw = now if event.kind == START else None
     if saw or told.text:
         session.add(now, saw=saw, notes=told.notes, text=told.text)

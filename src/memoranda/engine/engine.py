@@ -50,7 +50,7 @@ from memoranda.note.names import named_one
 from memoranda.note.project_access import EVERYTHING, ProjectAccess
 from memoranda.store.base import File, Stamp, Store
 from memoranda.store.files import lock_folders, reason, storing
-from memoranda.store.folder import FolderStore
+from memoranda.store.folder import FolderStore, add_name_of_day
 from memoranda.store.layout import Layout
 from memoranda.text.utf16 import utf16_text
 
@@ -442,6 +442,9 @@ class Engine:
             # Other lines of the file changed since
             changed = datetime.fromisoformat(known.changed)
         note = file.note(project, path, text, changed)
+        store = self.stores.get(project)
+        if isinstance(store, FolderStore):
+            add_name_of_day(note, store)
         access = self.access_to(project)
         if access.agents:
             note.scope = access.scope_of(note.scope)

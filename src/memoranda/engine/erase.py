@@ -24,6 +24,7 @@ from memoranda.engine.engine import Engine, verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.overview import Overview, Pending
 from memoranda.engine.reading import Ref
+from memoranda.engine.served import log_of
 from memoranda.engine.trail import OUR_REMOVAL, Needles, Trail, search, written_by
 from memoranda.engine.transaction import Location, Transaction, root_of, store_at
 from memoranda.engine.writing import editable, follow_content, id_list
@@ -494,6 +495,7 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 
         Embedding(memory).drop_gone()
     engine.index.scrub()
+    log_of(memory).forget(plan.ids)
 
 
 def _read(engine: Engine, place: Location) -> File | None:

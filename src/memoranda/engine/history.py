@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 
-from memoranda.clock import parse_stamp
+from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import PastPrivacy
@@ -56,6 +56,16 @@ TAKEN_BACK = "taken_back"
 """In the details of an undo: the numbers of the changes it took back, where they are several."""
 _DELETING = ("delete", EXPIRE, "decay")
 _ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
+
+
+def undone_by_change(change: Change) -> list[int]:
+    """The numbers of the changes an undo says it took back; of a run the first one."""
+    if change.undoes is None:
+        return []
+    several = (change.details or {}).get(TAKEN_BACK)
+    if isinstance(several, list):
+        return [number for number in several if isinstance(number, int)]
+    return [change.undoes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +326,10 @@ class HistoryVerbs(NoteVerbs):
             return self._take_back(changes, f"the changes of {agent}"), done
 
     def _take_back(
-        self, changes: Sequence[tuple[Change, list[Change]]], name: str, run: int | None = None
+        self,
+        changes: Sequence[tuple[Change, list[Change]]],
+        name: str,
+        run: int | None = None,
     ) -> Change:
         """Take changes back, the latest first, each given with all after it, as one change. Raises
         CannotUndo.
@@ -380,7 +393,7 @@ class HistoryVerbs(NoteVerbs):
         for change in self.engine.home.history.changes():
             yield change, later, undone.get(change.number)
             if change.undoes is not None and change.number not in undone:
-                back: list[int] = [change.undoes, *(change.details or {}).get(TAKEN_BACK, ())]
+                back = undone_by_change(change)
                 if change.run is not None:
                     back = [
                         each.number
@@ -590,16 +603,50 @@ class HistoryVerbs(NoteVerbs):
                 if each.verb == FOLD:
                     folds |= {file.old: file.new for file in each.files if file.old and file.new}
             return [
-                Revision(
-                    done,
-                    text,
-                    self._text_of(text, text.old, folds),
-                    None
-                    if text.do == "remove"
-                    else self._text_of(text, text.new or text.old, folds),
-                )
-                for text in islice(done.texts(), limit or None)
+                self._revision(done, text, folds) for text in islice(done.texts(), limit or None)
             ]
+
+    def revisions_of(
+        self, changes: Sequence[Change], *, limit: int = 0
+    ) -> dict[int, list[Revision]]:
+        """As `revisions`, of several changes of `log` at once, by their numbers; `limit` of each."""
+        with self.engine.guard:
+            folds = self._folds_after(min((change.number for change in changes), default=0))
+            return {
+                change.number: [
+                    self._revision(change, text, folds)
+                    for text in islice(change.texts(), limit or None)
+                ]
+                for change in changes
+            }
+
+    def change_numbered(self, number: int) -> Change | None:
+        """The change of this number, if the caller may see it."""
+        change = self.engine.home.history.change(number)
+        if change is None or not self._is_visible(change, self._past()):
+            return None
+        return change
+
+    def last_number_before(self, moment: datetime) -> int:
+        """The number of the last change before a moment; 0: there is none."""
+        return self.engine.home.history.last_before(stamp(moment))
+
+    def _folds_after(self, number: int) -> dict[str, str]:
+        """What texts became by counts of reads written into them since: that has no history."""
+        folds: dict[str, str] = {}
+        for change in self.engine.home.history.changes():
+            if change.number <= number:
+                break
+            if change.verb == FOLD:
+                folds |= {file.old: file.new for file in change.files if file.old and file.new}
+        return folds
+
+    def _revision(self, change: Change, text: Touched, folds: dict[str, str]) -> Revision:
+        """What a change did to one text."""
+        after = None
+        if text.do != "remove":
+            after = self._text_of(text, text.new or text.old, folds)
+        return Revision(change, text, self._text_of(text, text.old, folds), after)
 
     def _text_of(self, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
         """The text with this SHA-256: kept, or still the file's."""

@@ -142,6 +142,7 @@ class ReadVerbs(HomeSession):
         note = self.parse(info.project, info.path, self.engine.file_of(info))
         if count:
             self.engine.reads.count_read(note.id)
+            self.served.append(note.id)
         return self.as_indexed(note)
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
@@ -400,9 +401,13 @@ class ReadVerbs(HomeSession):
         """Note that these memories were shown with their text: used, though not read (contract 001,
         18.3).
         """
-        self.engine.reads.note_use(
-            [info.id for info in infos if info.project in MEMORY_PROJECTS], self.clock()
-        )
+        shown = list(infos)
+        self.served += [info.id for info in shown]
+        # A look from the page, or a preview, is no use
+        if self.only_reads:
+            return
+        memories = [info.id for info in shown if info.project in MEMORY_PROJECTS]
+        self.engine.reads.note_use(memories, self.clock())
 
     def _nearness(self) -> Nearness | None:
         from memoranda.engine.embedding import Embedding
@@ -629,6 +634,22 @@ class ReadVerbs(HomeSession):
         out."""
         self.engine.fresh()
         return self.index.notes.on_days(first, until, self.settings.zone, self.agent)
+
+    @verb
+    def with_ids(self, ids: Iterable[str]) -> builtins.list[NoteInfo]:
+        """The notes with these ids that the caller sees; those there are not are left out."""
+        infos = self.index.notes.with_ids(ids, list(self.engine.stores))
+        return [info for info in infos if self.sees(info.scope)]
+
+    @verb
+    def notes_below(self, project: str, folder: str) -> builtins.list[NoteInfo]:
+        """The notes in a folder of a project, and in those below it, that the caller sees."""
+        infos = self.index.notes.below(self.engine.store(project).name, folder)
+        return [info for info in infos if self.sees(info.scope)]
+
+    def holds_entities(self, project: str) -> bool:
+        """Whether the notes of a project are entities of a graph file, which other tools write."""
+        return self.engine.store(project).holds_entities
 
     @verb
     def of_rows(self, rows: Sequence[int]) -> builtins.list[NoteInfo]:

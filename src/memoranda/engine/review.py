@@ -154,6 +154,10 @@ class ReviewVerbs(HistoryVerbs):
             return False
         return self.decision(self.suspicion(info)) != KEEP
 
+    def suspicious_notes(self) -> list[NoteInfo]:
+        """The notes that seem to hold instructions and that the owner has not found fine."""
+        return [info for info in _suspicious(self) if self.is_held_back(info)]
+
     def telling(self, info: NoteInfo) -> Telling:
         """How a note may be told to a session that did not ask for it (docs/trust.md)."""
         provenance = info.provenance
@@ -174,6 +178,14 @@ class ReviewVerbs(HistoryVerbs):
         if self.agent is not None or not unconfirmed:
             return
         self._answer(change, [self._claim(info) for info in unconfirmed], KEEP)
+
+    @verb
+    def confirm_notes(self, infos: Sequence[NoteInfo]) -> None:
+        """Write down that the owner says these notes are so. Raises InvalidInput for an agent."""
+        if self.agent is not None:
+            raise InvalidInput("only the owner confirms what agents noted")
+        with self.change(VERB, fresh=False) as change:
+            self.confirm(change, infos)
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
         """See `Memory.decide`."""

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar, cast
 from memoranda.clock import waits_at_most
 from memoranda.engine.engine import Engine
 from memoranda.engine.guard import Again
+from memoranda.engine.pausing import check_not_paused
 from memoranda.engine.write_gate import check_limits, sign
 from memoranda.errors import (
     InvalidInput,
@@ -86,6 +87,8 @@ class HomeSession:
         """The run of a job the changes belong to (0: their first one begins it)."""
         self.changed = 0
         """The number of the last change made so."""
+        self.served: list[str] = []
+        """The ids of the notes this caller was given so far."""
         self.only_reads = False
         """Whether the caller may change nothing, so that reading an archived memory does not bring
         it back.
@@ -162,6 +165,7 @@ class HomeSession:
         `fresh` the index shows the disk before. Raises Conflict, Exists, StorageError; then nothing
         changed.
         """
+        check_not_paused(self)
         is_outermost = not self.engine.is_writing
         with self.exclusive() if fresh else self.engine.writing():
             if fresh:

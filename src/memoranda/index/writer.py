@@ -373,7 +373,6 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
     if is_cut:
         cut = f"words after {len(known.text):,} characters are not searched. Split the note."
         warnings = [*warnings, coded(PARTLY_READ, cut)]
-    size, mtime_ns, inode, ctime_ns = stamp
     begins, ends, limited = filters.valid_span(note)
     return {
         "project": project,
@@ -385,10 +384,7 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
         "own": known.own,
         "base": known.base,
         "etag": bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag,
-        "size": size,
-        "mtime_ns": mtime_ns,
-        "inode": inode,
-        "ctime_ns": ctime_ns,
+        **stamp._asdict(),
         "created": microseconds(note.created),
         "changed": microseconds(note.changed),
         "updated": note.updated and microseconds(note.updated),

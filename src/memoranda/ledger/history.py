@@ -168,6 +168,11 @@ class History:
             return change if change.number == number else None
         return None
 
+    def last_before(self, time: str) -> int:
+        """The number of the last change before a time (ISO 8601, UTC); 0: there is none."""
+        row = self.database.row("select max(number) as last from change where time < ?", (time,))
+        return (row["last"] or 0) if row is not None else 0
+
     def _read_back(
         self, sql: str, values: tuple[Any, ...], before: int | None = None
     ) -> Iterator[Change]:

@@ -10,15 +10,19 @@ from contextlib import suppress
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memoranda.errors import CannotRead, NotFound, OutsideError, StorageError
 from memoranda.store.base import File, Listing, PathInfo, Stamp
-from memoranda.store.conventions import Conventions, conventions_of, marks_of
+from memoranda.store.conventions import Conventions, conventions_of, marks_of, title_of_day
 from memoranda.store.files import read_file, reason, refusal, stamp_of, stat_in
 from memoranda.store.ignoring import IgnoreRules, gitignore_patterns
 from memoranda.store.layout import DRAWING_SUFFIX, NOTE_SUFFIXES, SKIPPED_FOLDERS
 from memoranda.store.path_guard import Folder, as_on_disk, has_link, open_folder
 from memoranda.text.unicode import is_valid_unicode
+
+if TYPE_CHECKING:
+    from memoranda.note.model import Note
 
 _LINKS = 40
 _PART = 2_000
@@ -89,6 +93,12 @@ class FolderStore:
         if self._marks is None:
             self.look_at_conventions()
         return self._rules
+
+    def name_of_day(self, path: str) -> str:
+        """The name that links give to the note of a day, in a folder of Logseq; else empty."""
+        if not self.conventions.day_title:
+            return ""
+        return title_of_day(self._conventions, path)
 
     def trouble(self) -> str:
         if self.optional or os.path.isdir(self.root):
@@ -338,3 +348,10 @@ class FolderStore:
                 return [place for place in places if place is not None]
         except OSError as error:
             raise refusal(path, error) from None
+
+
+def add_name_of_day(note: Note, store: FolderStore) -> None:
+    """Let links name the note of a day as Logseq does: `[[Dec 1st, 2025]]`."""
+    name = store.name_of_day(note.path)
+    if name and name not in note.aliases:
+        note.aliases = (*note.aliases, name)

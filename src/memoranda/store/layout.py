@@ -51,6 +51,8 @@ class Layout:
         self.transcripts = self.private / "transcripts.db"
         self.review = self.private / "review.json"
         self.requests = self.private / "requests.json"
+        self.paused = self.private / "paused.json"
+        self.served = self.private / "served.log"
         self.access = self.private / "access.json"
         self.access_lock = self.private / "access.lock"
         self.http = self.private / "http"

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from memoranda.index.search.dialogue import MOST_TURNS, spoken, turns_of
 from memoranda.index.search.parse import read_question
+from memoranda.text.dialogue import MOST_TURNS, spoken, turns_of
 
 
 def test_messages_in_json_are_read_as_a_dialogue_without_tools_and_system_prompts() -> None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from memoranda import config_text
 from memoranda.clock import SYSTEM_ZONE, duration
 from memoranda.errors import ConfigError, InvalidInput
+from memoranda.extras import MODEL_PACKAGES
 from memoranda.note.model import CATEGORIES
 from memoranda.text.user_path import absolute_path, user_folder, user_path
 
@@ -515,7 +516,8 @@ class _File(NamedTuple):
         }
         model = texts.get("model") or None
         url = texts.get("endpoint") or None
-        if model and not url and model != "off" and ":" not in model:
+        is_folder = model not in (None, "off", *MODEL_PACKAGES) and ":" not in str(model)
+        if model and not url and is_folder:
             model = str(self.path.parent / user_path(model))
         if url:
             key = environ.get(texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memoranda.clients.hook_words import FENCED, own_words
-from memoranda.index.search.dialogue import Turn, as_dialogue
+from memoranda.text.dialogue import Turn, as_dialogue
 
 _TAIL = 64_000
 """Bytes at the end of a transcript that are read: a hook has little time."""

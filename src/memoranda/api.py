@@ -3,6 +3,9 @@
 Each verb hands its work to the session inside (`Memory.session`), which faces and jobs use, or to
 what stands above the engine: upkeep, ingestion, moving in and out. The latter is imported when it
 is called.
+
+The contract of a verb is written here only: its parameters, what it returns and raises. A verb of
+the session refers to it, and says what goes beyond it.
 """
 
 from __future__ import annotations
@@ -164,8 +167,10 @@ class Memory:
     def link(self, ref: Ref, target: Ref, type: str = "links_to") -> bool:
         """Link two notes. Returns whether the link is new.
 
+        Two memories get each other's id; another note gets a line with the relation.
+
         ref: the note the link starts from.
-        target: the note it leads to. Two memories get each other's id.
+        target: the note it leads to.
         type: the type of the relation, for notes that are no memories.
 
         Raises NotFound, Ambiguous, Locked, InvalidInput for a note and itself.
@@ -188,7 +193,8 @@ class Memory:
         """Move a note inside its project.
 
         ref: the note.
-        destination: the new path; one that ends in `/` keeps the file's name.
+        destination: the new path; one that ends in `/` keeps the file's name, one without an
+            extension gets `.md`.
         project: the project in which `ref` is looked up.
         follow: whether a permalink in the header becomes that of the new path.
 
@@ -198,6 +204,8 @@ class Memory:
 
     def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
         """Delete notes as one change, which `undo` takes back.
+
+        Other memories lose their links to the ids of these.
 
         ref: the note.
         more: further notes.
@@ -212,11 +220,15 @@ class Memory:
     ) -> tuple[NoteInfo, Note]:
         """Say that one note now holds in place of another, which stays. Returns both.
 
+        It is one change.
+
         old: the note that no longer holds; it gets `valid_until`.
         new: the note that holds now, or the `Draft` of one; it gets `supersedes`.
-        valid_from: since when, such as `2026-03-01` or `yesterday`.
+        valid_from: since when, such as `2026-03-01` or `yesterday`; None is the `valid_from` of
+            the new note, else the moment it was written.
 
-        Raises NotFound, Ambiguous, Locked, InvalidInput for what is superseded already.
+        Raises NotFound, Ambiguous, Locked; InvalidInput for a circle, for what is superseded
+        already, and for a new note that fewer may see.
         """
         if isinstance(new, Draft):
             new = _as_draft(new)
@@ -251,12 +263,15 @@ class Memory:
         )
 
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
-        """Take an archived memory out of the archive. Returns it.
+        """Take an archived note out of the archive. Returns it.
 
-        ref: the memory.
-        category: where it goes, in place of the category it has.
+        A memory goes to its category, a note of another project to where it was.
 
-        Raises NotFound, Ambiguous, Locked; InvalidInput for a note that is not archived.
+        ref: the note.
+        category: where a memory goes, in place of the category it has.
+
+        Raises NotFound, Ambiguous, Locked; Exists where another note has taken its place;
+        InvalidInput for a note that is not archived.
         """
         info = self._session.find_ref(ref)
         if info.phase != ARCHIVED:
@@ -315,6 +330,9 @@ class Memory:
     ) -> Hits:
         """Find notes, the best first.
 
+        What is over or superseded is left out unless nothing else matches; `Query.as_of` asks
+        for another day. Beyond 10,000 matches are not counted (`Hits.is_lower_bound`).
+
         query: words, with filters such as `tag:ui` and `after:7d` among them, or a `Query`.
         limit: hits on the page.
         offset: hits to skip.
@@ -355,7 +373,7 @@ class Memory:
         limit: int = 50,
         offset: int = 0,
     ) -> Directory:
-        """List the folders and notes below a folder.
+        """List the folders and notes below a folder: folders first, then by name.
 
         project: the project's name.
         folder: a path inside it; empty is the whole project.
@@ -456,6 +474,8 @@ class Memory:
     def undo(self, change: int | None = None) -> Change:
         """Take a change back. Returns the change that does so.
 
+        A job whose action is taken back does not repeat it for that note.
+
         change: its number in `log`; None is the latest that was not taken back yet.
 
         Raises CannotUndo, NotFound.
@@ -474,10 +494,11 @@ class Memory:
 
         ref: the note's id or `project/path`; it may be deleted.
         at: the moment whose text is wanted.
-        change: the number of the change before which the text was there.
+        change: the number of the change before which the text was there. Without both it is
+            the text before the note last changed.
         to: another place, as `project/path`.
 
-        Raises NotFound, Exists, CannotUndo.
+        Raises NotFound, Exists; CannotUndo where a text just restored would be replaced.
         """
         return self._session.restore(ref, at=at, change=change, to=to)
 
@@ -492,7 +513,8 @@ class Memory:
     ) -> Erased:
         """Remove notes for good, their history too. There is no undo.
 
-        refs: the notes; also a path in `log` of a file that is gone.
+        refs: the notes; also a path in `log` of a file that is gone, or an entry of JSON files
+            used in place, `FOLDER/NAMESPACE.json:KEY`.
         agent: all notes that this agent made or keeps private.
         project: all notes of this project.
         source: all notes of this source.
@@ -517,6 +539,8 @@ class Memory:
     ) -> builtins.list[ReviewItem]:
         """List what upkeep asks the owner. An agent is asked nothing.
 
+        Many questions of a kind are one, unless `kind` asks for them.
+
         limit: how many questions; 0 is all of them.
         offset: questions to skip.
         kind: only questions of this kind, such as `merge` or `suspicious`.
@@ -526,12 +550,13 @@ class Memory:
         return self._session.review(limit=limit, offset=offset, kind=kind)
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
-        """Answer a question of `review`. Returns it.
+        """Answer a question of `review`: it is done at once, or written down. Returns it.
 
         question: the question, or its key.
         choice: the letter of one of its choices.
 
-        Raises NotFound when it is not open; InvalidInput for another letter.
+        Raises NotFound when it is not open; InvalidInput for another letter, for an agent, and
+        for a list that has changed; what the change itself raises.
         """
         return self._session.decide(question, choice)
 

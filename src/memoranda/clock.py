@@ -242,15 +242,8 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise TimeframeError(str(text)[:100])
     written = " ".join(text.lower().split())
-    bare = _PHRASE.sub(r"\1", written).removeprefix("最近").removeprefix("过去")
-    if bare != written or _ARTICLE.match(written):
-        squeezed = _ONE.sub("1 ", bare)
-    else:
-        squeezed = bare
-    squeezed = squeezed.replace(" ", "")
-    if squeezed and (digit := _CHINESE_NUMBERS.find(squeezed[0])) > 0:
-        squeezed = f"{2 if digit == 11 else digit}{squeezed[1:]}"
-    amount = re.fullmatch(r"([0-9]+)([a-z]+|[\u4e00-\u9fff]+)", squeezed)
+    frame = _without_opening(written)
+    amount = re.fullmatch(r"([0-9]+)([a-z]+|[\u4e00-\u9fff]+)", frame)
     if amount:
         seconds = int(amount[1]) * _UNITS.get(amount[2].removesuffix("ago"), 0)
         if not seconds:
@@ -259,18 +252,46 @@ def since(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
             return (now - timedelta(seconds=seconds)).astimezone(UTC)
         except OverflowError:
             return datetime.min.replace(tzinfo=UTC)
-    local = now.astimezone(zone)
-    begin = _BEGINS.get(squeezed)
+    begin = _BEGINS.get(frame)
     if begin:
+        local = now.astimezone(zone)
         return to_utc(begin(datetime(local.year, local.month, local.day)), zone)
-    match = _WRITTEN(written)
-    offset = ((match and match[3]) or "").replace(" ", "").upper()
+    moment = _written_time(written)
+    if moment is None:
+        raise TimeframeError(text)
     try:
-        if match is None or not re.fullmatch("(?:Z|[+-][0-9]{2}:?[0-9]{2})?", offset):
-            raise ValueError(text)
-        return to_utc(datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}{offset}"), zone)
+        return to_utc(moment, zone)
     except (ValueError, OverflowError):
         raise TimeframeError(text) from None
+
+
+def _without_opening(written: str) -> str:
+    """A time frame without `in the last`, an article and blanks, its number in digits."""
+    frame = _PHRASE.sub(r"\1", written).removeprefix("最近").removeprefix("过去")
+    if frame != written or _ARTICLE.match(written):
+        frame = _ONE.sub("1 ", frame)
+    frame = frame.replace(" ", "")
+    digit = _CHINESE_NUMBERS.find(frame[0]) if frame else 0
+    # 两 is another way to write two.
+    if digit == 11:
+        digit = 2
+    if digit > 0:
+        return f"{digit}{frame[1:]}"
+    return frame
+
+
+def _written_time(written: str) -> datetime | None:
+    """A written date, with or without a time and an offset, or None."""
+    match = _WRITTEN(written)
+    if match is None:
+        return None
+    offset = (match[3] or "").replace(" ", "").upper()
+    if not re.fullmatch("(?:Z|[+-][0-9]{2}:?[0-9]{2})?", offset):
+        return None
+    try:
+        return datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}{offset}")
+    except ValueError:
+        return None
 
 
 _FRAMES: dict[str, Callable[[datetime], datetime]] = {

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 from memoranda import config_text
 from memoranda.clock import SYSTEM_ZONE, duration
-from memoranda.errors import ConfigError, InvalidInput
+from memoranda.errors import ConfigError, ConfigFileError, InvalidInput
 from memoranda.extras import MODEL_PACKAGES
 from memoranda.note.model import CATEGORIES
+from memoranda.note.project_access import ProjectAccess
 from memoranda.text.user_path import absolute_path, user_folder, user_path
 
 OWN_FOLDER = "projects"
@@ -34,6 +35,7 @@ _CHOICES = {
 }
 """The fields of Settings that are one of some words."""
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
+_ACCESS_KEYS = {"read_only", "agents", "write_folder", "ignore"}
 _WEB = ("http://", "https://")
 
 
@@ -73,6 +75,9 @@ class Settings:
     decay_threshold: timedelta = timedelta(hours=720)
     decay_exempt: tuple[str, ...] = ("soul",)
     traces: bool = True
+    hook_tools: bool = True
+    transcripts: bool = False
+    transcripts_without: tuple[str, ...] = ()
     keep: tuple[str, ...] = ("soul", "preferences", "people", "skills", "lessons", "decisions")
     upgrade_access_threshold: int = 3
     ingestion: Mapping[str, str] = field(default_factory=dict)
@@ -89,6 +94,7 @@ class Settings:
     instructions: tuple[str, ...] = ()
     view_max_characters: int = 0
     projects: Mapping[str, str] = field(default_factory=dict)
+    access: Mapping[str, ProjectAccess] = field(default_factory=dict)
     default_project: str = "notes"
     agents_may_add_projects: bool = True
     roots: tuple[str, ...] = ()
@@ -176,45 +182,76 @@ def load(
     `file` (else the home's config.yaml). A missing file means defaults, and so does `unread`.
     Raises ConfigError.
     """
-    given = home or environ.get("MEMORY_HOME") or None
-    url = None
-    space = ""
-    if isinstance(given, str) and "://" in given:
-        if not is_database(given):
-            raise ConfigError(
-                f'the home is a folder or postgresql://HOST/DATABASE?space=NAME, not "{given}"'
-            )
-        url, space = _database(given)
-    if url is None:
-        if given is None and user_folder() is None:
-            raise ConfigError(
-                "no home folder is known for this user, so there is no place for the memory",
-                "Set HOME or MEMORY_HOME, or give --home DIR.",
-            )
-        folder = absolute(given or "~/.memory")
-        _check_readable(folder)
-    else:
-        folder = _replica(url, space, environ)
-    path = absolute(file) if file else folder / "config.yaml"
+    chosen_home = home or environ.get("MEMORY_HOME") or None
+    location = _location(chosen_home, environ)
+    path = absolute(file) if file else location.folder / "config.yaml"
     stamp = file_stamp(path)
     if unread:
-        return Settings(folder, path, url, space, stamp=stamp)
-    found = _File(path, config_text.read(path), stamp)
-    storage = found.section("storage") if found.rows else {}
-    if given is None and (address := storage.get("url")):
+        return Settings(location.folder, path, location.url, location.space, stamp=stamp)
+    config_file = _File(path, config_text.read(path), stamp)
+    if chosen_home is None:
+        location = _stored_location(config_file, location, environ)
+    # A replica's folder may be chosen only by a file that is not itself part of the replica.
+    if location.url is not None and (file or chosen_home is None):
+        cache_folder = config_file.text(
+            "storage.cache", config_file.section("storage").get("cache")
+        )
+        if cache_folder:
+            location = location._replace(folder=absolute(cache_folder))
+    return config_file.settings(location.folder, environ, location.url, location.space)
+
+
+class _Location(NamedTuple):
+    """Where a memory is: its folder, or the folder of its replica and the database."""
+
+    folder: Path
+    url: str | None = None
+    space: str = ""
+
+
+def _location(chosen_home: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> _Location:
+    """Where the home that a caller or the environment chose is (None: ~/.memory). Raises
+    ConfigError.
+    """
+    if isinstance(chosen_home, str) and "://" in chosen_home:
+        if not is_database(chosen_home):
+            raise ConfigError(
+                "the home is a folder or postgresql://HOST/DATABASE?space=NAME, "
+                f'not "{chosen_home}"'
+            )
+        return _database_location(chosen_home, environ)
+    if chosen_home is None and user_folder() is None:
+        raise ConfigError(
+            "no home folder is known for this user, so there is no place for the memory",
+            "Set HOME or MEMORY_HOME, or give --home DIR.",
+        )
+    folder = absolute(chosen_home or "~/.memory")
+    _check_readable(folder)
+    return _Location(folder)
+
+
+def _database_location(address: str, environ: Mapping[str, str]) -> _Location:
+    """Where the replica of a space of a database is. Raises ConfigError."""
+    url, space = _database(address)
+    return _Location(_replica(url, space, environ), url, space)
+
+
+def _stored_location(
+    config_file: _File, location: _Location, environ: Mapping[str, str]
+) -> _Location:
+    """`location`, or the one that the keys of `storage` name. Raises ConfigError."""
+    storage = config_file.section("storage")
+    address = storage.get("url")
+    if address:
         if not isinstance(address, str) or not is_database(address):
-            raise found.refuse(f'storage.url must begin with postgresql://, got "{address}"')
-        url, space = _database(address)
-        folder = _replica(url, space, environ)
-    elif given is None and (root := found.text("storage.root", storage.get("root"))):
-        folder = absolute(root)
-    if (
-        url is not None
-        and (file or given is None)
-        and (cache := found.text("storage.cache", storage.get("cache")))
-    ):
-        folder = absolute(cache)
-    return found.settings(folder, environ, url, space)
+            raise config_file.refuse(
+                "storage.url", f'must begin with postgresql://, got "{address}"'
+            )
+        return _database_location(address, environ)
+    root = config_file.text("storage.root", storage.get("root"))
+    if root:
+        return location._replace(folder=absolute(root))
+    return location
 
 
 def _check_readable(home: Path) -> None:
@@ -357,128 +394,185 @@ class _File(NamedTuple):
             for name, place in values.get("projects", {}).items():
                 if place != f"{OWN_FOLDER}/{name}":
                     raise self.refuse(
-                        f"projects.{name}: {place} is of one machine, the notes are in PostgreSQL; "
-                        f"use {OWN_FOLDER}/{name}, or take it out"
+                        f"projects.{name}",
+                        f"{place} is of one machine, the notes are in PostgreSQL; "
+                        f"use {OWN_FOLDER}/{name}, or take it out",
+                        ": ",
                     )
                 values["projects"][name] = str(home / place)
         return Settings(home, self.path, url, space, **values)
 
-    def refuse(self, message: str) -> ConfigError:
-        return ConfigError(f"load config: {self.path}: {message}")
+    def refuse(self, key: str, problem: str, joint: str = " ") -> ConfigFileError:
+        """The error for a value of `key` that cannot be used."""
+        return ConfigFileError(self.path, problem, key, joint)
 
     def section(self, name: Any, above: str = "") -> dict[str, Any]:
         """The section `name`, or the one of that name within `above`; empty when there is none."""
         value = (self.section(above) if above else self.rows).get(name)
         if value is not None and not isinstance(value, dict):
-            raise self.refuse(f"{above}{'.' if above else ''}{name} must hold keys and values")
+            raise self.refuse(
+                f"{above}.{name}" if above else str(name), "must hold keys and values"
+            )
         return value or {}
 
     def text(self, name: str, value: Any, *, is_web: bool = False) -> str | None:
         """A text or None; with `is_web` an address."""
         if value is not None and (not isinstance(value, str) or "\0" in value):
-            raise self.refuse(f'{name} must be a text, got "{value}"')
+            raise self.refuse(name, f'must be a text, got "{value}"')
         if is_web and value and not value.startswith(_WEB):
-            raise self.refuse(f'{name} must begin with http:// or https://, got "{value}"')
+            raise self.refuse(name, f'must begin with http:// or https://, got "{value}"')
         return value
 
     def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
-        """A value of the type of the `usual` one: one of some `words`, categories, a text (None), a
-        duration, a whole number from 0 or a truth value."""
+        """A value of the type of the `usual` one: one of some `words`, categories, a list of texts
+        (an empty tuple), a text (None), a duration, a whole number from 0 or a truth value. Raises ConfigError.
+        """
         if words:
-            if value not in words:
-                if len(words) > 2:
-                    said = f"one of {', '.join(words)}"
-                else:
-                    said = " or ".join(words)
-                raise self.refuse(f'{name} must be {said}, got "{value}"')
-        elif isinstance(usual, tuple):
-            value = tuple(value if isinstance(value, list) else [value])
-            unknown = [each for each in value if each not in CATEGORIES]
-            if unknown:
-                raise self.refuse(f'{name}: invalid category "{unknown[0]}"')
-        elif usual is None:
+            return self._word(name, value, words)
+        if isinstance(usual, tuple):
+            return self._categories(name, value) if usual else self._texts(name, value)
+        if usual is None:
             return self.text(name, value)
-        elif isinstance(usual, timedelta):
+        if isinstance(usual, timedelta):
             try:
                 return duration(str(value))
             except InvalidInput as error:
-                raise self.refuse(f"{name}: {error}") from None
-        elif type(value) is not type(usual) or value < 0:
-            if isinstance(usual, bool):
-                word = "true or false"
-            else:
-                word = "a whole number from 0"
-            raise self.refuse(f'{name} must be {word}, got "{value}"')
+                raise self.refuse(name, str(error), ": ") from None
+        if type(value) is not type(usual) or value < 0:
+            expected = "true or false" if isinstance(usual, bool) else "a whole number from 0"
+            raise self.refuse(name, f'must be {expected}, got "{value}"')
         return value
+
+    def _word(self, name: str, value: Any, words: tuple[str, ...]) -> Any:
+        """`value` if it is one of `words`. Raises ConfigError."""
+        if value in words:
+            return value
+        if len(words) > 2:
+            expected = f"one of {', '.join(words)}"
+        else:
+            expected = " or ".join(words)
+        raise self.refuse(name, f'must be {expected}, got "{value}"')
+
+    def _categories(self, name: str, value: Any) -> tuple[Any, ...]:
+        """A category, or a list of them, as a tuple. Raises ConfigError."""
+        categories = tuple(value) if isinstance(value, list) else (value,)
+        for category in categories:
+            if category not in CATEGORIES:
+                raise self.refuse(name, f'invalid category "{category}"', ": ")
+        return categories
 
     def plain(self) -> dict[str, Any]:
         """The values that are taken as they are."""
         values: dict[str, Any] = {}
-        for each in keys():
-            section, _, key = each.name.partition(".")
-            to = each.field
-            if to and (value := self.section(section).get(key)) is not None:
-                values[to] = self.typed(
-                    each.name, value, getattr(Settings, to), _CHOICES.get(to, ())
-                )
+        for key in keys():
+            section, _, name = key.name.partition(".")
+            value = self.section(section).get(name) if key.field else None
+            if value is not None:
+                usual = getattr(Settings, key.field)
+                values[key.field] = self.typed(key.name, value, usual, _CHOICES.get(key.field, ()))
         if values.get("interval", Settings.interval) < timedelta(seconds=1):
             raise self.refuse(
-                f"daemon.interval: invalid interval: {self.section('daemon')['interval']}"
+                "daemon.interval", f"invalid interval: {self.section('daemon')['interval']}", ": "
             )
         if values.get("day_hour", 0) > 23:
-            raise self.refuse(f"notification.day_hour must be 0 to 23, got {values['day_hour']}")
+            raise self.refuse("notification.day_hour", f"must be 0 to 23, got {values['day_hour']}")
         return values
 
     def names(self) -> dict[str, Any]:
-        """Time zone, agents, projects, the graph's file; the folders of the sources, and which are
-        left out.
-        """
-        values: dict[str, Any] = {
-            "agents": {
-                str(key).lower(): str(value) for key, value in self.section("agents").items()
-            },
-            "projects": {
-                str(key): self.text(f"projects.{key}", at)
-                for key, at in self.section("projects").items()
-            },
+        """Time zone, agents, projects, the graph's file, and the sources to ingest."""
+        agents = {str(key).lower(): str(value) for key, value in self.section("agents").items()}
+        values = {
+            "agents": agents,
+            "projects": self._projects(),
+            "access": {str(name): self._access(str(name)) for name in self.section("access")},
+            "roots": self._roots(),
+            "graph_file": self._graph_file(),
+            **self._sources(),
         }
-        nowhere = [
-            name for name, folder in values["projects"].items() if not (folder and folder.strip())
-        ]
-        if nowhere:
-            raise self.refuse(
-                f"projects.{nowhere[0]} names no folder; give one, or take the line out"
-            )
-        zone = self.rows.get("timezone")
+        zone = self._time_zone()
         if zone is not None:
-            try:
-                _zone(zone := str(zone))
-            except (KeyError, ValueError, OSError):
-                raise self.refuse(
-                    f'timezone "{zone}" is unknown. Use an IANA name, e.g. Asia/Shanghai.'
-                ) from None
             values["timezone"] = zone
-        default = self.section("notes").get("default_project")
-        if default is not None:
-            values["default_project"] = str(default)
+        default_project = self.section("notes").get("default_project")
+        if default_project is not None:
+            values["default_project"] = str(default_project)
+        return values
+
+    def _projects(self) -> dict[str, str]:
+        """The folder or file of each project, by its name. Raises ConfigError."""
+        projects = {}
+        for key, value in self.section("projects").items():
+            folder = self.text(f"projects.{key}", value)
+            if not folder or not folder.strip():
+                raise self.refuse(
+                    f"projects.{key}", "names no folder; give one, or take the line out"
+                )
+            projects[str(key)] = folder
+        return projects
+
+    def _roots(self) -> tuple[str, ...]:
+        """The folders in which agents may make projects. Raises ConfigError."""
         roots = self.section("notes").get("roots") or []
         if not isinstance(roots, list) or not all(isinstance(root, str) for root in roots):
-            raise self.refuse(f'notes.roots must be a list of folders, got "{roots}"')
-        values["roots"] = tuple(str(absolute(root)) for root in roots)
+            raise self.refuse("notes.roots", f'must be a list of folders, got "{roots}"')
+        return tuple(str(absolute(root)) for root in roots)
+
+    def _graph_file(self) -> str | None:
+        """The file of the knowledge graph, under each name older versions had for the key."""
         graph = self.section("graph")
-        place = graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))
-        values["graph_file"] = self.text("graph.file", place)
+        file = graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))
+        return self.text("graph.file", file)
+
+    def _time_zone(self) -> str | None:
+        """The name of the configured time zone, or None. Raises ConfigError."""
+        if self.rows.get("timezone") is None:
+            return None
+        name = str(self.rows["timezone"])
+        try:
+            _zone(name)
+        except (KeyError, ValueError, OSError):
+            raise self.refuse(
+                "timezone", f'"{name}" is unknown. Use an IANA name, e.g. Asia/Shanghai.'
+            ) from None
+        return name
+
+    def _sources(self) -> dict[str, Any]:
+        """The folders of the sources to ingest, and the sources that are switched off."""
         folders = {}
-        off = set()
+        switched_off = set()
         for name in self.section("ingestion"):
-            keys = self.section(name, "ingestion")
-            folder = self.text(f"ingestion.{name}.path", keys.get("path") or "")
+            source = self.section(name, "ingestion")
+            folder = self.text(f"ingestion.{name}.path", source.get("path") or "")
             if folder:
                 folders[str(name)] = folder
-            enabled = keys.get("enabled")
+            enabled = source.get("enabled")
             if enabled is not None and not self.typed(f"ingestion.{name}.enabled", enabled, True):
-                off.add(str(name))
-        return values | {"ingestion": folders, "ingestion_off": frozenset(off)}
+                switched_off.add(str(name))
+        return {"ingestion": folders, "ingestion_off": frozenset(switched_off)}
+
+    def _access(self, project: str) -> ProjectAccess:
+        """What agents may do in a project."""
+        keys = self.section(project, "access")
+        name = f"access.{project}"
+        read_only = keys.get("read_only")
+        folder = self.text(f"{name}.write_folder", keys.get("write_folder")) or ""
+        is_outside = folder.startswith(("/", "~")) or ".." in folder.split("/")
+        if is_outside:
+            raise self.refuse(
+                f"{name}.write_folder", f'must be a folder of the project, got "{folder}"'
+            )
+        return ProjectAccess(
+            False if read_only is None else self.typed(f"{name}.read_only", read_only, True),
+            tuple(agent.lower() for agent in self._texts(f"{name}.agents", keys.get("agents"))),
+            folder.strip("/"),
+            self._texts(f"{name}.ignore", keys.get("ignore")),
+        )
+
+    def _texts(self, name: str, value: Any) -> tuple[str, ...]:
+        """A list of texts, or one text."""
+        listed = [value] if isinstance(value, str) else value or []
+        if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+            raise self.refuse(name, f'must be a list of texts, got "{value}"')
+        return tuple(listed)
 
     def llm(self, environ: Mapping[str, str]) -> dict[str, Any]:
         """The endpoint that may help and its key: `llm.*`, else the variables of the memory-bank
@@ -503,27 +597,30 @@ class _File(NamedTuple):
         """The embedding model (docs/semantic.md): `semantic.*`; the variable MEMORY_SEMANTIC
         replaces the section.
         """
-        section = self.section("semantic")
-        given = environ.get("MEMORY_SEMANTIC")
-        if given:
-            section = {"model": given}
-        # YAML reads off as false
-        if isinstance(section.get("model"), bool):
-            section = section | {"model": None if section["model"] else "off"}
-        texts = {
-            key: self.text(f"semantic.{key}", value, is_web=key == "endpoint")
-            for key, value in section.items()
-        }
+        texts = self._semantic_texts(environ)
         model = texts.get("model") or None
         url = texts.get("endpoint") or None
+        # Without an endpoint and a scheme such as `package:`, the model is a folder, unless it is
+        # the name of a package.
         is_folder = model not in (None, "off", *MODEL_PACKAGES) and ":" not in str(model)
         if model and not url and is_folder:
             model = str(self.path.parent / user_path(model))
+        key = None
         if url:
-            key = environ.get(texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY")
-        else:
-            key = None
-        return {"semantic_model": model, "semantic_endpoint": url, "semantic_key": key or None}
+            key = environ.get(texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY") or None
+        return {"semantic_model": model, "semantic_endpoint": url, "semantic_key": key}
+
+    def _semantic_texts(self, environ: Mapping[str, str]) -> dict[str, str | None]:
+        """The texts of `semantic.*`, or MEMORY_SEMANTIC as the model. Raises ConfigError."""
+        model = environ.get("MEMORY_SEMANTIC")
+        section = {"model": model} if model else self.section("semantic")
+        # YAML reads `off` as false.
+        if isinstance(section.get("model"), bool):
+            section = section | {"model": None if section["model"] else "off"}
+        texts = {}
+        for key, value in section.items():
+            texts[key] = self.text(f"semantic.{key}", value, is_web=key == "endpoint")
+        return texts
 
     def instructions(self) -> tuple[tuple[str, ...], list[str]]:
         """The owner's sentences, at most INSTRUCTIONS_CHARACTERS in all, and a warning if some were
@@ -531,7 +628,7 @@ class _File(NamedTuple):
         """
         value = self.section("memory_tool").get("instructions") or []
         if not isinstance(value, (str, list)):
-            raise self.refuse("memory_tool.instructions must be a text or a list of texts")
+            raise self.refuse("memory_tool.instructions", "must be a text or a list of texts")
         sentences = [str(each).strip() for each in ([value] if isinstance(value, str) else value)]
         kept = []
         room = INSTRUCTIONS_CHARACTERS
@@ -545,27 +642,33 @@ class _File(NamedTuple):
 
     def unknown(self) -> list[str]:
         """Warnings for keys nobody reads."""
-        names = {key.name for key in keys()} | {
-            "graph.memoryFilePath",
-            "memoryFilePath",
-            "projects.{name}",
-        }
-        sections = {name.partition(".")[0] for name in names}
-        found = [str(name) for name in self.rows if name not in sections]
-        for name in dict.fromkeys(
-            key.name.partition(".")[0] for key in keys() if "{" not in key.name
-        ):
-            section = self.rows.get(name)
-            if isinstance(section, dict):
-                found += [f"{name}.{key}" for key in section if f"{name}.{key}" not in names]
-        for name, rows in self.section("ingestion").items():
+        known_names = {key.name for key in keys()}
+        known_names |= {"graph.memoryFilePath", "memoryFilePath", "projects.{name}"}
+        known_sections = {name.partition(".")[0] for name in known_names}
+        unknown_names = [str(name) for name in self.rows if name not in known_sections]
+        # Sections whose keys are names, such as projects, hold any key.
+        fixed_sections = [key.name.partition(".")[0] for key in keys() if "{" not in key.name]
+        for section in dict.fromkeys(fixed_sections):
+            rows = self.rows.get(section)
+            if isinstance(rows, dict):
+                names = [f"{section}.{key}" for key in rows]
+                unknown_names += [name for name in names if name not in known_names]
+        for project, rows in self.section("access").items():
+            further = sorted({*map(str, rows or ())} - _ACCESS_KEYS)
+            unknown_names += [f"access.{project}.{key}" for key in further]
+        unknown_names += self._unknown_sources()
+        return [f"unknown key {name}" for name in unknown_names]
+
+    def _unknown_sources(self) -> list[str]:
+        """The keys of `ingestion` nobody reads."""
+        unknown_names = []
+        for source, rows in self.section("ingestion").items():
+            if source not in SOURCES:
+                unknown_names.append(f"ingestion.{source}")
+                continue
             further = sorted({*map(str, rows or ())} - {"path", "enabled"})
-            found += (
-                [f"ingestion.{name}.{key}" for key in further]
-                if name in SOURCES
-                else [f"ingestion.{name}"]
-            )
-        return [f"unknown key {name}" for name in found]
+            unknown_names += [f"ingestion.{source}.{key}" for key in further]
+        return unknown_names
 
 
 def _zone(name: str) -> tzinfo:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memoranda.errors import ConfigError
+from memoranda.errors import ConfigFileError
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -32,14 +32,13 @@ def _text(path: Path) -> str:
     try:
         # Reading a pipe would never end
         if path.name == "config.yaml" and path.exists() and not path.is_file():
-            raise ConfigError(f"load config: {path}: it is no regular file; remove it")
+            raise ConfigFileError(path, "it is no regular file; remove it")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"load config: {path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}"
-        ) from None
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ConfigFileError(path, why) from None
 
 
 def parsed(path: Path, text: str) -> dict[str, Any]:
@@ -54,9 +53,9 @@ def parsed(path: Path, text: str) -> dict[str, Any]:
     # A date that is none is a ValueError
     except (yaml.YAMLError, ValueError) as error:
         why = " ".join(str(error).split()).replace('in "<unicode string>", line', "at line")
-        raise ConfigError(f"load config: {path}: {why}") from None
+        raise ConfigFileError(path, why) from None
     if rows is not None and not isinstance(rows, dict):
-        raise ConfigError(f"load config: {path}: it must hold keys and values")
+        raise ConfigFileError(path, "it must hold keys and values")
     return rows or {}
 
 
@@ -69,87 +68,112 @@ _YAML_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
 
 
 def read_plain(text: str) -> dict[str, Any] | None:
-    """What YAML reads in `text` if it has only sections of plain values, without the library (30
-    ms); else None.
+    """What YAML reads in `text` if it has only sections of plain values, or None.
+
+    It needs no library: importing YAML takes 30 ms.
     """
     rows: dict[str, Any] = {}
-    section = None
+    section: str | None = None
     for line in text.split("\n"):
         match = re.fullmatch(_LINE, line)
         if match is None:
             return None
         name, key, word, number, span = match.groups()
-        if name and name.lower() not in _YAML_WORDS and name not in rows:
-            section = name
-            rows[name] = None
-        elif (
-            key and section and key.lower() not in _YAML_WORDS and key not in (rows[section] or {})
-        ):
-            value: Any = (
-                int(number)
-                if number
-                else span or (word == "true" if word in ("true", "false") else word)
-            )
-            if word and word not in ("true", "false") and word.lower() in _YAML_WORDS:
+        if name:
+            if name.lower() in _YAML_WORDS or name in rows:
                 return None
-            rows[section] = {**(rows[section] or {}), key: value}
-        elif name or key:
-            return None
+            section = name
+            rows[section] = None
+        elif key:
+            values = (rows[section] or {}) if section else {}
+            if section is None or key.lower() in _YAML_WORDS or key in values:
+                return None
+            if _means_other(word):
+                return None
+            rows[section] = {**values, key: _plain_value(word, number, span)}
     return rows
+
+
+def _means_other(word: str | None) -> bool:
+    """Whether YAML reads `word` as something else than a text or a truth value of our spelling."""
+    if word is None or word in ("true", "false"):
+        return False
+    return word.lower() in _YAML_WORDS
+
+
+def _plain_value(word: str | None, number: str | None, span: str | None) -> Any:
+    """The value of one of the three forms that a line of `_LINE` can have."""
+    if number:
+        return int(number)
+    if span:
+        return span
+    if word in ("true", "false"):
+        return word == "true"
+    return word
 
 
 def change(path: Path, changes: Mapping[str, Any]) -> str:
     """The text of the configuration file at `path` with `section.key` entries set (None = removed).
-    Every other line and comment stays. Raises ConfigError when the file cannot be read as YAML."""
+    Every other line and comment stays. Raises ConfigError when the file cannot be read as YAML.
+    """
     import yaml
 
-    def filled(rows: dict[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in rows.items() if value not in (None, {})}
-
     parts = {tuple(name.split(".", 1)): value for name, value in changes.items()}
-    wanted = read(path)
+    expected = read(path)
     text = _text(path)
-    _set(wanted, parts)
+    _set(expected, parts)
     lines = text.splitlines(keepends=True)
-    # One nested line of a block mapping is set, added or removed
-    for (
-        section,
-        key,
-    ), value in parts.items():
+    for (section, key), value in parts.items():
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
-        if value is None:
-            fresh = []
-        else:
-            fresh = [f"{_scalar(key)}: {_scalar(value)}\n"]
-        top = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
-        if top is None:
-            lines += [f"{section}:\n", *(f"  {line}" for line in fresh)] if fresh else []
-            continue
-        end = next(
-            (at for at in range(top + 1, len(lines)) if lines[at][0] not in " \t#\n\r"), len(lines)
-        )
-        nested = [
-            at
-            for at in range(top + 1, end)
-            if lines[at].strip() and not lines[at].lstrip().startswith("#")
-        ]
-        if nested:
-            indent = lines[nested[0]].partition(lines[nested[0]].lstrip())[0]
-        else:
-            indent = "  "
-        names = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
-        there = [at for at in nested if lines[at].startswith(names)][:1]
-        if there:
-            at = there[0]
-        else:
-            at = (nested[-1] if nested else top) + 1
-        lines[at : at + len(there)] = [indent + line for line in fresh]
+        _change_line(lines, section, key, value)
     changed = "".join(lines)
+    # Anything but plain block mappings may have come out wrong: compare what YAML reads.
     with suppress(yaml.YAMLError):
-        if filled(yaml.safe_load(changed) or {}) == filled(wanted):
+        if _without_empty(yaml.safe_load(changed) or {}) == _without_empty(expected):
             return changed
     return round_trip_change(path, parts)
+
+
+def _without_empty(rows: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a file that have a value."""
+    return {key: value for key, value in rows.items() if value not in (None, {})}
+
+
+def _change_line(lines: list[str], section: str, key: str, value: Any) -> None:
+    """Set, add or remove (None) the line of `key` in a block mapping named `section`."""
+    new_lines = [] if value is None else [f"{_scalar(key)}: {_scalar(value)}\n"]
+    top = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
+    if top is None:
+        if new_lines:
+            lines += [f"{section}:\n", *(f"  {line}" for line in new_lines)]
+        return
+    nested = _nested_lines(lines, top)
+    indent = "  "
+    after = top + 1
+    if nested:
+        first = lines[nested[0]]
+        indent = first[: len(first) - len(first.lstrip())]
+        after = nested[-1] + 1
+    spellings = tuple(f"{indent}{form}:" for form in (key, f'"{key}"', f"'{key}'", _scalar(key)))
+    present = next((at for at in nested if lines[at].startswith(spellings)), None)
+    indented = [indent + line for line in new_lines]
+    if present is None:
+        lines[after:after] = indented
+    else:
+        lines[present : present + 1] = indented
+
+
+def _nested_lines(lines: list[str], top: int) -> list[int]:
+    """The numbers of the lines below the key at line `top` that hold a key or value."""
+    nested = []
+    for at in range(top + 1, len(lines)):
+        if lines[at][0] not in " \t#\n\r":
+            break
+        text = lines[at].strip()
+        if text and not text.startswith("#"):
+            nested.append(at)
+    return nested
 
 
 def _set(rows: dict[str, Any], changes: Mapping[tuple[str, ...], Any]) -> None:
@@ -185,7 +209,7 @@ def round_trip_change(path: Path, changes: Mapping[tuple[str, ...], Any]) -> str
     try:
         changed = round_trip(_text(path), lambda rows, _: _set(rows, changes))
     except ValueError as error:
-        raise ConfigError(f"load config: {path}: {error}") from None
+        raise ConfigFileError(path, str(error)) from None
     emptied = "|".join(
         re.escape(_scalar(key[0])) for key, value in changes.items() if value is None
     )

@@ -13,10 +13,14 @@ MemorandaError            code           exit
 │   ├── SecretRefused       invalid        1    a text that holds what looks like a secret
 (docs/gate.md)
 │   ├── LineOutOfRange      invalid        1    a line number the file does not have
-│   └── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
+│   ├── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
+│   └── NotWritable         invalid        1    a change that the owner of a project has not allowed
 ├── NotFound                not_found      1    no such note (or none the caller may see)
+│   ├── NotInHistory        not_found      1    no older text of it is kept
+│   └── NothingToReplace    not_found      1    a checksum was given for a note there is not
 ├── Ambiguous               ambiguous      1    one name, several notes
 ├── Exists                  exists         1    the destination is taken
+│   └── Taken               exists         1    by what the caller may not replace
 ├── Unusable                unusable       1    a path that cannot be used, for reasons the caller
 may not know
 ├── Conflict                conflict       1    the note changed since it was read
@@ -27,16 +31,20 @@ may not know
 ├── ProjectNotFound         project_not_found  1
 │   └── ProjectOutOfReach project_not_found 1 one of our own, which the caller's access leaves out
 ├── ProjectRefused          project_refused    1    a folder that cannot be a project
+│   ├── NotAFolder          project_refused    1
+│   └── ProjectOverlaps     project_refused    1    it lies in another project, or holds one
 ├── NotText                 not_text       1    a file that is not UTF-8
 ├── StorageError            storage        1    the disk said no: full, read-only, permission
 │   ├── Busy            busy           1    somebody else has the lock; call again
 │   └── DatabaseRefused storage        1    the database of the notes said no
 │       └── DatabaseAway storage       1    it cannot be reached
 ├── OutcomeUnknown          unknown_outcome 1   the connection was lost in the middle of a commit
+├── AgentPaused             paused         1    the owner paused the agent
 ├── LimitExceeded           limit          1    a note too large, or more than an agent may write in
 a day
 ├── CannotUndo              cannot_undo    1    a later change is in the way
-└── ConfigError             config         1    config.yaml cannot be read
+└── ConfigError             config         1    the configuration cannot be used
+    └── ConfigFileError     config         1    a file of it, or one setting of the file
 
 Each carries a sentence that names the thing and the remedy, and the values a face
 needs to say it in its own words. Codes: contract 000b, section 8.
@@ -212,6 +220,25 @@ class NotFound(MemorandaError):
         )
 
 
+class NotInHistory(NotFound):
+    """No older text of `identifier` is kept."""
+
+    def __init__(self, identifier: str):
+        super().__init__(identifier)
+        self.args = (f"no older text of {identifier} is kept",)
+
+
+class NothingToReplace(NotFound):
+    """A checksum was given for a note that is not there."""
+
+    def __init__(self, identifier: str, project: str):
+        super().__init__(identifier, project)
+        self.args = (
+            f'Note not found in {project}: "{identifier}", so it has no checksum to compare. '
+            "Leave expected_checksum out to create it.",
+        )
+
+
 class FolderNotFound(NotFound):
     """The project has no such folder; `folders` are some it has."""
 
@@ -256,6 +283,16 @@ class Exists(MemorandaError):
             f"Destination already exists: {path}. Choose another destination_path."
             if permalink is None
             else f"Note already exists: {permalink}. Change it with edit_note, or call write_note with overwrite=true."
+        )
+
+
+class Taken(Exists):
+    """What lies at `path` is no note, or not one that the caller may replace."""
+
+    def __init__(self, path: str, permalink: str | None = None):
+        super().__init__(path, permalink)
+        self.args = (
+            f"Note already exists: {permalink or path}. Choose another title or directory.",
         )
 
 
@@ -385,6 +422,21 @@ class ProjectRefused(MemorandaError):
         super().__init__(f"Cannot use {folder} as a project: {reason}. Choose another folder.")
 
 
+class NotAFolder(ProjectRefused):
+    """`folder` is a file, or is not there."""
+
+    def __init__(self, folder: str):
+        super().__init__(folder, "not a folder")
+
+
+class ProjectOverlaps(ProjectRefused):
+    """`folder` lies in the project `other`, or holds it."""
+
+    def __init__(self, folder: str, other: str):
+        super().__init__(folder, f"it overlaps project {other}")
+        self.other = other
+
+
 class ReadOnlyProject(InvalidInput):
     """The notes of `project` are the entities of the graph file `file`, which the note tools do not
     write.
@@ -396,6 +448,31 @@ class ReadOnlyProject(InvalidInput):
         super().__init__(
             f'The notes of project "{project}" are the entities of the graph file {file}, so nothing was changed. '
             f'Change them with the graph tools (project "{project}"), or edit the file.'
+        )
+
+
+class AgentPaused(MemorandaError):
+    """The owner paused `agent`: it reads and writes nothing."""
+
+    code = "paused"
+
+    def __init__(self, agent: str):
+        self.agent = agent
+        super().__init__(
+            f"{agent} is paused by the owner of this memory, so nothing was read or changed. "
+            "Go on without it; only the owner can end the pause."
+        )
+
+
+class NotWritable(InvalidInput):
+    """The owner of the memory has not allowed this change in `project`; `reason` says what is."""
+
+    def __init__(self, project: str, reason: str):
+        self.project = project
+        self.reason = reason
+        super().__init__(
+            f"Nothing was changed in project {project}: {reason}. "
+            "Its owner can allow it with memory project access."
         )
 
 
@@ -500,6 +577,39 @@ class CannotUndo(MemorandaError):
 
 
 class ConfigError(MemorandaError):
-    """The configuration file cannot be read."""
+    """The configuration cannot be used."""
 
     code = "config"
+
+
+class ConfigFileError(ConfigError):
+    """A configuration file cannot be used.
+
+    file: the file, or the key that names it.
+    problem: what is wrong, in a few words.
+    key: the setting that is wrong; empty if it is the whole file.
+    joint: what stands between the key and the problem: a blank if they are one sentence.
+    """
+
+    def __init__(self, file: object, problem: str, key: str = "", joint: str = ": "):
+        self.file = file
+        self.problem = problem
+        self.key = key
+        self.reason = f"{key}{joint}{problem}" if key else problem
+        super().__init__(f"load config: {file}: {self.reason}")
+
+
+class ProjectWarning(str):
+    """A sentence about one project, or with an empty `project` about all of them."""
+
+    project: str
+
+    def __new__(cls, text: str, project: str = "") -> ProjectWarning:
+        """text: the sentence. project: the name of the project it is about."""
+        warning = super().__new__(cls, text)
+        warning.project = project
+        return warning
+
+    def is_about(self, project: str) -> bool:
+        """Whether the sentence is about this project, in any case of its name, or about all."""
+        return self.project.casefold() in ("", project.casefold())

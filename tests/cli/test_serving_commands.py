@@ -11,8 +11,9 @@ import pytest
 import memoranda
 from cli.conftest import PROGRAM, run_process
 from contract.mcp_server import Server
-from memoranda.cli.presets import PRESETS, preset
+from memoranda.cli.presets import preset
 from memoranda.errors import MemorandaError
+from memoranda.faces import PRESETS
 
 
 def test_a_tool_of_any_toolset_is_run_once(terminal: Any) -> None:

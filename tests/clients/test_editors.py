@@ -153,7 +153,11 @@ def test_damaged_files_are_refused_or_come_out_as_they_were(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("editor", "text"),
-    [(yaml_text, "~\n"), (yaml_text, "null # nothing\n"), (jsonc, '{"a":' * 900 + "1" + "}" * 900)],
+    [
+        (yaml_text, "~\n"),
+        (yaml_text, "null # nothing\n"),
+        (jsonc, '{"a":' * 99_999 + "1" + "}" * 99_999),
+    ],
 )
 @pytest.mark.promise("install-2")
 def test_what_cannot_be_edited_surely_is_refused_in_words(editor: Any, text: str) -> None:

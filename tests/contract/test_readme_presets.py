@@ -13,7 +13,7 @@ import pytest
 
 from contract.home_kinds import BANK, FILE
 from contract.mcp_server import Server
-from memoranda.cli.presets import PRESETS
+from memoranda.faces import PRESETS
 
 pytestmark = pytest.mark.promise("issue-drop-in")
 

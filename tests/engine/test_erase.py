@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -23,7 +24,7 @@ from memoranda.engine.overview import Overview, Pending
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import CannotUndo, InvalidInput, Locked, NotFound
 from memoranda.jobs import dream
-from memoranda.note.edit import StrReplace
+from memoranda.note.edit import Append, StrReplace
 from memoranda.note.markdown import Record
 from memoranda.note.model import Draft
 
@@ -343,7 +344,7 @@ def secret_of(number: int) -> str:
 
 def terms(index: Path) -> str:
     """Every word of the full-text tables."""
-    with sqlite3.connect(index) as db:
+    with closing(sqlite3.connect(index)) as db:
         names = ("note_fts", "name_fts", "passage_fts", "stem_fts")
         for name in names:
             db.execute(f"create virtual table temp.v_{name} using fts5vocab(main, {name}, row)")
@@ -490,6 +491,27 @@ def test_notes_that_name_it_stay_and_are_reported(memory: MemorySession) -> None
     done = memory.erase(ref)
     assert (done.remains, set(done.mentions)) == ((), {"notes/linking.md", "notes/quoting.md"})
     assert memory.read("notes/quoting.md").content == "zq4711vault, he said"
+
+
+def test_a_dry_run_foretells_what_goes_and_who_has_the_same_words(memory: MemorySession) -> None:
+    ref = note(memory, "secret plan", "of zq4711vault")
+    memory.edit(ref, Append("and zq4712vault\n"))
+    memory.tag(ref, ["plan"])
+    note(memory, "linking", "see [[secret plan]]")
+    note(memory, "quoting", "zq4711vault, he said")
+    copy = note(memory, "copied", "zq4712vault")
+    memory.delete(copy)
+    foretold = memory.erase(ref, dry_run=True)
+    assert memory.read(ref, count=False)
+    assert {"notes/linking.md", "notes/quoting.md"} < set(foretold.mentions)
+    assert len(foretold.mentions) == 3, "the kept text of the deleted copy holds it, too"
+    done = memory.erase(ref)
+    assert (foretold.notes, foretold.changes, foretold.texts) == (
+        done.notes,
+        done.changes,
+        done.texts,
+    )
+    assert set(foretold.mentions) == set(done.mentions)
 
 
 def test_a_reminder_made_from_its_text_goes_with_it(place: Place, memory: MemorySession) -> None:

@@ -80,8 +80,8 @@ def test_no_error_of_a_toolset_alone_names_a_tool_it_does_not_serve(
 ) -> None:
     with open_session(tmp_path / "home", watch=False) as memory:
         served = faces.registry([toolset], memory.settings)
-        assert [*served.tools] == faces.TOOLS[toolset].split()
-        every = {name for names in faces.TOOLS.values() for name in names.split()}
+        assert [*served.tools] == faces.FACES[toolset].tool_names()
+        every = set(faces.tool_names(faces.TOOLSETS))
         strange = re.compile(
             rf"\b({'|'.join(name for name in every - set(served.tools) if '_' in name)})\b"
         )

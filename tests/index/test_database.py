@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 from pathlib import Path
@@ -10,12 +11,22 @@ import pytest
 
 from index.conftest import WORD_TABLES, Desk
 from memoranda.index.index import Index
+from memoranda.ledger.database import LedgerDatabase
 
 
 def filled(path: Path) -> Desk:
     desk = Desk(path)
     desk.put_all({f"{number}.md": f"words of note {number} " * 20 for number in range(300)})
     return desk
+
+
+def open_files_below(folder: Path) -> list[str]:
+    """The files of `folder` that this process has open; none where the system does not say."""
+    descriptors = Path("/proc/self/fd")
+    if not descriptors.is_dir():
+        return []
+    targets = [os.readlink(link) for link in descriptors.iterdir() if link.is_symlink()]
+    return sorted(target for target in targets if target.startswith(str(folder)))
 
 
 def test_a_missing_index_is_made_for_the_owner_only(tmp_path: Path) -> None:
@@ -70,6 +81,30 @@ def test_a_damaged_or_foreign_index_is_made_anew(tmp_path: Path, damage: str) ->
     again.put("a.md", "works")
     assert again.found("works") == ["a.md"]
     again.index.close()
+    assert open_files_below(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"no database " * 999,
+        b"",
+        b"SQLite format 3\0" + bytes(5000),
+        b"SQLite format 3\0" + b"\xff" * 5000,
+    ],
+)
+def test_a_damaged_file_of_either_database_is_not_kept_open(tmp_path: Path, damage: bytes) -> None:
+    for name in ("index.db", "ledger.db"):
+        (tmp_path / name).write_bytes(damage)
+    gc.disable()
+    try:
+        Index(tmp_path / "index.db").close()
+        desk = Desk(tmp_path / "index.db")
+        desk.index.close()
+        LedgerDatabase(tmp_path / "ledger.db").close()
+        assert open_files_below(tmp_path) == []
+    finally:
+        gc.enable()
 
 
 def test_where_no_file_can_be_made_the_index_is_one_in_memory(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_changes_come_in_an_order_of_their_own_however_the_disk_is_listed(shelf:
     assert [each.stamp for each in planned[2:5]] == [
         shelf.files[each][1] for each in ("y.md", "b/a.md", "b/ä.md")
     ]
-    assert planned[5].stamp == (len("changed"), (1 << 63) - 1, shelf.files["z.md"][1].inode)
+    assert planned[5].stamp == Stamp(len("changed"), (1 << 63) - 1, shelf.files["z.md"][1].inode)
 
 
 def test_many_changes_are_applied_in_portions_that_are_told(shelf: Shelf) -> None:

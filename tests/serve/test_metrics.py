@@ -124,3 +124,15 @@ async def test_who_asks_often_does_not_ask_the_memory_each_time(web, monkeypatch
     for _ in range(20):
         assert (await client.get("/readyz")).status_code == 200
     assert len(asked) == 1
+
+
+async def test_a_token_is_told_of_the_notes_it_sees(web, client):
+    token = {name: web.token(name) for name in ("alice", "bob")}
+    private = "---\nscope: agent:bob\n---\nx\n"
+    for title, content in (("Tea", "x\n"), ("Own", private)):
+        await tool(client, token["bob"], "write_note", title=title, content=content, directory="")
+    told = {}
+    for name, secret in token.items():
+        answer = await client.get("/metrics", headers=bearer(secret))
+        told[name] = values(answer.text)["memoranda_notes"]
+    assert told == {"alice": 1, "bob": 2}

@@ -137,6 +137,20 @@ def test_a_client_is_answered_byte_for_byte_as_by_a_server_of_its_own(home, conn
 
 
 @pytest.mark.promise("daemon-mcp")
+def test_plain_schemas_are_the_wish_of_one_client(home, connect, daemon):
+    schemas = []
+    for more in ((), ("--plain-schemas",), ("--plain-schemas", "--no-daemon")):
+        client = connect("--tools", "kv", *more)
+        schemas.append(
+            str([tool["inputSchema"] for tool in client.ask("tools/list")["result"]["tools"]])
+        )
+        assert client.close() == 0
+    assert "additionalProperties" in schemas[0]
+    assert "additionalProperties" not in schemas[1]
+    assert schemas[1] == schemas[2]
+
+
+@pytest.mark.promise("daemon-mcp")
 def test_each_client_is_its_own_agent(home, connect, daemon):
     claude = connect(name="claude-code")
     cursor = connect(name="cursor-vscode")

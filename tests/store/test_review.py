@@ -87,9 +87,9 @@ def test_a_change_set_aside_is_finished_even_when_other_changes_came_meanwhile(
 ):
     dies_between(home, notes, disk, monkeypatch)
     with unplugged(disk):
-        with again(home).lock:
-            pass
         other = again(home)
+        with other.lock:
+            pass
         commit(other, put(notes, "c.md", "c"))
     [waiting] = other.set_aside()
     with other.lock:

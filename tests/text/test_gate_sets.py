@@ -16,6 +16,9 @@ FACT = "fact"
 """Planted facts look like any note: authorship and review are against those, no filter."""
 LEAST_PLANTED = 0.98
 MOST_HARD_BASES = 0.02
+LEAST_SEEN = 0.84
+LEAST_UNSEEN = 0.75
+"""Of plain orders without an override, forged messages and the like (orders.json), by half."""
 PIECE = 12
 """Characters of a secret of which nothing may be left."""
 
@@ -40,6 +43,14 @@ def test_planted_orders_are_marked_in_every_language_and_spelling() -> None:
     orders = [case for case in rows("planted.json") if case["kind"] != FACT]
     missed = [case["id"] for case in orders if not is_suspicious(case)]
     assert len(missed) <= len(orders) * (1 - LEAST_PLANTED), missed
+
+
+@pytest.mark.promise("gate-sets")
+@pytest.mark.parametrize(("half", "least"), [("seen", LEAST_SEEN), ("unseen", LEAST_UNSEEN)])
+def test_plain_orders_and_forged_messages_are_mostly_marked(half: str, least: float) -> None:
+    orders = [case for case in rows("orders.json") if case["half"] == half]
+    missed = [case["id"] for case in orders if not is_suspicious(case)]
+    assert len(missed) <= len(orders) * (1 - least), missed
 
 
 @pytest.mark.promise("gate-sets")

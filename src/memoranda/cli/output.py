@@ -9,7 +9,15 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
-from memoranda.errors import Ambiguous, MemorandaError, NotFound, ProjectNotFound, ProjectRefused
+from memoranda.errors import (
+    Ambiguous,
+    MemorandaError,
+    NotAFolder,
+    NotFound,
+    NotInHistory,
+    ProjectNotFound,
+    ProjectOverlaps,
+)
 from memoranda.text.unicode import flat, json_escape, one_line, visible
 
 if TYPE_CHECKING:
@@ -44,8 +52,8 @@ class Failure(MemorandaError):
 
 def error_sentence(error: MemorandaError) -> str:
     """What the command prints after `Error: ` (contract 001, sections 1, 3, 4, 16)."""
-    if isinstance(error, NotFound) and error.project == "the history":
-        return f"no older text of {error.identifier} is kept"
+    if isinstance(error, NotInHistory):
+        return str(error)
     if isinstance(error, (NotFound, Ambiguous)):
         # Needs the engine, which help pages do not
         from memoranda.engine.overview import complaint
@@ -53,10 +61,10 @@ def error_sentence(error: MemorandaError) -> str:
         return complaint(error)
     if isinstance(error, ProjectNotFound):
         return f"no such project: {error.name}"
-    if isinstance(error, ProjectRefused) and error.reason == "not a folder":
+    if isinstance(error, NotAFolder):
         return f"not a folder: {error.folder}"
-    if isinstance(error, ProjectRefused) and error.reason.startswith("it overlaps project "):
-        return f"{error.folder} {error.reason.removeprefix('it ')}"
+    if isinstance(error, ProjectOverlaps):
+        return f"{error.folder} overlaps project {error.other}"
     return str(error)
 
 

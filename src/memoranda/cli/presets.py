@@ -6,32 +6,30 @@ Sources: contract 000a (anthropic), contract 000b, 10 (basic-memory), contract 0
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memoranda.cli.output import Failure
-from memoranda.errors import ConfigError
+from memoranda.faces import FACES, PRESETS
 from memoranda.note.model import BUILT_IN_PROJECTS
-from memoranda.note.names import named_one
 from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
     from memoranda.faces.kv import JsonFolder
-    from memoranda.faces.notes.drop_in_replies import Vault
+    from memoranda.faces.tool import Toolset
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
     """The toolsets to serve; projects (name -> folder) and a default project for this server only;
     its name. `like`: the server whose tool names and replies are used. `json_folder`: the folder of
-    the key-value entries, None for the notes of project `kv`. `vault`: what a Basic Memory
-    configuration says."""
+    the key-value entries, None for the notes of project `kv`. `manners`: by the name of a toolset,
+    what makes it another program's."""
 
     tools: tuple[str, ...]
     projects: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +37,7 @@ class Preset:
     name: str = "memoranda"
     like: str | None = None
     json_folder: str | None = None
-    vault: Vault | None = None
+    manners: Mapping[str, Callable[[Toolset], Toolset]] = field(default_factory=dict)
 
 
 def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
@@ -56,87 +54,20 @@ def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
         known = os.path.expanduser("~/.agent-memory")
         folder = json_folder(environ) or (known if os.path.lexists(known) else None)
         return Preset(("kv",), name="agent-memory", json_folder=folder)
-    if name not in PRESETS:
-        raise Failure(f'unknown preset "{name}"; presets: {", ".join(PRESETS)}')
-    if name == "anthropic":
-        return Preset(("memory",))
-    return Preset(("graph",), like=name)
-
-
-_OPTIONS = (
-    "kebab_filenames",
-    "write_note_overwrite_default",
-    "update_permalinks_on_move",
-    "permalinks_include_project",
-    "enable_posix_tools",
-)
+    for face in FACES.values():
+        if name in face.presets:
+            return Preset((face.name,), like=name if face.name == "graph" else None)
+    raise Failure(f'unknown preset "{name}"; presets: {", ".join(PRESETS)}')
 
 
 def _basic_memory(environ: Mapping[str, str]) -> Preset:
-    """The projects of an installed Basic Memory, its options and environment; its configuration is
-    read, never written. Without one the vault it would use by itself, if that is there. Raises
-    ConfigError."""
-    from memoranda.faces.notes.drop_in_replies import Vault
+    """The projects of an installed Basic Memory, its options and environment. Raises ConfigError."""
+    from memoranda.basic_memory import in_manner
+    from memoranda.basic_memory.vault import read_vault
 
-    base = environ.get("XDG_CONFIG_HOME")
-    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or (
-        f"{base}/basic-memory" if base else "~/.basic-memory"
-    )
-    file = Path(os.path.expanduser(folder)) / "config.json"
-    try:
-        settings = json.loads(file.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
-        settings = {
-            "projects": {"main": root} if os.path.isdir(root) else {},
-            "default_project": "main",
-        }
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"load config: {file}: {getattr(error, 'strerror', error)}") from None
-    if not isinstance(settings, dict) or not isinstance(settings.get("projects"), dict):
-        raise ConfigError(f"load config: {file}: it names no projects")
-    default = settings.get("default_project")
-    only = environ.get("BASIC_MEMORY_MCP_PROJECT") or None
-    names = dict[str, str]()
-    places = dict[str, str]()
-    cloud = set[str]()
-    for name, entry in settings["projects"].items():
-        # A project is a path, or since Basic Memory 0.18 an object that has one.
-        if not isinstance(entry, dict):
-            entry = {"path": entry}
-        path = entry.get("path")
-        if (
-            entry.get("mode") == "cloud"
-            or not isinstance(path, str)
-            or not path.startswith(("/", "~"))
-        ):
-            # Not on this disk, or nobody knows where
-            cloud.add(name)
-            continue
-        # `notes` takes the place of our own, which other faces do not need; the other built-in
-        # projects have notes of another form, so a vault of such a name gets a suffix that no reply
-        # shows
-        taken = {*BUILT_IN_PROJECTS, *map(str.lower, names.values())} - {"notes"}
-        shown = "notes" if name.lower() == "notes" else name
-        names[name] = f"{name} basic-memory" if shown.lower() in taken else shown
-        places[names[name]] = path
-    options = {key: settings[key] for key in _OPTIONS if isinstance(settings.get(key), bool)}
-    for key in _OPTIONS:
-        text = environ.get(f"BASIC_MEMORY_{key.upper()}", "").lower()
-        if text in ("true", "1", "false", "0"):
-            options[key] = text in ("true", "1")
-    vault = Vault(names, only, frozenset(cloud), **options)
-    start = _start(names, only, default)
-    return Preset(("notes",), places, start, vault=vault)
-
-
-def _start(names: Mapping[str, str], only: str | None, default: Any) -> str | None:
-    """Our name of the project a server begins in: the only one, the default or the first."""
-    for wanted in (only, default):
-        known = named_one(wanted, names) if isinstance(wanted, str) else None
-        if known is not None:
-            return names[known]
-    return next(iter(names.values()), None)
+    vault = read_vault(environ)
+    manners = {"notes": in_manner(vault)}
+    return Preset(("notes",), vault.places, vault.start, manners=manners)
 
 
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -195,13 +126,3 @@ def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, o
     )
     name = next(each for each in names if each.lower() not in known)
     return {name: opened(name, file)}
-
-
-PRESETS = (
-    "anthropic",
-    "basic-memory",
-    "server-memory",
-    "thoughtbox",
-    "memory-bank",
-    "agent-memory",
-)

@@ -20,6 +20,7 @@ from memoranda.cli.invocation import Invocation, input_of, text_from
 from memoranda.cli.output import Failure
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, group, option
 from memoranda.errors import InvalidInput, near
+from memoranda.faces import PRESETS
 from memoranda.note.entry import DEFAULT_NAMESPACE
 from memoranda.query import split_list
 
@@ -40,7 +41,7 @@ _TOOLSET_NAMES = Names("list", _toolsets)
 _CALL = 'memory call read_note \'{"identifier": "notes/Plan"}\''
 _FORM = Names("json", lambda _: ("json",))
 _ALL_ENTRIES = 1 << 30
-_SERVERS = "Stand in for another server: anthropic, basic-memory, server-memory, thoughtbox, memory-bank, agent-memory."
+_SERVERS = f"Stand in for another server: {', '.join(PRESETS)}."
 
 
 @command("mcp", example="memory mcp --tools memory,notes,graph")
@@ -49,13 +50,14 @@ _SERVERS = "Stand in for another server: anthropic, basic-memory, server-memory,
     type=_TOOLSET_NAMES,
     help="Toolsets to serve, separated by commas [memory,notes]; or all.",
 )
-@option("--as", "as_", type=Names("preset", lambda _: presets.PRESETS), help=_SERVERS)
+@option("--as", "as_", type=Names("preset", lambda _: PRESETS), help=_SERVERS)
 @option(
     "--project", metavar="NAME", help="With --as basic-memory: every call is about this project."
 )
 @option(
     "--graph-file", metavar="FILE", help="The knowledge graph's file [the notes of project graph]."
 )
+@flag("--plain-schemas", "Leave out of the tools' schemas what Gemini refuses.")
 @flag("--no-daemon", "Serve this client in a process of its own; start no daemon, use none.")
 def mcp(
     call: Invocation,
@@ -64,6 +66,7 @@ def mcp(
     as_: Text,
     project: Text,
     graph_file: Text,
+    plain_schemas: bool,
     no_daemon: bool,
 ) -> int:
     """Serve the tools over MCP on stdin and stdout, until the client closes stdin.
@@ -101,11 +104,17 @@ def mcp(
     projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
     projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
     folder = chosen.json_folder or presets.json_folder()
-    has_own = projects or file or folder or chosen.vault or chosen.default_project
+    has_own = projects or file or folder or chosen.manners or chosen.default_project
     if not (has_own or settings.bank_debug or no_daemon):
         from memoranda.serve.pump import pass_on
 
-        wanted = {"tools": chosen.tools, "like": chosen.like, "name": chosen.name, "agent": agent}
+        wanted = {
+            "tools": chosen.tools,
+            "like": chosen.like,
+            "name": chosen.name,
+            "agent": agent,
+            "plain_schemas": plain_schemas,
+        }
         pass_on(settings, wanted)
     from memoranda.faces.tool import Hooks
     from memoranda.serve.stdio import run_stdio
@@ -133,8 +142,10 @@ def mcp(
             chosen.like,
             entries,
             _graphs(file),
-            chosen.vault,
+            chosen.manners,
         )
+        if plain_schemas:
+            served = served.with_plain_schemas()
         return run_stdio(
             opened,
             served,
@@ -156,11 +167,10 @@ def _graphs(file: Path | None) -> Callable[[MemorySession, str], Graph] | None:
 
 def _tool_names(context: click.Context) -> list[str]:
     """Tool names for the shell to offer."""
-    from memoranda.faces import TOOLS, TOOLSETS, expand
+    from memoranda.faces import TOOLSETS, expand, tool_names
 
     with suppress(InvalidInput):
-        wanted = expand(split_list(context.params.get("tools")) or TOOLSETS)
-        return list(dict.fromkeys(tool for each in wanted for tool in TOOLS[each].split()))
+        return tool_names(expand(split_list(context.params.get("tools")) or TOOLSETS))
     return []
 
 
@@ -178,24 +188,24 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
 
     JSON is an object; `-` reads it from stdin.
     """
-    from memoranda.faces import TOOLS, TOOLSETS, expand, registry
+    from memoranda.faces import TOOLSETS, expand, having, registry, tool_names
     from memoranda.faces.tool import Hooks
 
     settings = run.settings
     names = expand(split_list(tools) or TOOLSETS)
-    having = [name for name in names if tool in TOOLS[name].split()]
-    if not having:
-        guesses = near(tool, (part for name in names for part in TOOLS[name].split()))
+    found_in = having(tool, names)
+    if not found_in:
+        guesses = near(tool, tool_names(names))
         raise Failure(f"tool not found: {tool}", "not_found", guesses=guesses)
-    if len(having) > 1:
+    if len(found_in) > 1:
         raise Failure(
-            f"tool {tool} is in several toolsets: {', '.join(having)}; choose one with --tools"
+            f"tool {tool} is in several toolsets: {', '.join(found_in)}; choose one with --tools"
         )
-    if having == ["graph"]:
+    if found_in == ["graph"]:
         file = presets.graph_file(settings.graph_file)
     else:
         file = None
-    folder = presets.json_folder() if having == ["kv"] else None
+    folder = presets.json_folder() if found_in == ["kv"] else None
     try:
         arguments = json.loads(text_from((given,)))
     except (ValueError, RecursionError) as error:
@@ -205,7 +215,7 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
         presets.json_entries(folder) as entries,
     ):
         found = registry(
-            having, settings, Hooks.configured(), entries=entries, graphs=_graphs(file)
+            found_in, settings, Hooks.configured(), entries=entries, graphs=_graphs(file)
         )
         reply = found.call(memory, tool, arguments)
     if run.json or not reply.is_error:

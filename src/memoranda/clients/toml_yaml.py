@@ -53,72 +53,93 @@ class TomlEditor(Editor):
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         assert isinstance(name, str)
-        wanted = _load(text)
-        end = newline(text)
-        there = self.find(text, path, name)
-        _at(wanted, (*path, name)).update(value)
-        if there is None:
-            head = ".".join(_key(each) for each in (*path, name))
-            block = end.join(
-                [f"[{head}]", *(f"{_key(key)} = {_inline(each)}" for key, each in value.items())]
-            )
-            started = text.removeprefix(BOM) != ""
-            closed = text.endswith("\n") or not text.removeprefix(BOM)
-            text += (
-                (end if started else "") + ("" if closed else end) + block + (end if closed else "")
-            )
-        for key in reversed(value if there is not None else ()):
-            header, *pairs = _table(text, _statements(text), (*path, name))
-            line = f"{_key(key)} = {_inline(value[key])}"
-            pair = next((each for each in pairs if each.keys == (key,)), None)
-            if pair is None:
-                text = text[: header.end] + end + line + text[header.end :]
-            elif there[key] != value[key]:
-                text = text[: pair.start] + line + text[pair.end :]
-        _check_toml(text, wanted)
+        whole_path = (*path, name)
+        expected = _load(text)
+        present = self.find(text, path, name)
+        _at(expected, whole_path).update(value)
+        if present is None:
+            text = _with_table(text, whole_path, value)
+        else:
+            text = _with_pairs(text, whole_path, present, value)
+        _check_toml(text, expected)
         return text, Hint()
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         assert isinstance(name, str)
-        wanted = _load(text)
-        end = newline(text)
-        whole = (*path, name)
+        expected = _load(text)
+        whole_path = (*path, name)
         statements = [*_statements(text)]
-        _table(text, statements, whole)
-        ours = False
-        spans = []
-        for statement in statements:
-            if statement.is_header:
-                ours = statement.keys[: len(whole)] == whole
-            else:
-                ours = ours
-            if ours and statement.is_header:
-                spans.append((statement.start, statement.next))
-            elif ours:
-                spans[-1] = spans[-1][0], statement.next
-        for at, stop in reversed(spans):
-            start = text.rfind("\n", 0, at) + 1 or text.startswith(BOM)
-            # The length of the blank line before the block, as `put` makes it
-            before = text[:start]
-            gap = 0
-            if stop == len(text) and not text.endswith("\n"):
-                gap = 2 * len(end) if before.endswith(2 * end) else 0
-            elif stop == len(text) or text[stop:].startswith(end):
-                if before.endswith("\n" + end) or before.removeprefix(BOM) == end:
-                    gap = len(end)
-                else:
-                    gap = 0
-            text = text[: start - gap] + text[stop:]
-        del _at(wanted, path)[name]
-        # A table that only its child had made
+        _table(text, statements, whole_path)
+        for start, stop in reversed(_blocks(statements, whole_path)):
+            text = _without_block(text, start, stop)
+        del _at(expected, path)[name]
+        # A table that only its child had made goes with it.
         for depth in range(len(path), 0, -1):
-            if (
-                not _at(wanted, path[:depth])
-                and self.find(text, path[: depth - 1], path[depth - 1]) is None
-            ):
-                del _at(wanted, path[: depth - 1])[path[depth - 1]]
-        _check_toml(text, wanted)
+            *above, last = path[:depth]
+            if not _at(expected, path[:depth]) and self.find(text, above, last) is None:
+                del _at(expected, above)[last]
+        _check_toml(text, expected)
         return text
+
+
+def _with_table(text: str, path: Sequence[str], value: dict[str, Any]) -> str:
+    """`text` with a new table at its end, after a blank line."""
+    end = newline(text)
+    header = f"[{'.'.join(map(_key, path))}]"
+    pairs = [f"{_key(key)} = {_inline(item)}" for key, item in value.items()]
+    block = end.join([header, *pairs])
+    if not text.removeprefix(BOM):
+        return text + block + end
+    if text.endswith("\n"):
+        return text + end + block + end
+    # A text that has no line break at its end gets none.
+    return text + end + end + block
+
+
+def _with_pairs(
+    text: str, path: Sequence[str], present: dict[str, Any], value: dict[str, Any]
+) -> str:
+    """`text` with the pairs of a table that differ changed, and new ones below its header."""
+    end = newline(text)
+    for key in reversed(value):
+        header, *pairs = _table(text, _statements(text), path)
+        line = f"{_key(key)} = {_inline(value[key])}"
+        pair = next((pair for pair in pairs if pair.keys == (key,)), None)
+        if pair is None:
+            text = text[: header.end] + end + line + text[header.end :]
+        elif present[key] != value[key]:
+            text = text[: pair.start] + line + text[pair.end :]
+    return text
+
+
+def _blocks(statements: Iterable[_TomlStatement], path: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Where the table at `path`, and each table below it, begins and ends."""
+    blocks: list[tuple[int, int]] = []
+    is_inside = False
+    for statement in statements:
+        if statement.is_header:
+            is_inside = statement.keys[: len(path)] == path
+            if is_inside:
+                blocks.append((statement.start, statement.next))
+        elif is_inside:
+            blocks[-1] = blocks[-1][0], statement.next
+    return blocks
+
+
+def _without_block(text: str, at: int, stop: int) -> str:
+    """`text` without what is from `at` to `stop`, and the blank line before it, as `put` makes
+    it.
+    """
+    end = newline(text)
+    start = text.rfind("\n", 0, at) + 1 or text.startswith(BOM)
+    before = text[:start]
+    gap = ""
+    if stop == len(text) and not text.endswith("\n"):
+        gap = 2 * end if before.endswith(2 * end) else ""
+    elif stop == len(text) or text[stop:].startswith(end):
+        is_after_blank = before.endswith("\n" + end) or before.removeprefix(BOM) == end
+        gap = end if is_after_blank else ""
+    return before.removesuffix(gap) + text[stop:]
 
 
 def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
@@ -150,30 +171,35 @@ def _table(
 
 
 def _statements(text: str) -> Iterator[_TomlStatement]:
-    """What stands in `text`: each line that is not blank, with those that follow until they are
+    """The statements of `text`: each line that is not blank, with those that follow until they are
     TOML together.
     """
     at = len(BOM) if text.startswith(BOM) else 0
     raw = ""
     start = at
     for line in re.findall(r"[^\n]*\n|[^\n]+", text[at:]):
-        if not raw and (not line.strip() or line.lstrip().startswith("#")):
-            at += len(line)
-            continue
-        if raw:
-            start = start
-        else:
+        if not raw:
+            if not line.strip() or line.lstrip().startswith("#"):
+                at += len(line)
+                continue
             start = at + len(line) - len(line.lstrip())
         raw += line
         at += len(line)
         keys = _keys(raw)
         if keys is not None:
-            cuts = (match.start() for match in re.finditer("#", raw))
-            end = next((cut for cut in cuts if _keys(raw[:cut]) is not None), len(raw))
-            yield _TomlStatement(
-                start, start + len(raw[:end].strip()), at, keys, raw.lstrip().startswith("[")
-            )
+            end = start + len(_without_comment(raw).strip())
+            yield _TomlStatement(start, end, at, keys, raw.lstrip().startswith("["))
             raw = ""
+
+
+def _without_comment(raw: str) -> str:
+    """A statement without the comment behind it."""
+    for comment in re.finditer("#", raw):
+        statement = raw[: comment.start()]
+        # A `#` inside a text leaves no TOML before it.
+        if _keys(statement) is not None:
+            return statement
+    return raw
 
 
 def _keys(raw: str) -> tuple[str, ...] | None:
@@ -235,104 +261,126 @@ class YamlEditor(Editor):
         return _yaml(text.removeprefix(BOM)).find(path, name)
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        (key,), end, start = path, newline(text), BOM if text.startswith(BOM) else ""
+        (key,) = path
+        start = BOM if text.startswith(BOM) else ""
         body = text.removeprefix(BOM)
         read = _yaml(body)
-        lines = _yaml_block(name, value)
-        fresh = _yaml(end.join(lines)).tree[0]
-        if read.root is None:
-            at = None
-        else:
-            at = read.position(read.root, key)
-        if read.root is None or at is None:
-            node = None
-        else:
-            node = read.root.items[at].node
-        there = None if node is None else read.position(node, name)
-        made = (key, (fresh,) if isinstance(name, str) else [fresh])
-        indented = ["  " + line for line in lines]
+        at = None if read.root is None else read.position(read.root, key)
+        node = None if read.root is None or at is None else read.root.items[at].node
+        member = _NewMember(name, value, newline(text))
+        container = (key, (member.tree,) if isinstance(name, str) else [member.tree])
         if node is None:
-            if read.root is not None and read.root.raw.flow_style:
-                raise Unsure("it is written in brackets")
-            new = _insert(body, len(body), [f"{key}:", *indented], end)
-            wanted = changed(read.tree or (), (), None, made)
+            new = member.with_container(body, read, key)
+            expected = changed(read.tree or (), (), None, container)
         elif node.kind == "null":
-            written = body[node.start : node.end]
-            if written:
-                raise Unsure(f"{key} is written as {written}")
-            new = _insert(body, _line_end(body, node.end), indented, end)
-            wanted = changed(read.tree, (), at, made)
+            new = member.in_empty(body, node, key)
+            expected = changed(read.tree, (), at, container)
         elif node.raw.flow_style:
-            if node.items:
-                last = node.items[-1].node.end
-            else:
-                last = node.start + 1
-            if there is not None or body[last : node.end - 1].strip():
-                raise Unsure(
-                    f"{key} is written in brackets{'' if there else ' and ends in a comma or a comment'}"
-                )
-            inner = json.dumps(
-                {name: value} if isinstance(name, str) else [value], ensure_ascii=False
-            )[1:-1]
-            new = body[:last] + (", " if node.items else "") + inner + body[last:]
-            wanted = changed(read.tree, path, None, fresh)
+            new = member.in_brackets(body, node, key, is_new=read.position(node, name) is None)
+            expected = changed(read.tree, path, None, member.tree)
         else:
-            lines = [" " * node.raw.start_mark.column + line for line in lines]
-            if there is None:
-                new = _insert(body, _line_end(body, node.end), lines, end)
-            else:
-                first, last = _lines(body, node.items[there])
-                new = (
-                    body[:first]
-                    + end.join(lines)
-                    + (end if body[first:last].endswith("\n") else "")
-                    + body[last:]
-                )
-            wanted = changed(read.tree, path, there, fresh)
-        check(_yaml(new).tree, wanted)
+            position = read.position(node, name)
+            new = member.in_block(body, node, position)
+            expected = changed(read.tree, path, position, member.tree)
+        check(_yaml(new).tree, expected)
         return start + new, Hint(int(node is None))
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        (key,), start, body, end = (
-            path,
-            BOM if text.startswith(BOM) else "",
-            text.removeprefix(BOM),
-            newline(text),
-        )
+        (key,) = path
+        start = BOM if text.startswith(BOM) else ""
+        body = text.removeprefix(BOM)
+        end = newline(text)
         read = _yaml(body)
-        found = read.place(path, name)
-        if found is None or read.root is None:
+        place = read.place(path, name)
+        if place is None or read.root is None:
             return text
-        node, index = found
-        if node.raw.flow_style:
-            if index:
-                first = node.items[index - 1].node.end
-            else:
-                first = node.start + 1
-            if not index and len(node.items) > 1:
-                last = node.items[1].start
-            else:
-                last = node.items[index].node.end
-        else:
-            first, last = _lines(body, node.items[index])
-        wanted = changed(read.tree, path, index, None)
+        node, index = place
+        first, last = _span(body, node, index)
+        expected = changed(read.tree, path, index, None)
         if len(node.items) == 1 and not node.raw.flow_style:
+            # The key that held the last member is left without a value, or goes if `put` made it.
             at = next(number for number, item in enumerate(read.root.items) if item.key == key)
-            wanted = changed(read.tree, (), at, (key, ("tag:yaml.org,2002:null", "")))
-            if hint is None or hint.made:
-                head = read.root.items[at].start
-                line = _line_end(body, head + 1)
-                if (
-                    body[head:line].strip().rstrip(": ").strip("\"'") == key
-                    and not body[line:first].strip()
-                ):
-                    first = head
-                    wanted = changed(read.tree, (), at, None)
+            expected = changed(read.tree, (), at, (key, ("tag:yaml.org,2002:null", "")))
+            head = read.root.items[at].start
+            if (hint is None or hint.made) and _is_bare_key(body, head, first, key):
+                first = head
+                expected = changed(read.tree, (), at, None)
         if last == len(body) and not body.endswith("\n") and body[:first].endswith(end):
             first -= len(end)
         new = body[:first] + body[last:]
-        check(_yaml(new).tree or (), wanted)
+        check(_yaml(new).tree or (), expected)
         return start + new
+
+
+class _NewMember:
+    """A member that is put into a YAML text. Each method returns the text with it, in one of the
+    forms its container can have. `tree` is what YAML reads of it.
+    """
+
+    def __init__(self, name: Name, value: dict[str, Any], end: str) -> None:
+        self._name = name
+        self._value = value
+        self._end = end
+        self._lines = _yaml_block(name, value)
+        self.tree = _yaml(end.join(self._lines)).tree[0]
+
+    def with_container(self, body: str, read: Document, key: str) -> str:
+        """In a container that is not there yet, at the end. Raises Unsure."""
+        if read.root is not None and read.root.raw.flow_style:
+            raise Unsure("it is written in brackets")
+        return _insert(body, len(body), [f"{key}:", *self._indented()], self._end)
+
+    def in_empty(self, body: str, node: Node, key: str) -> str:
+        """In a container that is a key without a value. Raises Unsure."""
+        written = body[node.start : node.end]
+        if written:
+            raise Unsure(f"{key} is written as {written}")
+        return _insert(body, _line_end(body, node.end), self._indented(), self._end)
+
+    def in_brackets(self, body: str, node: Node, key: str, *, is_new: bool) -> str:
+        """In a container of one line, behind its last member. Raises Unsure."""
+        if not is_new:
+            raise Unsure(f"{key} is written in brackets")
+        last = node.items[-1].node.end if node.items else node.start + 1
+        if body[last : node.end - 1].strip():
+            raise Unsure(f"{key} is written in brackets and ends in a comma or a comment")
+        whole = {self._name: self._value} if isinstance(self._name, str) else [self._value]
+        inner = json.dumps(whole, ensure_ascii=False)[1:-1]
+        comma = ", " if node.items else ""
+        return body[:last] + comma + inner + body[last:]
+
+    def in_block(self, body: str, node: Node, position: int | None) -> str:
+        """In a block, in place of the member at `position` (None: behind the last one)."""
+        indent = " " * node.raw.start_mark.column
+        lines = [indent + line for line in self._lines]
+        if position is None:
+            return _insert(body, _line_end(body, node.end), lines, self._end)
+        first, last = _lines(body, node.items[position])
+        final_break = self._end if body[first:last].endswith("\n") else ""
+        return body[:first] + self._end.join(lines) + final_break + body[last:]
+
+    def _indented(self) -> list[str]:
+        return ["  " + line for line in self._lines]
+
+
+def _span(body: str, node: Node, index: int) -> tuple[int, int]:
+    """From where to where a member is taken out: a line of a block, or a part between brackets with
+    its comma.
+    """
+    if not node.raw.flow_style:
+        return _lines(body, node.items[index])
+    if index:
+        return node.items[index - 1].node.end, node.items[index].node.end
+    if len(node.items) > 1:
+        return node.start + 1, node.items[1].start
+    return node.start + 1, node.items[0].node.end
+
+
+def _is_bare_key(body: str, head: int, first: int, key: str) -> bool:
+    """Whether nothing but the key is in its line at `head` and in those before `first`."""
+    line_end = _line_end(body, head + 1)
+    written = body[head:line_end].strip().rstrip(": ").strip("\"'")
+    return written == key and not body[line_end:first].strip()
 
 
 def _yaml(text: str) -> Document:
@@ -343,7 +391,7 @@ def _yaml(text: str) -> Document:
         try:
             return yaml.constructor.SafeConstructor().construct_document(node.raw)
         except yaml.YAMLError:
-            # With tags of somebody else's: none of ours
+            # With tags of somebody else: not one of ours.
             return {}
 
     try:
@@ -358,22 +406,30 @@ def _yaml(text: str) -> Document:
         raise Unsure(f"it is not one YAML document: {' '.join(str(error).split())}") from None
 
 
-def _yaml_node(found: Any, key: Any = None) -> Node:
-    """A node of the library, the value of `key`, as ours. A block's own end mark lies behind the
-    comments that follow it."""
-    kind = {"mapping": "{", "sequence": "["}.get(
-        found.id, "null" if found.tag.endswith(",2002:null") else ""
-    )
-    node = Node(found.start_mark.index, found.end_mark.index, kind, raw=found)
-    for each in found.value if kind in ("{", "[") else ():
-        name, inner = each if kind == "{" else (None, each)
-        begin = (name or inner).start_mark.index
-        node.items.append(Member(name and str(name.value), begin, _yaml_node(inner, name)))
-    if node.items and not found.flow_style:
+def _yaml_node(yaml_node: Any, key: Any = None) -> Node:
+    """A node of the library, the value of `key`, as ours."""
+    kind = {"mapping": "{", "sequence": "["}.get(yaml_node.id, "")
+    if not kind and yaml_node.tag.endswith(",2002:null"):
+        kind = "null"
+    node = Node(yaml_node.start_mark.index, yaml_node.end_mark.index, kind, raw=yaml_node)
+    if kind == "{":
+        for name, inner in yaml_node.value:
+            begin = name.start_mark.index
+            node.items.append(Member(str(name.value), begin, _yaml_node(inner, name)))
+    elif kind == "[":
+        for inner in yaml_node.value:
+            node.items.append(Member(None, inner.start_mark.index, _yaml_node(inner)))
+    if node.items and not yaml_node.flow_style:
+        # A block's own end mark is behind the comments that follow it.
         node.end = node.items[-1].node.end
-    elif found.id == "scalar" and not found.value and found.style is None and key is not None:
+    elif key is not None and _is_without_value(yaml_node):
         node.end = max(key.end_mark.index + 1, node.end)
     return node
+
+
+def _is_without_value(yaml_node: Any) -> bool:
+    """Whether nothing is written for the value of a key."""
+    return yaml_node.id == "scalar" and not yaml_node.value and yaml_node.style is None
 
 
 def _yaml_tree(node: Node) -> Any:

@@ -26,6 +26,7 @@ from memoranda.engine.write_gate import DayUse, Gate
 from memoranda.errors import (
     CannotRead,
     ConfigError,
+    ConfigFileError,
     Conflict,
     MemorandaError,
     NotFound,
@@ -48,9 +49,10 @@ from memoranda.note.model import (
     Provenance,
 )
 from memoranda.note.names import named_one
+from memoranda.note.project_access import EVERYTHING, ProjectAccess
 from memoranda.store.base import File, Stamp, Store
 from memoranda.store.files import lock_folders, reason, storing
-from memoranda.store.folder import FolderStore
+from memoranda.store.folder import FolderStore, add_name_of_day
 from memoranda.store.layout import Layout
 from memoranda.text.utf16 import utf16_text
 
@@ -132,6 +134,7 @@ class Engine:
             serving,
             self.layout.socket,
         )
+        self.freshness.scopes = self._scopes()
         self._behind: threading.Thread | None = None
         self._ended = threading.Event()
         self.vectors: Vectors | None = None
@@ -194,7 +197,8 @@ class Engine:
 
                 stores[name] = GraphStore(name, place, optional=name in self.extra)
             else:
-                stores[name] = FolderStore(name, place)
+                ignored = self.access_to(name).ignore
+                stores[name] = FolderStore(name, place, ignored=ignored)
         self.index.projects = frozenset(stores)
         if self.only:
             stores = {name: store for name, store in stores.items() if name.lower() in self.only}
@@ -217,16 +221,22 @@ class Engine:
                 self.settings = config.again(before)
                 self.config_trouble = ""
             except ConfigError as error:
-                why = str(error).removeprefix(f"load config: {before.file}: ")
+                why = error.reason if isinstance(error, ConfigFileError) else str(error)
                 self.config_trouble = (
                     f"{before.file.name} is not in force as it is now, but as it was before: {why}"
                 )
                 return
             self.gate = Gate(self.settings, self.layout.root)
-            if self.settings.projects != before.projects:
+            if (self.settings.projects, self.settings.access) != (before.projects, before.access):
                 self._open_stores()
                 self.freshness.stores = self.stores
+                self.freshness.scopes = self._scopes()
                 self.freshness.forget()
+
+    def _scopes(self) -> dict[str, str]:
+        """The scope in force of the projects that only some agents may use."""
+        access = self.settings.access
+        return {name: access[name].scope for name in access if access[name].agents}
 
     def store(self, project: str) -> Store:
         """The store of a project: of this name, else of the one that differs in case only, else of
@@ -241,6 +251,10 @@ class Engine:
             return self.stores[name]
         error = ProjectOutOfReach if project in BUILT_IN_PROJECTS else ProjectNotFound
         raise error(project, sorted({*self.stores} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
+
+    def access_to(self, project: str) -> ProjectAccess:
+        """What agents may do in a project; everything where nothing is set."""
+        return self.settings.access.get(project, EVERYTHING)
 
     def project_name(self, project: str) -> str | None:
         """The name of the project that `project` means, None for no project or several."""
@@ -365,7 +379,10 @@ class Engine:
             raise NotFound(info.path, info.project) from None
 
     def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:
-        """The note at `path` for the index, None when it is none (not text, gone, unreadable)."""
+        """The note at `path` for the index, None when it is none (not text, gone, left out,
+        unreadable)."""
+        if not store.is_note(path):
+            return None
         try:
             file = store.read(path)
         except NotFound:
@@ -395,7 +412,8 @@ class Engine:
             self.freshness.notice(store.name, path)
             return self.written_by(store.name, path, file)
 
-        if isinstance(store, FolderStore):
+        # Other processes do not know who may use the project
+        if isinstance(store, FolderStore) and not self.access_to(store.name).agents:
             return BulkSource(store, self.gate.suspicious, accept)
         return None
 
@@ -431,6 +449,12 @@ class Engine:
             # Other lines of the file changed since
             changed = datetime.fromisoformat(known.changed)
         note = file.note(project, path, text, changed)
+        store = self.stores.get(project)
+        if isinstance(store, FolderStore):
+            add_name_of_day(note, store)
+        access = self.access_to(project)
+        if access.agents:
+            note.scope = access.scope_of(note.scope)
         note.warnings += warnings
         return note
 
@@ -491,6 +515,7 @@ class Engine:
         undone, NotPutBack when that failed too, OutcomeUnknown."""
         try:
             with self.home.lock:
+                staged = self.home.staged_steps()
                 try:
                     self.home.flush()
                 except BaseException:
@@ -499,6 +524,9 @@ class Engine:
                     self.day_use = DayUse(self.home.history)
                     raise
                 try:
+                    for step in staged:
+                        if step.do == "put" and step.stamp is not None:
+                            self.index.note_rename(step.project, step.path, step.stamp)
                     self.index.end()
                 except sqlite3.Error as error:
                     self.unshown(error)

@@ -18,10 +18,19 @@ from typing import TYPE_CHECKING
 
 from memoranda.clock import Clock, microseconds, waits_at_most
 from memoranda.engine import daemon_client
-from memoranda.errors import Busy, MemorandaError
+from memoranda.errors import Busy, MemorandaError, ProjectWarning
 from memoranda.index.index import Index
 from memoranda.ledger.home import Home
-from memoranda.note.model import GRAPH_PROJECT, KV_PROJECT, MEMORY_PROJECTS, Note
+from memoranda.note.model import (
+    GRAPH_PROJECT,
+    KV_PROJECT,
+    MEMORY_PROJECTS,
+    NOT_UTF8_CODE,
+    UTF16_CODE,
+    Note,
+    coded,
+)
+from memoranda.note.project_access import is_in_force
 from memoranda.store.base import Listing, Stamp, Store, Values, bounded
 from memoranda.store.folder import FolderStore
 from memoranda.store.path_guard import has_link
@@ -45,12 +54,20 @@ _APPLIED = 4
 """Files compared with the index, and changes applied to it, in one piece of that: a few
 milliseconds.
 """
+_MANY_SHARED = 200
+"""Files with other names in a project from which on all its files are compared, which is faster
+than one by one.
+"""
 _LOCK_SECONDS = 0.01
 """How long that waits for the home's lock, the guard held."""
 _NEVER_LATE = frozenset((*MEMORY_PROJECTS, GRAPH_PROJECT, KV_PROJECT))
 """Projects whose verbs take what the index has for all there is."""
-NOT_UTF8 = "not_utf8: bytes that are not UTF-8 are shown as U+FFFD"
-UTF16 = "not_utf8: it is UTF-16 text, which is shown and not changed; convert it to UTF-8"
+_LATE = (
+    "The files of project {} are still being compared with the index: what changed before this "
+    "server started may be missing here, or shown as it was. A note that is read is as it is on disk."
+)
+NOT_UTF8 = coded(NOT_UTF8_CODE, "bytes that are not UTF-8 are shown as U+FFFD")
+UTF16 = coded(UTF16_CODE, "it is UTF-16 text, which is shown and not changed; convert it to UTF-8")
 
 
 class Freshness:
@@ -93,6 +110,11 @@ class Freshness:
         self._looked = 0.0
         self._troubles: dict[str, list[str]] = {}
         self._skipped: dict[tuple[str, str], Stamp] = {}
+        self._shared: dict[str, set[str]] = {}
+        """By project the notes whose file has another name; the watch does not tell of all that is
+        written to them."""
+        self.scopes: dict[str, str] = {}
+        """The scope in force of the projects that only some agents may use."""
         self.late: dict[str, Iterator[None]] = {}
         """The projects that are still compared with the disk, and the rest of that."""
         self.unreadable: dict[tuple[str, str], str] = {}
@@ -126,15 +148,14 @@ class Freshness:
         return not self._pending
 
     @property
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[ProjectWarning]:
         """What the last look at the projects could not see."""
-        late = [
-            f"The files of project {name} are still being compared with the index: what changed before this server "
-            "started may be missing here, or shown as it was. A note that is read is as it is on disk."
-            for name in sorted(self.late)
-        ]
-        troubles = [text for name in sorted(self._troubles) for text in self._troubles[name]]
-        return troubles + late + [each for each in (self.behind, self.elsewhere) if each]
+        warnings = []
+        for name, troubles in sorted(self._troubles.items()):
+            warnings += [ProjectWarning(text, name) for text in troubles]
+        for name in sorted(self.late):
+            warnings.append(ProjectWarning(_LATE.format(name), name))
+        return warnings + [ProjectWarning(text) for text in (self.behind, self.elsewhere) if text]
 
     def has_seen(self, moment: float) -> bool:
         """Whether the index shows what was on disk at `moment` (time.monotonic), as another call
@@ -198,6 +219,9 @@ class Freshness:
         }:
             # A project's folder was made, went away or was exchanged
             self.close()
+        self._look_at_conventions()
+        if self._pending:
+            self._forget_other_scopes()
         changes = self._watch.drain() if self._watch else None
         if changes is not None and changes.lost:
             self.close()
@@ -208,22 +232,21 @@ class Freshness:
         if changes is None:
             sweeps = stores.keys() - self.late.keys()
         else:
-            sweeps = ((self._pending | troubled) & stores.keys()) | (
-                stores.keys() - self._roots.keys()
-            )
+            many_shared = {
+                name for name, paths in self._shared.items() if len(paths) > _MANY_SHARED
+            }
+            sweeps = (self._pending | troubled | many_shared) & stores.keys()
+            sweeps |= stores.keys() - self._roots.keys()
             sweeps -= self.late.keys()
             told = stores.keys() - sweeps
             for project, folder in sorted(changes.folders):
                 if project in told:
                     self._sweep(stores[project], result, None, folder)
             for project in sorted(told & {project for project, _ in changes.files}):
-                store = stores[project]
                 paths = [path for name, path in changes.files if name == project]
-                self._apply(
-                    store,
-                    [differ for path in paths for differ in self._differs(store, path)],
-                    result,
-                )
+                self._look_at_files(stores[project], paths, result)
+            for project in sorted(told & self._shared.keys()):
+                self._look_at_files(stores[project], sorted(self._shared[project]), result)
         shown = self._shown_by_daemon(sweeps, patience)
         for project in sorted(sweeps - shown):
             self._sweep(stores[project], result, progress)
@@ -239,6 +262,37 @@ class Freshness:
                 with index.write_lock, index.transaction():
                     index.forget_project(project)
         self.retire_expired()
+
+    def _look_at_files(self, store: Store, paths: Sequence[str], result: Result) -> None:
+        """Make the index show these files as they are now."""
+        differences = [difference for path in paths for difference in self._differs(store, path)]
+        self._apply(store, differences, result)
+        if isinstance(store, FolderStore):
+            shared = self._shared.setdefault(store.name, set())
+            shared.difference_update(paths)
+            shared.update(path for path in paths if store.is_shared(path))
+
+    def _look_at_conventions(self) -> None:
+        """Where other files are left out than before, the whole project is looked at again."""
+        changed = {
+            name
+            for name, store in self.stores.items()
+            if isinstance(store, FolderStore) and store.look_at_conventions()
+        }
+        if changed:
+            self._pending |= changed
+            self.close()
+
+    def _forget_other_scopes(self) -> None:
+        """Projects whose notes were indexed for other agents than may use them now are indexed
+        again."""
+        index = self._index
+        for name in sorted(self._pending & self.stores.keys()):
+            known = index.notes.scopes(name)
+            if not known or is_in_force(known, self.scopes.get(name, "")):
+                continue
+            with index.write_lock, index.transaction():
+                index.forget_project(name)
 
     def shown(self) -> dict[str, str]:
         """The folders, by project, that this process watches and that the index showed as they are
@@ -388,6 +442,7 @@ class Freshness:
                 yield
             waiting += folders
             unreadable += listing.unreadable
+            self._shared.setdefault(name, set()).update(listing.shared)
             for part in (
                 notes.not_among(name, folder, seen, folders, _LISTED)
                 if not listing.unreadable
@@ -474,6 +529,9 @@ class Freshness:
                 changes = index.plan(
                     name, self._parts(store, folder, listing), listing.unreadable, folder
                 )
+                if not folder:
+                    self._shared[name] = set()
+                self._shared.setdefault(name, set()).update(listing.shared)
                 if listing.unreadable:
                     self._troubles[name] = _unreadable(name, listing.unreadable)
         except MemorandaError as error:

@@ -13,10 +13,11 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 
-from memoranda.clock import parse_stamp
+from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
-from memoranda.engine.transaction import Location, read_or_none, root_of, store_at
+from memoranda.engine.past_privacy import PastPrivacy
+from memoranda.engine.transaction import Location, Transaction, read_or_none, root_of, store_at
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
@@ -28,9 +29,19 @@ from memoranda.engine.undo import (
     is_upkeep,
 )
 from memoranda.engine.writing import as_file, scope_of
-from memoranda.errors import Ambiguous, CannotUndo, Exists, InvalidInput, MemorandaError, NotFound
+from memoranda.errors import (
+    Ambiguous,
+    CannotUndo,
+    Exists,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    NotInHistory,
+    Unusable,
+)
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import ERASE, FOLD, LINES, Change, Step, Touched
+from memoranda.ledger.history import PlacedStep
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     GLOBAL,
@@ -41,8 +52,20 @@ from memoranda.note.names import Looseness
 from memoranda.store import path_guard
 from memoranda.store.base import File
 
+TAKEN_BACK = "taken_back"
+"""In the details of an undo: the numbers of the changes it took back, where they are several."""
 _DELETING = ("delete", EXPIRE, "decay")
 _ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
+
+
+def undone_by_change(change: Change) -> list[int]:
+    """The numbers of the changes an undo says it took back; of a run the first one."""
+    if change.undoes is None:
+        return []
+    several = (change.details or {}).get(TAKEN_BACK)
+    if isinstance(several, list):
+        return [number for number in several if isinstance(number, int)]
+    return [change.undoes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +92,7 @@ class HistoryVerbs(NoteVerbs):
         agent: str | None = None,
         since: datetime | None = None,
     ) -> list[Change]:
-        """Changes the caller may see, newest first; of one note (id, prefix or `project/path`), by
-        one agent, since a moment; `limit` 0 = all."""
+        """See `Memory.log`. Only changes the caller may see are listed."""
         return list(islice(self._seen_changes(ref, agent, since), limit if limit > 0 else None))
 
     @verb
@@ -115,6 +137,7 @@ class HistoryVerbs(NoteVerbs):
             changes = history.changes_by(agent)
         else:
             changes = history.changes()
+        past = self._past()
         for change in changes:
             if since is not None and parse_stamp(change.time) < since:
                 break
@@ -124,13 +147,25 @@ class HistoryVerbs(NoteVerbs):
                 or (agent is not None and change.agent != agent)
             ):
                 continue
-            seen = replace(change, files=[file for file in change.files if self.may_see(file)])
+            seen = self._seen_part(change, past)
             if place is not None and not concerns(seen, place):
                 continue
-            if self._is_visible(change):
+            if self._is_visible(change, past):
                 yield seen
 
-    def _is_visible(self, change: Change) -> bool:
+    def _past(self) -> PastPrivacy | None:
+        """What this caller may see of the past; None for the owner, who sees all."""
+        if self.agent is None:
+            return None
+        self.engine.fresh()
+        return PastPrivacy(self)
+
+    def undo_in(self, transaction: Transaction) -> Undo:
+        """What takes changes back within a transaction, and names only changes the caller sees."""
+        past = self._past()
+        return Undo(self, transaction, lambda later: self._is_visible(later, past))
+
+    def _is_visible(self, change: Change, past: PastPrivacy | None) -> bool:
         """Whether the caller sees all files of a change; of a deletion the links that other
         memories lost do not count. What was erased is the owner's to know."""
         if change.verb == ERASE:
@@ -140,19 +175,24 @@ class HistoryVerbs(NoteVerbs):
             for file in change.files
             if (file.project, file.path) == (change.project, change.path)
         ]
-        if about and change.verb in _DELETING and not self.engine.only:
-            files = about
-        else:
-            files = change.files
-        return all(self.may_see(file) for file in files)
+        files = change.files
+        if about and not self.engine.only:
+            if change.verb in _DELETING:
+                files = about
+            elif change.undoes is not None:
+                # What came back may have come back into texts the caller does not see
+                files = [file for file in change.files if file in about or file.old is None]
+        return all(self.may_see(change, file, past) for file in files)
 
-    def may_see(self, each: Touched) -> bool:
-        """Whether the caller may see what a change did to this file: its scope allows it, and there
-        is its project.
+    def may_see(
+        self, change: Change | PlacedStep, touched: Touched, past: PastPrivacy | None
+    ) -> bool:
+        """Whether the caller may see what a change did to this file: its project is there, and the
+        note was never another agent's since. `past` is None for the owner.
         """
-        return self.sees(each.scope) and (
-            not self.engine.only or each.project in self.engine.stores
-        )
+        if self.engine.only and touched.project not in self.engine.stores:
+            return False
+        return past is None or not past.hides(change, touched)
 
     def locate(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> Location:
         """The place of `project/path` or the absolute path of a file, also of one that is gone, or
@@ -160,14 +200,15 @@ class HistoryVerbs(NoteVerbs):
         history has in a folder elsewhere. Raises Ambiguous when it has several, NotFound,
         OutsideError."""
         engine = self.engine
+        is_address = ref.startswith("memory://")
         project, _, path = ref.partition("/")
-        if path:
+        if path and not is_address:
             name = next(
                 (store for store in engine.stores if store.lower() == project.lower()), None
             )
         else:
             name = None
-        if name is not None or (path and project not in (".", "..")):
+        if name is not None or (path and not is_address and project not in (".", "..")):
             if not ref.startswith("/"):
                 wanted = path_guard.clean(path, name or project, hidden=True)
             else:
@@ -179,14 +220,13 @@ class HistoryVerbs(NoteVerbs):
             if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
                 return own
             found: dict[Location, None] = {}
-            touched = engine.home.history.steps_at(wanted, ref)
-            for each in (each for each in touched if self.may_see(each)):
-                for at in filter(None, (each.path, each.to)):
-                    if own == (each.project, at, each.root):
+            for touched in self._seen_steps(engine.home.history.steps_at(wanted, ref)):
+                for at in filter(None, (touched.path, touched.to)):
+                    if own == (touched.project, at, touched.root):
                         return own
-                    is_it = (each.project.lower(), at) == (project.lower(), wanted)
-                    if each.root and (is_it or os.path.join(each.root, at) == ref):
-                        found[each.project, at, each.root] = None
+                    is_it = (touched.project.lower(), at) == (project.lower(), wanted)
+                    if touched.root and (is_it or os.path.join(touched.root, at) == ref):
+                        found[touched.project, at, touched.root] = None
             if len(found) > 1:
                 raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in found])
             place = next(iter(found), own)
@@ -196,17 +236,28 @@ class HistoryVerbs(NoteVerbs):
             info = self.memory_id(ref)
         except (NotFound, Ambiguous):
             for name in MEMORY_PROJECTS if _ID_BEGIN.fullmatch(ref) else ():
-                for each in engine.home.history.steps_named(name, f"-{ref[:8]}.md"):
-                    if self.may_see(each):
-                        return each.project, each.path, each.root
-            info = self.find(ref, looseness=looseness)
+                steps = engine.home.history.steps_named(name, f"-{ref[:8]}.md")
+                for touched in self._seen_steps(steps):
+                    return touched.project, touched.path, touched.root
+            info = self.find_as_listed(ref, looseness)
         return info.project, info.path, root_of(engine, info.project)
 
+    def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
+        """What steps did, of those the caller may see."""
+        past = self._past()
+        for step in steps:
+            if self.may_see(step, step.touched, past):
+                yield step.touched
+
     def last_change(self, besides: str) -> datetime | None:
-        """When something last changed by anything but the face `besides`, as far as the history
-        goes back; None: never. A change made by hand in a file is not in the history."""
+        """When something the caller may see last changed by anything but the face `besides`, as far
+        as the history goes back; None: never. A change made by hand in a file is not in the
+        history."""
+        past = self._past()
         for change in self.engine.home.history.changes():
-            if change.face != besides and not is_upkeep(change):
+            if change.face == besides or is_upkeep(change):
+                continue
+            if past is None or self._is_visible(change, past):
                 return parse_stamp(change.time)
         return None
 
@@ -219,14 +270,15 @@ class HistoryVerbs(NoteVerbs):
         """Take all changes of a run of a job back that still stand, as one change or none. Returns
         it, and those. Raises CannotUndo."""
         with self.engine.writing():
+            past = self._past()
             of_run: list[tuple[Change, list[Change]]] = []
             was_undone = False
-            for change, later, undone_by in self._changes_to_undo():
+            for change, later, undone_by in self.changes_to_undo():
                 if change.number < run:
                     break
                 was_undone |= change.undoes is not None and undone_by is None
                 if change.undoes is None and change.run == run:
-                    if not self._is_visible(change):
+                    if not self._is_visible(change, past):
                         raise CannotUndo(f"There is no run #{run}.")
                     # What the run itself did later is taken back with it
                     if undone_by is None:
@@ -240,8 +292,44 @@ class HistoryVerbs(NoteVerbs):
                 )
             return self._take_back(of_run, f"run #{run}", run), [change for change, _ in of_run]
 
+    @verb
+    def undo_changes_of(
+        self, agent: str, since: datetime | None = None, project: str | None = None
+    ) -> tuple[Change, list[Change]]:
+        """Take all changes of an agent back that still stand, as one change or none.
+
+        since: only changes made since then.
+        project: only changes of this project.
+        Returns the new change, and those it took back, the latest first. Raises CannotUndo where
+        there is none, or somebody else changed the same notes after it.
+        """
+        with self.engine.writing():
+            past = self._past()
+            place = None if project is None else self.engine.store(project).name
+            changes: list[tuple[Change, list[Change]]] = []
+            for change, later, undone_by in self.changes_to_undo():
+                moment = parse_stamp(change.time)
+                if since is not None and moment is not None and moment < since:
+                    break
+                is_theirs = change.agent == agent.lower() and change.undoes is None
+                is_there = place in (None, change.project)
+                if not (is_theirs and is_there and undone_by is None):
+                    continue
+                if is_upkeep(change) or is_blank(change) or not self._is_visible(change, past):
+                    continue
+                own = {taken.number for taken, _ in changes}
+                others = [other for other in later if other.number not in own]
+                changes.append((change, others))
+            if not changes:
+                raise CannotUndo(f"There is no change of {agent} to undo.")
+            done = [change for change, _ in changes]
+            return self._take_back(changes, f"the changes of {agent}"), done
+
     def _take_back(
-        self, changes: Sequence[tuple[Change, list[Change]]], name: str, run: int | None = None
+        self,
+        changes: Sequence[tuple[Change, list[Change]]],
+        name: str,
+        run: int | None = None,
     ) -> Change:
         """Take changes back, the latest first, each given with all after it, as one change. Raises
         CannotUndo.
@@ -250,7 +338,10 @@ class HistoryVerbs(NoteVerbs):
         with self.change("undo", (first.project, first.path), fresh=False) as transaction:
             transaction.undoes = first.number
             transaction.run = run
-            undo = Undo(self, transaction)
+            if run is None and len(changes) > 1:
+                transaction.details = {TAKEN_BACK: [change.number for change, _ in changes]}
+            past = self._past()
+            undo = Undo(self, transaction, lambda later: self._is_visible(later, past))
             for change, later in changes:
                 undo.take_back(change, later)
             undo.finish()
@@ -258,7 +349,12 @@ class HistoryVerbs(NoteVerbs):
                 raise CannotUndo(f"cannot undo {name}: nothing of it is left")
         self._keep_reads(transaction.steps)
         assert transaction.done is not None
-        return transaction.done
+        return self._seen_part(transaction.done, self._past())
+
+    def _seen_part(self, change: Change, past: PastPrivacy | None) -> Change:
+        """The change with those of its files that the caller may see."""
+        files = [file for file in change.files if self.may_see(change, file, past)]
+        return replace(change, files=files)
 
     def _keep_reads(self, steps: Sequence[Step]) -> None:
         """Reads are a note's, not its text's: those that were folded into the texts replaced are
@@ -289,7 +385,7 @@ class HistoryVerbs(NoteVerbs):
         notes = [self.engine.parse(step.project, step.path, file) for step, file in counted]
         return {note.id: note.access_count for note in notes if note is not None}
 
-    def _changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
+    def changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
         """All changes, newest first, each with those after it, and the undo that took it back
         unless it stands: an undo that was itself taken back leaves its change standing."""
         later: list[Change] = []
@@ -297,7 +393,7 @@ class HistoryVerbs(NoteVerbs):
         for change in self.engine.home.history.changes():
             yield change, later, undone.get(change.number)
             if change.undoes is not None and change.number not in undone:
-                back: list[int] = [change.undoes]
+                back = undone_by_change(change)
                 if change.run is not None:
                     back = [
                         each.number
@@ -310,11 +406,10 @@ class HistoryVerbs(NoteVerbs):
 
     @verb
     def undo(self, change: int | None = None) -> Change:
-        """Take a change back (default: the latest not taken back yet). Itself a change. Raises
-        CannotUndo, NotFound. A job whose action is taken back makes no such action for that memory
-        again (contract 001, 18.5)."""
+        """See `Memory.undo` and contract 001, 18.5."""
         with self.engine.writing():
-            for done, later, undone_by in self._changes_to_undo():
+            past = self._past()
+            for done, later, undone_by in self.changes_to_undo():
                 # That an entry expired is upkeep, which only its number names.
                 stands = (
                     done.undoes is None
@@ -322,7 +417,8 @@ class HistoryVerbs(NoteVerbs):
                     and not (is_upkeep(done) or is_blank(done))
                 )
                 if not (
-                    (stands if change is None else done.number == change) and self._is_visible(done)
+                    (stands if change is None else done.number == change)
+                    and self._is_visible(done, past)
                 ):
                     continue
                 if done.verb == ERASE:
@@ -343,7 +439,16 @@ class HistoryVerbs(NoteVerbs):
                 if any(file.do == LINES for file in done.files):
                     from memoranda.engine.graph import undo_lines
 
-                    return undo_lines(self, done, partial(blocked, done, later))
+                    return undo_lines(
+                        self,
+                        done,
+                        partial(
+                            blocked,
+                            done,
+                            later,
+                            is_visible=lambda change: self._is_visible(change, past),
+                        ),
+                    )
                 return self._take_back([(done, later)], f"#{done.number}")
             raise CannotUndo(
                 "There is nothing to undo." if change is None else f"There is no change #{change}."
@@ -358,10 +463,7 @@ class HistoryVerbs(NoteVerbs):
         change: int | None = None,
         to: str | None = None,
     ) -> tuple[str, int]:
-        """Bring back the text `ref` (id or `project/path`) had before `change`, at the moment `at`,
-        or before it last changed, into `to` if given. Returns where it went (`project/path`) and
-        the change it came from. Raises Exists, NotFound, and CannotUndo where a text just restored
-        would be replaced by one that is not named."""
+        """See `Memory.restore`."""
         is_named = at is not None or change is not None or to is not None
         if not is_named:
             archived: NoteInfo | None = None
@@ -406,6 +508,10 @@ class HistoryVerbs(NoteVerbs):
                             f'"{project}/{to}" could not hold the note. Name it with .md at its end.'
                         )
             here = read_or_none(store, path)
+            before = scope_of(here.data) if here is not None else GLOBAL
+            if not self.sees(before):
+                # What is there now is not theirs to replace
+                raise Unusable(f"{project}/{path}")
             if to is not None and here is not None:
                 raise Exists(f"{project}/{path}")
             last = None
@@ -421,10 +527,8 @@ class HistoryVerbs(NoteVerbs):
                 name = os.path.join(root or project, path)
                 remedy = f"--change N or --at TIME names an older text (memory log {ref}), memory undo takes it back"
                 raise CannotUndo(f"{name} was restored already (#{last.number}); {remedy}")
-            before = scope_of(here.data) if here is not None else GLOBAL
-            if not (self.sees(before) and self.sees(scope_of(data))):
-                # What is there now is not theirs to replace
-                raise NotFound(f"{project}/{path}", "the history")
+            if not self.sees(scope_of(data)):
+                raise NotInHistory(f"{project}/{path}")
             if root == "":
                 self.engine.store(project).check_writable()
                 data = self._with_own_id(project, path, data)
@@ -438,12 +542,15 @@ class HistoryVerbs(NoteVerbs):
     ) -> tuple[Change, Touched]:
         """The change whose replaced text is wanted. Raises NotFound when the history holds none."""
         best: tuple[Change, Touched] | None = None
+        past = self._past()
         for change in self.engine.home.history.changes():
             for text in change.texts():
                 is_it = (text.project, text.path, text.root) == place
                 if not is_it or text.do == "move" or text.old is None or not text.kept:
                     continue
-                if not self.may_see(text) or (number is not None and change.number != number):
+                if not self.may_see(change, text, past) or (
+                    number is not None and change.number != number
+                ):
                     continue
                 if at is not None:
                     if parse_stamp(change.time) > at:
@@ -457,7 +564,7 @@ class HistoryVerbs(NoteVerbs):
                     continue
                 return change, text
         if best is None:
-            raise NotFound(os.path.join(place[2] or place[0], place[1]), "the history")
+            raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
         return best
 
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
@@ -482,14 +589,12 @@ class HistoryVerbs(NoteVerbs):
             return data
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
-        """What a change of `log` did to the text of each note the caller sees; `limit` 0 = of all.
-        Raises NotFound.
-        """
+        """See `Memory.revisions`. Only notes the caller may see are shown."""
         with self.engine.guard:
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
             done = next((each for each in near if each.number == change), None)
             if done is None:
-                raise NotFound(f"#{change}", "the history")
+                raise NotInHistory(f"#{change}")
             # What texts became by counts of reads written into them: that has no history
             folds: dict[str, str] = {}
             for each in self.engine.home.history.changes():
@@ -498,16 +603,50 @@ class HistoryVerbs(NoteVerbs):
                 if each.verb == FOLD:
                     folds |= {file.old: file.new for file in each.files if file.old and file.new}
             return [
-                Revision(
-                    done,
-                    text,
-                    self._text_of(text, text.old, folds),
-                    None
-                    if text.do == "remove"
-                    else self._text_of(text, text.new or text.old, folds),
-                )
-                for text in islice(done.texts(), limit or None)
+                self._revision(done, text, folds) for text in islice(done.texts(), limit or None)
             ]
+
+    def revisions_of(
+        self, changes: Sequence[Change], *, limit: int = 0
+    ) -> dict[int, list[Revision]]:
+        """As `revisions`, of several changes of `log` at once, by their numbers; `limit` of each."""
+        with self.engine.guard:
+            folds = self._folds_after(min((change.number for change in changes), default=0))
+            return {
+                change.number: [
+                    self._revision(change, text, folds)
+                    for text in islice(change.texts(), limit or None)
+                ]
+                for change in changes
+            }
+
+    def change_numbered(self, number: int) -> Change | None:
+        """The change of this number, if the caller may see it."""
+        change = self.engine.home.history.change(number)
+        if change is None or not self._is_visible(change, self._past()):
+            return None
+        return change
+
+    def last_number_before(self, moment: datetime) -> int:
+        """The number of the last change before a moment; 0: there is none."""
+        return self.engine.home.history.last_before(stamp(moment))
+
+    def _folds_after(self, number: int) -> dict[str, str]:
+        """What texts became by counts of reads written into them since: that has no history."""
+        folds: dict[str, str] = {}
+        for change in self.engine.home.history.changes():
+            if change.number <= number:
+                break
+            if change.verb == FOLD:
+                folds |= {file.old: file.new for file in change.files if file.old and file.new}
+        return folds
+
+    def _revision(self, change: Change, text: Touched, folds: dict[str, str]) -> Revision:
+        """What a change did to one text."""
+        after = None
+        if text.do != "remove":
+            after = self._text_of(text, text.new or text.old, folds)
+        return Revision(change, text, self._text_of(text, text.old, folds), after)
 
     def _text_of(self, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
         """The text with this SHA-256: kept, or still the file's."""

@@ -37,16 +37,9 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
         observation: str | None = None,
         dry_run: bool = False,
     ) -> Erased:
-        """Remove notes for good: every version, and what journal, index, lists and vectors have of
-        them.
+        """See `Memory.erase`. What journal, index, lists and vectors have goes too.
 
-        A ref may also be a path of `memory log`, of a file that is no note or a note that is gone,
-        or an entry of JSON files used in place, FOLDER/NAMESPACE.json:KEY. `agent`, `project`,
-        `source`: all notes an agent made or keeps private, of a project, of a source. With
-        `observation` only that goes from the one note `ref`, and the note's older versions.
-        `dry_run` only says what would go. There is no undo. Raises InvalidInput for an agent,
-        Locked, Ambiguous, NotFound, StorageError; after that the next open or `memory doctor --fix`
-        completes it.
+        After a StorageError the next open or `memory doctor --fix` completes it.
         """
         from memoranda.engine.erase import Erasure
 
@@ -87,7 +80,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
         return self
 
     def close(self, *_: object) -> None:
-        """Release everything; notes are on disk already."""
+        """See `Memory.close`."""
         self.engine.close()
 
     __exit__ = close

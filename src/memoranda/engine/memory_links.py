@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda import clock
 from memoranda.clock import microseconds, parse_stamp, stamp
+from memoranda.engine.attachments import AttachmentVerbs
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs, Ref
 from memoranda.engine.transaction import Transaction
@@ -21,6 +22,7 @@ from memoranda.index.filters import valid_span
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Step
 from memoranda.note.model import CATEGORY_PROJECT, GLOBAL, KV_PROJECT, MEMORY_PROJECTS, Draft
+from memoranda.note.names import stem
 from memoranda.query import Query
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ class ResolvedLinks:
     unresolved: list[tuple[str, str]]
 
 
-class LinkVerbs(ReadVerbs):
+class LinkVerbs(AttachmentVerbs):
     """The verbs that link, and those that follow links."""
 
     @verb
@@ -80,13 +82,12 @@ class LinkVerbs(ReadVerbs):
         limit: int = 10,
         project: str | None = None,
     ) -> NoteContext:
-        """A note, what it says, its relations both ways, and the notes within `depth` steps,
-        nearest first.
-        """
+        """See `Memory.related`."""
         info = self.find_ref(ref, project)
         edges, more, reached = self.index.links.around(
             info, depth=depth, viewer=self.agent, since=since, limit=limit
         )
+        edges = self.mark_attachments(info, edges)
         return NoteContext(info, self.index.notes.observations(info), edges, more, reached)
 
     @verb
@@ -112,7 +113,8 @@ class LinkVerbs(ReadVerbs):
     @verb
     def outgoing(self, ref: Ref) -> list[Edge]:
         """The note's relations, in the order of its text."""
-        return self.index.links.outgoing(self.find_ref(ref), self.agent)
+        info = self.find_ref(ref)
+        return self.mark_attachments(info, self.index.links.outgoing(info, self.agent))
 
     @verb
     def incoming(self, ref: Ref, limit: int | None = None, offset: int = 0) -> list[Edge]:
@@ -120,7 +122,7 @@ class LinkVerbs(ReadVerbs):
         return self.index.links.incoming(self.find_ref(ref), self.agent, limit=limit, offset=offset)
 
     def backlinks(self, ref: Ref) -> list[NoteInfo]:
-        """The notes that link to a note, newest first, each once, the note itself excepted."""
+        """See `Memory.backlinks`."""
         info = self.find_ref(ref)
         found = {
             edge.note.row: edge.note
@@ -131,9 +133,7 @@ class LinkVerbs(ReadVerbs):
 
     @verb
     def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
-        """Link two notes: memories get each other's id, other notes a relation line. Returns
-        whether it was new.
-        """
+        """See `Memory.link`."""
         with self.change("link") as change:
             first, second = self._pair(a, b)
             if {first.project, second.project} <= {*MEMORY_PROJECTS}:
@@ -161,6 +161,8 @@ class LinkVerbs(ReadVerbs):
                         target_project=project,
                     )
                     name = second.permalink
+                    if project is None and self.vault(second.project) is not None:
+                        name = stem(second.path)
                     if found is not None and found.row == second.row:
                         if project is None:
                             name = second.title
@@ -184,8 +186,7 @@ class LinkVerbs(ReadVerbs):
 
     @verb
     def unlink(self, a: Ref, b: Ref) -> bool:
-        """Remove each other's id from two memories, and remember that the pair is not wanted.
-        Returns whether there was a link."""
+        """See `Memory.unlink`. That the pair is not wanted is remembered."""
         with self.change("unlink") as change:
             first, second = self._pair(a, b)
             if not {first.project, second.project} <= {*MEMORY_PROJECTS}:

@@ -35,6 +35,7 @@ from memoranda.note.model import (
     GLOBAL,
     MEMORY_PROJECTS,
     REMINDERS,
+    warning_text,
 )
 from memoranda.query import Query
 from memoranda.store.base import sha256
@@ -135,18 +136,10 @@ def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, 
             row[key] = value
     if each.suspicious:
         row["suspicious"] = list(each.suspicious)
-    complaint = header_complaint(each.warnings)
+    complaint = warning_text(each.warnings, BAD_HEADER)
     if complaint and each.project in MEMORY_PROJECTS:
         row["header_error"] = complaint
     return row
-
-
-def header_complaint(warnings: Iterable[str]) -> str:
-    """Why a note's header cannot be read; "" when it can."""
-    for warning in warnings:
-        if warning.startswith(f"{BAD_HEADER}: "):
-            return warning.removeprefix(f"{BAD_HEADER}: ")
-    return ""
 
 
 def home_path(each: Note | NoteInfo) -> str:
@@ -366,8 +359,9 @@ class Pending:
 
 @dataclass(slots=True)
 class Figures:
-    """`bytes` of the notes the caller sees, `index_bytes` and `history_bytes` on disk; `weeks`:
-    (its Monday, new notes) of the last WEEKS weeks, the oldest first."""
+    """`bytes` of the notes the caller sees; `index_bytes` and `history_bytes` on disk, which hold
+    everybody's notes: 0 for an agent. `weeks`: (its Monday, new notes) of the last WEEKS weeks, the
+    oldest first."""
 
     counts: HomeCounts
     bytes: int
@@ -405,14 +399,12 @@ def figures(memory: HistoryVerbs) -> Figures:
         week = day - timedelta(days=day.weekday())
         if week in written:
             written[week] += 1
-    index = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
-    return Figures(
-        counts,
-        total,
-        index,
-        _size([layout.ledger, *layout.texts.rglob("*")]),
-        [*written.items()],
-    )
+    index_bytes = 0
+    history_bytes = 0
+    if memory.agent is None:
+        index_bytes = _size([layout.index, layout.index.with_name(f"{layout.index.name}-wal")])
+        history_bytes = _size([layout.ledger, *layout.texts.rglob("*")])
+    return Figures(counts, total, index_bytes, history_bytes, [*written.items()])
 
 
 def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:

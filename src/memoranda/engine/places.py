@@ -22,6 +22,7 @@ from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.names import file_key
 from memoranda.store import path_guard
 from memoranda.store.base import File, Store
+from memoranda.store.folder import FolderStore
 from memoranda.store.walking import walk
 
 
@@ -63,9 +64,10 @@ class PlaceVerbs(ReadVerbs):
         follow: bool = False,
         update_links: bool = True,
     ) -> Moved:
-        """Move a note inside its project; a final `/` keeps its name, no extension means `.md`.
-        Links that would break are changed with it, unless `update_links` is false. With `follow` a
-        permalink in its frontmatter becomes that of the new path."""
+        """See `Memory.move`.
+
+        update_links: whether links that would break lead on afterwards, as part of this change.
+        """
         with self.change("move") as change:
             info = self.find_to_change(ref, project)
             target = path_guard.clean("" if destination == "/" else destination, info.project)
@@ -234,9 +236,7 @@ class PlaceVerbs(ReadVerbs):
 
     @verb
     def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
-        """Delete a note, or several as one change; the history keeps their texts. Links other
-        memories hold to their ids go with them. Of notes of several projects, `project` and `paths`
-        are those of the first one's."""
+        """See `Memory.delete`. Of several projects, `project` and `paths` are the first one's."""
         with self.change("delete") as change:
             infos = {
                 each.row: each
@@ -339,7 +339,12 @@ class PlaceVerbs(ReadVerbs):
 
     def _check_place(self, project: str, path: str) -> None:
         """A note may only go where it would be one."""
-        if not self.engine.store(project).is_note(path):
+        store = self.engine.store(project)
+        if isinstance(store, FolderStore) and (why := store.rules.reason(path)):
+            raise InvalidInput(
+                f'"{path}" is left out of project {store.name} by {why}. Choose another folder.'
+            )
+        if not store.is_note(path):
             raise InvalidInput(
                 f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.'
             )

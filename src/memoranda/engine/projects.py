@@ -15,9 +15,20 @@ from memoranda.config import OWN_FOLDER, Settings, absolute
 from memoranda.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.review import ask
-from memoranda.errors import Exists, InvalidInput, ProjectRefused, StorageError
+from memoranda.engine.writing import is_agent
+from memoranda.errors import (
+    Exists,
+    InvalidInput,
+    NotAFolder,
+    ProjectNotFound,
+    ProjectOverlaps,
+    ProjectRefused,
+    StorageError,
+)
 from memoranda.note.links import PROJECT_NAME
 from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
+from memoranda.note.project_access import EVERYTHING, ProjectAccess
+from memoranda.store import path_guard
 from memoranda.store.base import Store
 from memoranda.store.files import make_private, reason, sync_folder, write_file
 from memoranda.store.layout import changing_shared
@@ -66,17 +77,22 @@ class ProjectVerbs(ReadVerbs):
 
     @property
     def projects(self) -> list[Project]:
-        """All projects, built-in ones first, then as configured."""
+        """See `Memory.projects`."""
         self.engine.reload_config()
         return [
             self._project(store)
             for name, store in self.engine.stores.items()
-            if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())
+            if name != ARCHIVE_PROJECT
+            and (name != TRACE_PROJECT or Path(store.root).is_dir())
+            and self.engine.access_to(name).admits(self.agent)
         ]
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""
-        return self._project(self.engine.store(name))
+        store = self.engine.store(name)
+        if not self.engine.access_to(store.name).admits(self.agent):
+            raise ProjectNotFound(name, [project.name for project in self.projects])
+        return self._project(store)
 
     def _project(self, store: Store) -> Project:
         name = store.name
@@ -89,15 +105,22 @@ class ProjectVerbs(ReadVerbs):
 
     @verb
     def add_project(
-        self, name: str, folder: str, default: bool = False, make: bool = True, hidden: bool = False
+        self,
+        name: str,
+        folder: str,
+        default: bool = False,
+        make: bool = True,
+        hidden: bool = False,
+        access: ProjectAccess = EVERYTHING,
     ) -> tuple[Project, str]:
-        """Add `folder` (absolute or from `~`; made if missing), or a graph file, as a project, used
-        in place.
+        """See `Memory.add_project`. Returns the project with "created" or "unchanged".
 
-        Returns it with "created" or "unchanged". What an agent names outside `notes.roots` and
-        `projects/` of the home is "asked": the owner decides (`review`), and nothing is done
-        before. With `hidden` the owner may name a folder inside a hidden one of their home folder.
-        Raises InvalidInput, Exists, ProjectRefused.
+        What an agent names outside `notes.roots` and `projects/` of the home is "asked": the owner
+        decides (`review`), and nothing is done before.
+
+        make: whether a missing folder is made.
+        hidden: whether the owner may name a folder inside a hidden one of their home folder.
+        access: what agents may do in it, which the owner alone says.
         """
         with self.engine.home.lock:
             # Another process may have added one meanwhile
@@ -108,6 +131,10 @@ class ProjectVerbs(ReadVerbs):
             known = next(
                 (store for store in self.engine.stores if store.lower() == name.lower()), None
             )
+            access_keys: dict[str, Any] = {}
+            if access != EVERYTHING:
+                # Before a folder is made: it may be refused
+                access_keys = self._access_keys(name, access)
             root = self._root(known or name, folder)
             try:
                 check_size(str(root))
@@ -147,7 +174,7 @@ class ProjectVerbs(ReadVerbs):
             changes: dict[str, Any] = {f"projects.{name}": place}
             if default:
                 changes["notes.default_project"] = name
-            self._write_config(changes)
+            self._write_config(changes | access_keys)
             return self.project(name), "created"
 
     def _root(self, name: str, folder: str) -> Path:
@@ -188,9 +215,7 @@ class ProjectVerbs(ReadVerbs):
 
     @verb
     def remove_project(self, name: str) -> Project:
-        """Take a project off the list; its files stay. Raises ProjectNotFound, InvalidInput for a
-        built-in one.
-        """
+        """See `Memory.remove_project`."""
         project = self.project(name)
         settings = self.settings
         if project.built_in:
@@ -201,6 +226,8 @@ class ProjectVerbs(ReadVerbs):
                 f"Project {project.name} was given to this process only; it is not in {file}."
             )
         changes: dict[str, Any] = {f"projects.{project.name}": None}
+        if project.name in settings.access:
+            changes[f"access.{project.name}"] = None
         if project.default:
             changes["notes.default_project"] = None
         self._write_config(changes)
@@ -214,6 +241,42 @@ class ProjectVerbs(ReadVerbs):
         self._write_config({"notes.default_project": store.name})
         return self.project(store.name)
 
+    @verb
+    def access_to(self, name: str) -> ProjectAccess:
+        """What agents may do in a project. Raises ProjectNotFound."""
+        return self.engine.access_to(self.project(name).name)
+
+    @verb
+    def set_access(self, name: str, access: ProjectAccess) -> ProjectAccess:
+        """Say what agents may do in a project that was added. For the owner alone.
+
+        Raises ProjectNotFound, InvalidInput for a built-in project, an agent, and a folder that is
+        none of the project.
+        """
+        project = self.project(name)
+        if project.built_in:
+            raise InvalidInput(
+                f"All agents use the built-in project {project.name}. Add a folder of its own."
+            )
+        self._write_config(self._access_keys(project.name, access))
+        return self.engine.access_to(project.name)
+
+    def _access_keys(self, name: str, access: ProjectAccess) -> dict[str, Any]:
+        """The keys of the configuration that say so."""
+        if self.agent is not None:
+            raise InvalidInput("Only the owner says what agents may do in a project.")
+        unknown = [agent for agent in access.agents if not is_agent(agent)]
+        if unknown:
+            raise InvalidInput(f'"{unknown[0]}" cannot be the name of an agent.')
+        keys = {
+            "read_only": access.is_read_only,
+            "agents": [agent.lower() for agent in access.agents],
+            "write_folder": path_guard.clean(access.write_folder.strip("/"), name),
+            "ignore": list(access.ignore),
+        }
+        said = {key: value for key, value in keys.items() if value}
+        return {f"access.{name}": said or None}
+
     def _check_graph_file(self, file: Path, shown: str, is_default: bool) -> None:
         """Raises ProjectRefused, NotAGraphFile for a file of another shape, StorageError."""
         from memoranda.store.inplace.graph_store import GraphStore
@@ -226,7 +289,7 @@ class ProjectVerbs(ReadVerbs):
             )
         for name, store in self.engine.stores.items():
             if _real(store.root) == _real(file):
-                raise ProjectRefused(shown, f"it overlaps project {name}")
+                raise ProjectOverlaps(shown, name)
         GraphStore(file.stem, file).list()
 
     def _check_folder(self, root: Path, shown: str, make: bool, hidden: bool = False) -> None:
@@ -252,13 +315,13 @@ class ProjectVerbs(ReadVerbs):
             if is_refused:
                 raise ProjectRefused(shown, why)
         if not real.is_dir() and (real.exists() or not make):
-            raise ProjectRefused(shown, "not a folder")
+            raise NotAFolder(shown)
         for name, store in self.engine.stores.items():
             other = _real(store.root)
             if not store.holds_entities and (
                 other == real or other in real.parents or real in other.parents
             ):
-                raise ProjectRefused(shown, f"it overlaps project {name}")
+                raise ProjectOverlaps(shown, name)
 
     def _write_config(self, changes: dict[str, Any]) -> None:
         """Change these keys of config.yaml under the lock, and use the new settings at once."""
@@ -271,10 +334,7 @@ class ProjectVerbs(ReadVerbs):
 
     @verb
     def configure(self, key: str, value: Any) -> None:
-        """Set a key of config.yaml, such as `daemon.interval`, or with None take it out.
-
-        Raises ConfigError for a value the key cannot have; then nothing is written.
-        """
+        """See `Memory.configure`."""
         path = self.engine.settings.file
         self._replace_config(lambda: config.with_key(path, key, value))
         self.engine.reload_config()

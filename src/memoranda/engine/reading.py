@@ -14,14 +14,22 @@ from memoranda import clock
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
 from memoranda.engine.transaction import HomeSession
-from memoranda.errors import Ambiguous, InvalidInput, MemorandaError, NotFound, OutsideError
+from memoranda.errors import (
+    Ambiguous,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    OutsideError,
+    ProjectWarning,
+)
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
-from memoranda.note.names import Looseness
+from memoranda.note.names import Looseness, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.store import path_guard
 from memoranda.store.base import sha256
+from memoranda.store.folder import FolderStore
 
 if TYPE_CHECKING:
     from memoranda.engine.write_gate import Use
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
     from memoranda.store.base import File
-    from memoranda.text.gate import GateMatch
+    from memoranda.text.gate import GateMatch, Rules
 
 T = TypeVar("T")
 Ref = str | tuple[str, str] | Note | NoteInfo
@@ -72,12 +80,12 @@ class ReadVerbs(HomeSession):
         return self.engine.settings
 
     @property
-    def warnings(self) -> builtins.list[str]:
-        """What the last look at the disk could not see, e.g. a missing project folder, and whether
-        the configuration cannot be read."""
+    def warnings(self) -> builtins.list[ProjectWarning]:
+        """The first part of `Memory.warnings`: what the last look at the disk could not see."""
         with self.engine.guard:
+            warnings = self.engine.freshness.warnings
             trouble = self.engine.config_trouble
-            return [*([trouble] if trouble else []), *self.engine.freshness.warnings]
+            return [ProjectWarning(trouble), *warnings] if trouble else warnings
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:
@@ -134,6 +142,7 @@ class ReadVerbs(HomeSession):
         note = self.parse(info.project, info.path, self.engine.file_of(info))
         if count:
             self.engine.access.count_read(note.id)
+            self.served.append(note.id)
         return self.as_indexed(note)
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
@@ -142,6 +151,7 @@ class ReadVerbs(HomeSession):
             info.size,
             info.mtime_ns,
             info.inode,
+            info.ctime_ns,
         )
 
     @verb
@@ -176,6 +186,9 @@ class ReadVerbs(HomeSession):
             project = self.engine.store(project).name
         self.engine.fresh()
         freshness = self.engine.freshness
+        target = link_target(identifier)
+        if target and not self.is_name_as_written(identifier, project):
+            identifier = target
         look = partial(
             self.index.notes.find,
             identifier,
@@ -211,7 +224,10 @@ class ReadVerbs(HomeSession):
         *,
         looseness: Looseness = Looseness.SIGNS,
     ) -> NoteInfo:
-        """What the index knows of the note `ref` names. Raises as `find`."""
+        """See `Memory.find`.
+
+        looseness: how much a name may differ from the note's own.
+        """
         if isinstance(ref, str):
             return self.find(ref, project, looseness=looseness)
         if isinstance(ref, tuple):
@@ -228,6 +244,22 @@ class ReadVerbs(HomeSession):
             raise NotFound(place[1], place[0])
         self.engine.count_pending_reads([info])
         return info
+
+    def is_name_as_written(self, text: str, project: str | None) -> bool:
+        """Whether a note's own name is this text, which looks like a link."""
+        try:
+            self.index.notes.find(
+                text,
+                project=project,
+                default_project=self.default_project,
+                viewer=self.agent,
+                looseness=Looseness.EXACT,
+            )
+        except Ambiguous:
+            return True
+        except MemorandaError:
+            return False
+        return True
 
     def is_name(self, text: str, project: str | None = None) -> bool:
         """Whether a note has exactly this name."""
@@ -262,16 +294,16 @@ class ReadVerbs(HomeSession):
             return memory
         named: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
-            named = self._find_as_listed(ref, Looseness.EXACT)
+            named = self.find_as_listed(ref, Looseness.EXACT)
         if memory is None and named is None:
-            return self._find_as_listed(ref, looseness)
+            return self.find_as_listed(ref, looseness)
         if memory is None or named is None:
             return memory or cast("NoteInfo", named)
         if memory.row != named.row:
             raise Ambiguous(ref, [memory.id, f"{named.project}/{named.path}"])
         return memory
 
-    def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
+    def find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
         """The note `ref` names, with the project in front as lists show it or without."""
         names = {store.lower(): store for store in self.engine.stores}
         project, slash, path = ref.partition("/")
@@ -316,12 +348,14 @@ class ReadVerbs(HomeSession):
         explain: bool = False,
         max_tokens: int | None = None,
         vetted: bool = False,
+        is_use: bool = True,
     ) -> Hits:
-        """Notes that match, best first: contract 000b, 6. `max_tokens` bounds the page (4
-        characters a token). What is over or superseded is left out unless nothing else matches;
-        `Query.as_of` asks for another day. With `vetted`, for text that goes into a context
-        unasked, the page is without the notes held back. Beyond 10,000, and beyond the page,
-        matches are not counted (`Hits.is_lower_bound`)."""
+        """See `Memory.search` and contract 000b, 6.
+
+        vetted: whether notes that are held back stay out, as text that enters a context unasked
+        needs.
+        is_use: whether the notes found count as used.
+        """
         self.engine.fresh()
         hits = self.index.search(
             self._query(query, valid=True),
@@ -338,7 +372,7 @@ class ReadVerbs(HomeSession):
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
         # Else a list of what passes filters
-        if any(hit.score for hit in hits):
+        if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
 
@@ -346,6 +380,10 @@ class ReadVerbs(HomeSession):
     def secrets_in(self, text: str) -> builtins.list[GateMatch]:
         """Where `text` holds what the rules of the write gate say is a secret."""
         return self.engine.gate.rules().find(text, "secret")
+
+    def gate_rules(self) -> Rules:
+        """The rules of the write gate, the owner's own among them."""
+        return self.engine.gate.rules()
 
     @verb
     def suspicion(self, info: NoteInfo) -> str:
@@ -363,9 +401,13 @@ class ReadVerbs(HomeSession):
         """Note that these memories were shown with their text: used, though not read (contract 001,
         18.3).
         """
-        self.engine.access.note_use(
-            [info.id for info in infos if info.project in MEMORY_PROJECTS], self.clock()
-        )
+        shown = list(infos)
+        self.served += [info.id for info in shown]
+        # A look from the page, or a preview, is no use
+        if self.only_reads:
+            return
+        memories = [info.id for info in shown if info.project in MEMORY_PROJECTS]
+        self.engine.access.note_use(memories, self.clock())
 
     def _nearness(self) -> Nearness | None:
         from memoranda.engine.embedding import Embedding
@@ -396,9 +438,10 @@ class ReadVerbs(HomeSession):
         as_of: datetime | None = None,
         vetted: bool = True,
     ) -> str:
-        """The best evidence for a question as text, each piece with its date and address, in at
-        most `max_tokens` [2000] of 4 characters, as of the present or another time; unless `vetted`
-        is False without what is held back. Raises InvalidInput for less than one token."""
+        """See `Memory.context`.
+
+        vetted: whether notes that are held back stay out.
+        """
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
         self.engine.fresh()
@@ -451,8 +494,7 @@ class ReadVerbs(HomeSession):
         offset: int = 0,
         order: str = "changed",
     ) -> tuple[builtins.list[NoteInfo], int]:
-        """Notes that pass the query's filters, and how many there are in all; `limit` 0 = all of
-        them. `order`: `changed` or `created` (newest first), or `path`."""
+        """See `Memory.list`."""
         self.engine.fresh()
         infos, total = self.index.notes.listing(
             self._query(query), viewer=self.agent, order=order, limit=limit or None, offset=offset
@@ -468,9 +510,7 @@ class ReadVerbs(HomeSession):
         limit: int = 10,
         offset: int = 0,
     ) -> tuple[builtins.list[NoteInfo], int, datetime]:
-        """Notes changed within a time frame, newest first; also how many, and since when. Raises
-        TimeframeError.
-        """
+        """See `Memory.recent`."""
         since = self.since(timeframe)
         return *self.list(Query(projects=projects, after=since), limit=limit, offset=offset), since
 
@@ -535,8 +575,7 @@ class ReadVerbs(HomeSession):
         limit: int = 50,
         offset: int = 0,
     ) -> Directory:
-        """One page of the folders and notes below a folder: folders first, then names, by code
-        point. Raises NotFound, OutsideError, ProjectNotFound."""
+        """See `Memory.directory`."""
         self.engine.fresh()
         store = self.engine.store(project)
         links.check_length(glob or "", "A pattern of names")
@@ -566,7 +605,10 @@ class ReadVerbs(HomeSession):
     def _kind(self, project: str, path: str) -> str:
         """What lies at `path` of a project for this caller; a note of another agent, or a folder
         that holds nothing else, is `hidden`."""
-        kind = self.engine.store(project).place(path).kind
+        store = self.engine.store(project)
+        kind = store.place(path).kind
+        if isinstance(store, FolderStore) and store.rules.reason(path, is_folder=kind == "folder"):
+            return "hidden"
         if self.agent is None or kind not in ("file", "folder"):
             return kind
         if kind == "file":
@@ -594,6 +636,22 @@ class ReadVerbs(HomeSession):
         return self.index.notes.on_days(first, until, self.settings.zone, self.agent)
 
     @verb
+    def with_ids(self, ids: Iterable[str]) -> builtins.list[NoteInfo]:
+        """The notes with these ids that the caller sees; those there are not are left out."""
+        infos = self.index.notes.with_ids(ids, list(self.engine.stores))
+        return [info for info in infos if self.sees(info.scope)]
+
+    @verb
+    def notes_below(self, project: str, folder: str) -> builtins.list[NoteInfo]:
+        """The notes in a folder of a project, and in those below it, that the caller sees."""
+        infos = self.index.notes.below(self.engine.store(project).name, folder)
+        return [info for info in infos if self.sees(info.scope)]
+
+    def holds_entities(self, project: str) -> bool:
+        """Whether the notes of a project are entities of a graph file, which other tools write."""
+        return self.engine.store(project).holds_entities
+
+    @verb
     def of_rows(self, rows: Sequence[int]) -> builtins.list[NoteInfo]:
         """What the index knows of these notes, in order, of those that are still there."""
         return [info for info in self.index.notes.in_order(rows) if self.sees(info.scope)]
@@ -616,9 +674,7 @@ class ReadVerbs(HomeSession):
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """Throw the index away and make it anew. Returns (notes, projects) as far as this caller
-        sees them.
-        """
+        """See `Memory.reindex`."""
         engine = self.engine
         engine.rebuild_index()
         engine.purge_history()
@@ -636,6 +692,6 @@ class ReadVerbs(HomeSession):
 
     @verb
     def stats(self) -> HomeCounts:
-        """How many notes there are per project, phase and category, as far as this caller sees."""
+        """See `Memory.stats`."""
         self.engine.fresh()
         return self.index.notes.counts(self.agent)

@@ -110,6 +110,7 @@ SOURCES = {
     "contradiction": "memoranda.jobs.questions:CONTRADICTIONS",
     "claim": "memoranda.engine.review:CLAIMS",
     "burst": "memoranda.engine.review:BURSTS",
+    "lesson": "memoranda.transcripts.proposals:LESSONS",
     "merge": "memoranda.jobs.questions:MERGES",
     "category": "memoranda.jobs.questions:CATEGORIES",
     "archive": "memoranda.jobs.questions:ARCHIVES",
@@ -131,9 +132,7 @@ class ReviewVerbs(HistoryVerbs):
     def review(
         self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None
     ) -> list[ReviewItem]:
-        """The open questions by the order of SOURCES, many of a kind as one; of one `kind`, each by
-        itself. `limit` 0 = all. Nothing for an agent. Raises InvalidInput for a kind there is
-        not."""
+        """See `Memory.review`. The order is that of SOURCES."""
         first = max(offset, 0)
         return list(islice(self._open_items(kind), first, first + limit if limit > 0 else None))
 
@@ -156,6 +155,10 @@ class ReviewVerbs(HistoryVerbs):
         if not super().is_held_back(info):
             return False
         return self.decision(self.suspicion(info)) != KEEP
+
+    def suspicious_notes(self) -> list[NoteInfo]:
+        """The notes that seem to hold instructions and that the owner has not found fine."""
+        return [info for info in _suspicious(self) if self.is_held_back(info)]
 
     def telling(self, info: NoteInfo) -> Telling:
         """How a note may be told to a session that did not ask for it (docs/trust.md)."""
@@ -181,11 +184,16 @@ class ReviewVerbs(HistoryVerbs):
         known |= {self._claim(info): row for info in unconfirmed}
         change.steps.append(_rows_step(self.engine.layout.review, file, known))
 
+    @verb
+    def confirm_notes(self, infos: Sequence[NoteInfo]) -> None:
+        """Write down that the owner says these notes are so. Raises InvalidInput for an agent."""
+        if self.agent is not None:
+            raise InvalidInput("only the owner confirms what agents noted")
+        with self.change(VERB, fresh=False) as change:
+            self.confirm(change, infos)
+
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
-        """Answer an open question, given by its key or as `review` returned it, with the letter of
-        one of its choices: done at once, or written down. Returns the question. Raises NotFound
-        when it is not open, or no longer; InvalidInput for another letter, an agent, or a list that
-        is another by now; what the change raises."""
+        """See `Memory.decide`."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
         if isinstance(question, str):
@@ -227,6 +235,10 @@ class ReviewVerbs(HistoryVerbs):
         if found is None:
             return None
         return str(found.get("choice"))
+
+    def decided(self) -> frozenset[str]:
+        """The keys of all questions whose answer was written down."""
+        return frozenset(self._decisions()[1])
 
     @verb
     def _write_down(self, keys: Iterable[str], choice: str) -> None:

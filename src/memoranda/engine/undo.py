@@ -6,16 +6,17 @@ mark by which a memory remembers that a job's action was taken back. Lines of a 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from memoranda.engine.notes import NoteVerbs
+from memoranda.engine.past_privacy import scopes_below
 from memoranda.engine.transaction import (
     Location,
     LocationGone,
     Transaction,
-    is_here,
     read_or_none,
     store_at,
 )
@@ -25,6 +26,7 @@ from memoranda.ledger.change import ERASE, FOLD, Change, Step, Touched
 from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.store.base import File, sha256
 from memoranda.store.folder import FolderStore
+from memoranda.store.walking import walk
 
 ENTRIES = "kv"
 EXPIRE = "expire"
@@ -41,8 +43,14 @@ class Undo:
     _later: list[Change]
     _folds: dict[tuple[str, str], list[Touched]]
 
-    def __init__(self, session: NoteVerbs, transaction: Transaction):
+    def __init__(
+        self,
+        session: NoteVerbs,
+        transaction: Transaction,
+        is_visible: Callable[[Change], bool],
+    ):
         self._session = session
+        self._is_visible = is_visible
         self._engine = session.engine
         self._transaction = transaction
         self._steps: dict[tuple[str, str], Step] = {}
@@ -148,20 +156,11 @@ class Undo:
     def _add_inverse(self, each: Touched) -> None:
         store = self._store(each)
         if each.do == "move":
-            # A folder that holds notes the caller may not see is not theirs to move back
-            if each.old is None:
-                if is_here(self._engine, each.project, each.root):
-                    self._engine.fresh(whole=True)
-                    scopes = [
-                        info.scope for info in self._engine.index.notes.below(each.project, each.to)
-                    ]
-                else:
-                    scopes = [
-                        scope_of(store.read(path).data) for path in store.list(each.to).stamps
-                    ]
-                if not all(map(self._session.sees, scopes)):
-                    raise self._refusal(f"{each.project}/{each.to} holds notes of another agent")
             self._expect_there(store, each, each.to, each.new or each.old)
+            foreign = self._foreign_below(each) if each.old is None else set()
+            if foreign:
+                self._move_seen_back(store, each, foreign)
+                return
             self._expect_free(store, each)
             self._add(
                 "move",
@@ -208,6 +207,23 @@ class Undo:
                 raise self._blocked(each, each.path)
             self._add("unlink", each, store, each.path, link=each.link)
 
+    def _foreign_below(self, moved: Touched) -> set[str]:
+        """The paths of notes in a moved folder that the caller does not see."""
+        self._engine.fresh(whole=True)
+        scopes = scopes_below(self._engine, moved)
+        return {path for path, scope in scopes.items() if not self._session.sees(scope)}
+
+    def _move_seen_back(self, store: FolderStore, moved: Touched, foreign: set[str]) -> None:
+        """Move a folder back file by file: what the caller does not see stays, and is not told of."""
+        for place, _, names in sorted(walk(os.path.join(store.root, moved.to))):
+            here = os.path.relpath(place, store.root)
+            for path in (f"{here}/{name}" for name in sorted(names)):
+                if path in foreign:
+                    continue
+                back = replace(moved, path=moved.path + path[len(moved.to) :], to=path)
+                self._expect_free(store, back)
+                self._add("move", back, store, path, to=back.path, old=read_or_none(store, path))
+
     def _expect_there(
         self, store: FolderStore, each: Touched, path: str, etag: str | None
     ) -> File | None:
@@ -245,7 +261,16 @@ class Undo:
             raise self._blocked(each, each.path)
 
     def _blocked(self, each: Touched, path: str) -> CannotUndo:
-        return blocked(self._done, self._later, each.project, path, each.root)
+        """That something is in the way: which change put it there, unless it is not the caller's to
+        know.
+        """
+        file = read_or_none(self._store(each), path)
+        if file is not None and not self._session.sees(scope_of(file.data)):
+            name = os.path.join(each.root or each.project, path)
+            return self._refusal(f"the path {name} cannot be used")
+        return blocked(
+            self._done, self._later, each.project, path, each.root, is_visible=self._is_visible
+        )
 
     def _kept_text(self, each: Touched) -> bytes:
         if not each.kept or each.old is None:
@@ -278,13 +303,18 @@ def is_blank(change: Change) -> bool:
 
 
 def blocked(
-    change: Change, later: list[Change], project: str, path: str, root: str = ""
+    change: Change,
+    later: list[Change],
+    project: str,
+    path: str,
+    root: str = "",
+    *,
+    is_visible: Callable[[Change], bool],
 ) -> CannotUndo:
-    """That a place changed after `change`, by which of the `later` ones if it was any."""
-    cause = next(
-        (each for each in later if each.verb != FOLD and concerns(each, (project, path, root))),
-        None,
-    )
+    """That a place changed after `change`, by which of the `later` ones the caller sees, if any."""
+    place = (project, path, root)
+    causes = (other for other in later if other.verb != FOLD and concerns(other, place))
+    cause = next(filter(is_visible, causes), None)
     by = f"#{cause.number}" if cause else "outside memoranda"
     return CannotUndo(
         f"cannot undo #{change.number}: {os.path.join(root or project, path)} changed later ({by})"

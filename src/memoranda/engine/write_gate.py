@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from memoranda.clock import EPOCH, parse_stamp, to_utc
 from memoranda.config import Settings
-from memoranda.errors import ConfigError, LimitExceeded, SecretRefused
+from memoranda.errors import ConfigFileError, LimitExceeded, SecretRefused
 from memoranda.index.index import Index
 from memoranda.ledger.change import IMPORTING, Change, Step
 from memoranda.ledger.history import History
@@ -72,7 +72,7 @@ class Gate:
                     found = found.with_file(self._root / name)
                 except (OSError, ValueError) as error:
                     why = getattr(error, "strerror", None) or str(error)
-                    raise ConfigError(f"load config: gate.rules: {name}: {why}") from None
+                    raise ConfigFileError("gate.rules", f"{name}: {why}") from None
             self._rules = found
         return self._rules
 
@@ -84,7 +84,7 @@ class Gate:
 
         known = default_rules()
         # Writing says so; reading goes on
-        with suppress(ConfigError):
+        with suppress(ConfigFileError):
             known = self.rules()
         found = known.find(text, SUSPICIOUS)
         if found:

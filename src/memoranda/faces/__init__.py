@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,25 +14,68 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.entries import Entries
     from memoranda.engine.graph import Graph
-    from memoranda.faces.notes.drop_in_replies import Vault
-    from memoranda.faces.tool import Hooks, Registry
+    from memoranda.faces.tool import Hooks, Registry, Toolset
 
-TOOLS = {
-    "memory": "memory",
-    "notes": "write_note read_note edit_note move_note delete_note list_directory search_notes build_context"
-    " recent_activity list_memory_projects create_memory_project delete_project",
-    "graph": "memory_create_entities memory_create_relations memory_add_observations memory_delete_entities"
-    " memory_delete_observations memory_delete_relations memory_read_graph memory_search_nodes memory_open_nodes",
-    "bank": "activate list update",
-    "kv": "memory_remember memory_recall memory_forget memory_search memory_list_namespaces memory_clear_namespace"
-    " memory_stats",
-    "agent": "memory_write memory_read memory_delete memory_list memory_search memory_tag memory_smart_search",
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """A toolset that can be served.
+
+    `module`: below memoranda.faces, with a function `toolset`. `file`: the declarations of its
+    tools, in texts/. `prefix`: what goes before their names there. `project`: the one it is about,
+    None for any. `presets`: the servers it stands in for. `is_in_all`: it is one of `all`.
+    """
+
+    name: str
+    module: str
+    file: str
+    prefix: str = ""
+    project: str | None = None
+    presets: tuple[str, ...] = ()
+    is_in_all: bool = True
+
+    def tool_names(self) -> list[str]:
+        """The names of its tools, told without making them."""
+        from memoranda.faces.tool import declarations
+
+        return [f"{self.prefix}{row['name']}" for row in declarations(self.file)]
+
+
+FACES = {
+    face.name: face
+    for face in (
+        Face("memory", "memory_tool", "memory-tool.json", "", "memories", ("anthropic",)),
+        Face("notes", "notes", "notes-tools.json", presets=("basic-memory",)),
+        Face(
+            "graph",
+            "graph",
+            "graph-tools.json",
+            "memory_",
+            presets=("server-memory", "thoughtbox"),
+        ),
+        Face("bank", "bank", "bank-tools.json", "", "banks", ("memory-bank",)),
+        Face("kv", "kv", "kv-tools.json", "", "kv", ("agent-memory",)),
+        # It shares a tool name with `kv`, so `all` is without it
+        Face("agent", "agent", "agent-tools.json", "", "categories", is_in_all=False),
+    )
 }
-"""The names of each toolset's tools: who looks for one of them makes no others."""
-TOOLSETS = tuple(TOOLS)
-ALL = TOOLSETS[:-1]
-"""What `all` stands for: not `agent`, which shares a tool name with `kv`."""
+"""All toolsets by name. Every other list of toolsets and presets is made of this one."""
+TOOLSETS = tuple(FACES)
+ALL = tuple(face.name for face in FACES.values() if face.is_in_all)
+"""What `all` stands for."""
+PRESETS = tuple(preset for face in FACES.values() for preset in face.presets)
+"""The servers that can be stood in for."""
 DEFAULT_TOOLSETS = ("memory", "notes")
+
+
+def having(tool: str, names: Sequence[str]) -> list[str]:
+    """Those of the toolsets that have a tool of this name, told without making them."""
+    return [name for name in names if tool in FACES[name].tool_names()]
+
+
+def tool_names(names: Sequence[str]) -> list[str]:
+    """The names of the tools of these toolsets, each once."""
+    return list(dict.fromkeys(tool for name in names for tool in FACES[name].tool_names()))
 
 
 def expand(names: Sequence[str]) -> list[str]:
@@ -54,12 +98,12 @@ def registry(
     like: str | None = None,
     entries: Callable[[MemorySession], Entries] | None = None,
     graphs: Callable[[MemorySession, str], Graph] | None = None,
-    vault: Vault | None = None,
+    manners: Mapping[str, Callable[[Toolset], Toolset]] | None = None,
 ) -> Registry:
     """The toolsets of these names (see `expand`), in the manner of the preset `like`. `entries`
     gives the place of a caller's key-value entries, `graphs` the graph of a project, if they are
-    not notes; `vault` what a Basic Memory configuration says. Raises InvalidInput for an unknown
-    name."""
+    not notes. `manners`: by the name of a toolset, what makes it another program's. Raises
+    InvalidInput for an unknown name."""
     from memoranda.faces.tool import Registry
 
     wanted = expand(names)
@@ -70,7 +114,7 @@ def registry(
             "view_max_characters": settings.view_max_characters,
             "with_notes": "notes" in wanted,
         },
-        "notes": {"agents_may_add_projects": settings.agents_may_add_projects, "vault": vault},
+        "notes": {"agents_may_add_projects": settings.agents_may_add_projects},
         "graph": {"like": like, "reply_chars": settings.graph_reply_chars, "open_graph": graphs},
         "bank": {
             "debug": settings.bank_debug,
@@ -83,6 +127,9 @@ def registry(
     }
     toolsets = []
     for name in wanted:
-        module = import_module(f"memoranda.faces.{'memory_tool' if name == 'memory' else name}")
-        toolsets.append(module.toolset(**options[name]))
+        module = import_module(f"memoranda.faces.{FACES[name].module}")
+        toolset = module.toolset(**options[name])
+        if manners and name in manners:
+            toolset = manners[name](toolset)
+        toolsets.append(toolset)
     return Registry(toolsets, hooks)

@@ -17,12 +17,15 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
 
 from memoranda.clock import Clock, now, stamp
-from memoranda.errors import ConfigError, InvalidInput, MemorandaError
+from memoranda.engine.pausing import check_not_paused
+from memoranda.engine.served import note_call
+from memoranda.errors import AgentPaused, ConfigError, InvalidInput, MemorandaError
 from memoranda.faces.arguments import Also, Arguments, check
 from memoranda.faces.reply import Reply, error_reply, plain_error_reply, refused
 from memoranda.faces.sizes import check_sizes
@@ -35,26 +38,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("memoranda.hooks")
 # A tool's name in a sentence of advice, which names nothing else so written
 _TOOL = re.compile(r"[a-z]+(?:_[a-z]+)+")
-
-
-_IN_TURN = frozenset(
-    (
-        "write_note",
-        "edit_note",
-        "memory_write",
-        "memory_tag",
-        "memory_remember",
-        "memory_create_entities",
-        "memory_create_relations",
-        "memory_add_observations",
-        "create_entities",
-        "create_relations",
-        "add_observations",
-    )
-)
-"""The tools whose calls wait for the disk together: each makes one change, of files, and nothing
-but that.
-"""
 
 
 Run = Callable[["MemorySession", Arguments], Reply]
@@ -74,6 +57,9 @@ class Tool:
     they are not; `accepts` is the schema they are checked against where it is not the published
     one, `also` is as for `check`. `rewrite` turns arguments of older clients into those of the
     schema, before the check; it gets a copy. `refuse` words the reply to arguments that do not fit.
+    `shares_commit`: a call makes one change, of files, and nothing else, so that calls may wait for
+    the disk together. `is_for_admins`: it changes what there is for others. `is_wide`: its answer
+    may lack what a project in trouble has.
     """
 
     name: str
@@ -88,6 +74,64 @@ class Tool:
     also: Also = field(default_factory=dict)
     rewrite: Callable[[Arguments], Arguments] | None = None
     refuse: Callable[[InvalidInput], Reply] = error_reply
+    shares_commit: bool = False
+    is_for_admins: bool = False
+    is_wide: bool = False
+
+
+_FLAGS = ("shares_commit", "is_for_admins", "is_wide")
+"""Keys of a declaration that are fields of its tool."""
+
+
+def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without `additionalProperties`, at any depth.
+
+    Gemini refuses all tools of a client that hands it a schema with this keyword in the field
+    `parameters`, which takes a part of OpenAPI's schemas.
+    """
+    plain = {name: value for name, value in schema.items() if name != "additionalProperties"}
+    if isinstance(plain.get("properties"), dict):
+        plain["properties"] = {
+            name: plain_schema(value) for name, value in plain["properties"].items()
+        }
+    if isinstance(plain.get("items"), dict):
+        plain["items"] = plain_schema(plain["items"])
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in plain:
+            plain[choice] = [plain_schema(value) for value in plain[choice]]
+    return plain
+
+
+def declarations(file: str) -> list[dict[str, Any]]:
+    """The declarations of a toolset's tools, in the order in which they are served.
+
+    file: a JSON file of texts/: a list, or an object with the list as `tools`.
+    """
+    data = json.loads(text_file(file))
+    if isinstance(data, dict):
+        rows: list[dict[str, Any]] = data.get("tools", [data])
+        return rows
+    return list(data)
+
+
+def flags_of(declaration: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags of a tool that its declaration sets."""
+    return {name: declaration[name] for name in _FLAGS if name in declaration}
+
+
+def function_of(name: str, *modules: ModuleType) -> Callable[..., Any]:
+    """The function of a tool: the one that has its name in one of the modules of its face.
+
+    A name that Python has for something else ends in `_` there. Raises LookupError, which says
+    what is missing.
+    """
+    for module in modules:
+        for spelling in (name, f"{name}_"):
+            function = vars(module).get(spelling)
+            if callable(function):
+                return cast("Callable[..., Any]", function)
+    places = " or ".join(module.__name__ for module in modules)
+    raise LookupError(f"the tool {name} is declared, and {places} has no function of that name")
 
 
 def declared(
@@ -98,15 +142,16 @@ def declared(
     """
     return [
         Tool(
-            load["name"],
-            load["description"],
-            load["inputSchema"],
-            run(load["name"]),
-            annotations=load["annotations"],
-            also={**(also or {}), **load.get("also", {})},
+            row["name"],
+            row["description"],
+            row["inputSchema"],
+            run(row["name"]),
+            annotations=row["annotations"],
+            also={**(also or {}), **row.get("also", {})},
+            **flags_of(row),
             **options,
         )
-        for load in json.loads(text_file(file))
+        for row in declarations(file)
     ]
 
 
@@ -154,7 +199,7 @@ class Resource:
 @dataclass(frozen=True, slots=True)
 class Toolset:
     """The tools of one face, and what its server tells the model; `closing` comes after all
-    instructions.
+    instructions. `former`: tools another program has and this one has not -> what does it here.
     """
 
     name: str
@@ -164,6 +209,7 @@ class Toolset:
     prompts: Sequence[Prompt] = ()
     templates: Sequence[Template] = ()
     resources: Sequence[Resource] = ()
+    former: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -328,6 +374,24 @@ class Registry:
         ]
         return "\n\n".join(text.strip() for text in told if text.strip())
 
+    def with_plain_schemas(self) -> Registry:
+        """The same tools with schemas that Gemini takes; they check arguments as before."""
+        toolsets = [
+            replace(
+                toolset,
+                tools=[
+                    replace(
+                        tool,
+                        schema=plain_schema(tool.schema),
+                        accepts=tool.accepts or tool.schema,
+                    )
+                    for tool in toolset.tools
+                ],
+            )
+            for toolset in self.toolsets
+        ]
+        return Registry(toolsets, self.hooks)
+
     def call(self, memory: MemorySession, name: str, arguments: Any) -> Reply:
         """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error
         replies. Raises KeyError when there is no such tool."""
@@ -335,6 +399,19 @@ class Registry:
         return self.hooks.call(
             memory.agent, name, given, partial(self._run, memory, self.tools[name])
         )
+
+    def instead_of(self, name: str) -> str:
+        """What is said to a caller of another program's tool: what does its work here. Empty if
+        nobody knows the tool.
+        """
+        for toolset in self.toolsets:
+            if name in toolset.former:
+                return f"{name} is not served here. Use {toolset.former[name]}."
+        return ""
+
+    def missing(self, name: str) -> Reply:
+        """The reply to a call of a tool that is not served."""
+        return refused(self.instead_of(name) or f"tool not found: {name}", "not_found")
 
     def refusal(self, name: str, error: MemorandaError) -> Reply:
         """The reply of tool `name` when its call could not even begin, in the form of its contract."""
@@ -356,6 +433,10 @@ class Registry:
 
     def _run(self, memory: MemorySession, tool: Tool, arguments: Any) -> Reply:
         try:
+            check_not_paused(memory)
+        except AgentPaused as error:
+            return self.refusal(tool.name, error)
+        try:
             check_sizes(arguments)
             if tool.contract is not None:
                 if tool.rewrite and isinstance(arguments, dict):
@@ -370,7 +451,7 @@ class Registry:
         caller = memory.using(tool.name)
         try:
             # Each time with arguments of its own: `run` may take out what it used
-            if tool.name in _IN_TURN:
+            if tool.shares_commit:
                 reply = caller.in_turn(lambda: tool.run(caller, dict(arguments)))
             else:
                 reply = tool.run(caller, arguments)
@@ -378,4 +459,6 @@ class Registry:
             reply = error_reply(error)
         if reply.is_error:
             return self._advised(reply)
+        if isinstance(arguments, dict):
+            note_call(caller, tool.name, arguments)
         return reply

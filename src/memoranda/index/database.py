@@ -15,12 +15,12 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from memoranda.clock import waits_at_most
 from memoranda.errors import Busy, StorageError
-from memoranda.store.files import reason
+from memoranda.store.files import closed_on_error, reason
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 18
+SCHEMA_VERSION = 19
 """Raised whenever the schema, or how a note and its words are read, changes: it is then rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 
@@ -168,7 +168,8 @@ class Database:
         pinned = self._is_pinned
         before = self.connection
         copy = _connect(None)
-        before.backup(copy)
+        with closed_on_error(copy):
+            before.backup(copy)
         self.close()
         self._use(copy)
         self._is_pinned, self.is_copy, self._try_again = pinned, True, time.monotonic() + _TRY_AGAIN
@@ -440,20 +441,17 @@ def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
     if not all(file.is_file() for file in _files(path) if os.path.lexists(file)):
         # SQLite would wait for a pipe
         return None
-    db = None
     try:
         db = _connect(path, option)
-        if db.execute("pragma user_version").fetchone()[0] == SCHEMA_VERSION:
-            for read in _PROBES:
-                db.execute(read).fetchone()
-            return db
+        with closed_on_error(db):
+            if db.execute("pragma user_version").fetchone()[0] == SCHEMA_VERSION:
+                for read in _PROBES:
+                    db.execute(read).fetchone()
+                return db
+        db.close()
     except sqlite3.DatabaseError as error:
         if not is_corrupt(error):
-            if db is not None:
-                db.close()
             raise
-    if db is not None:
-        db.close()
     return None
 
 
@@ -480,9 +478,10 @@ def _make(path: Path | None) -> sqlite3.Connection:
         os.chmod(path, 0o600)
     db = _connect(path)
     script = SCHEMA.read_text(encoding="utf-8")
-    db.executescript(
-        f"begin immediate;\n{script}\npragma user_version = {SCHEMA_VERSION};\ncommit;"
-    )
+    with closed_on_error(db):
+        db.executescript(
+            f"begin immediate;\n{script}\npragma user_version = {SCHEMA_VERSION};\ncommit;"
+        )
     return db
 
 
@@ -499,10 +498,11 @@ def _connect(path: Path | None, option: str = "") -> sqlite3.Connection:
         uri=True,
         factory=IndexConnection,
     )
-    for setting in _SETTINGS:
-        db.execute(f"pragma {setting}")
-    # Asked by word alone. In no file, so that an index made by an earlier version has it too.
-    db.execute("create virtual table temp.words using fts5vocab(main, note_fts, instance)")
+    with closed_on_error(db):
+        for setting in _SETTINGS:
+            db.execute(f"pragma {setting}")
+        # Asked by word alone. In no file, so that an index made by an earlier version has it too.
+        db.execute("create virtual table temp.words using fts5vocab(main, note_fts, instance)")
     return db
 
 

@@ -13,8 +13,9 @@ from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from memoranda.index.database import Queries, held, snapshot, version
-from memoranda.index.filters import may_see
+from memoranda.index.filters import may_see, seen_by
 from memoranda.index.resolve import key
+from memoranda.index.tables import insert
 from memoranda.note.entity import EntityKey, GraphRelation, folded_name
 from memoranda.note.links import without_suffix
 from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note
@@ -53,8 +54,16 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     else:
         kind = note.type
     texts = json.dumps([observation.text for observation in note.observations], ensure_ascii=False)
-    values = (row, created, note.path, note.scope, note.title, kind, texts)
-    db.execute("insert into entity values (null, ?, ?, ?, ?, ?, ?, ?)", values)
+    entity = {
+        "note": row,
+        "created": created,
+        "path": note.path,
+        "scope": note.scope,
+        "name": note.title,
+        "kind": kind,
+        "observations": texts,
+    }
+    insert(db, "entity", [entity])
 
 
 _Known = tuple[EntityKey, str, str | None, list[GraphRelation]]
@@ -252,12 +261,12 @@ class EntityQueries(Queries):
         """The relations of `origin` for which `among` holds."""
         sql = (
             f"select e.created, e.path, l.position, e.name, {_TARGET}, l.type from {origin}"
-            f" where l.item = 1 and (? is null or e.scope in ('global', 'agent:' || ?)) and {among}"
+            f" where l.item = 1 and {seen_by('e.scope', '?')} and {among}"
         )
         return [
             GraphRelation(source, target, kind, (created, path, position))
             for created, path, position, source, target, kind in self._among(
-                sql, keys, viewer, viewer
+                sql, keys, *[viewer] * 3
             )
         ]
 
@@ -307,7 +316,7 @@ class EntityQueries(Queries):
 
     def version(self, viewer: str | None) -> tuple[int, int]:
         """A value that differs once something in the graph changed."""
-        seen = ":viewer is null or scope in ('global', 'agent:' || :viewer)"
+        seen = seen_by("scope", ":viewer")
         sql = f"select count(*), coalesce(max(seq), 0) from entity where {seen}"
         return self._db.execute(sql, {"viewer": viewer}).fetchone()
 

@@ -56,9 +56,8 @@ class Style(NamedTuple):
     has_time: bool
 
 
-def row(note: Note, text: str, project: int) -> tuple[object, ...]:
-    """The features of a note, of whose body this `text` is searched, as the table has them after
-    its row.
+def row(note: Note, text: str, project: int) -> dict[str, object]:
+    """The features of a note, of whose body this `text` is searched, by the columns of the table.
 
     Its day is that of its event as far as it is written so, else of its writing, whose time orders
     the notes of a conversation, which is a folder on a day. Only what somebody is known to have
@@ -79,14 +78,13 @@ def row(note: Note, text: str, project: int) -> tuple[object, ...]:
         conversation = int.from_bytes(
             blake2b(place.encode("utf-8", "replace"), digest_size=6).digest()
         )
-    return (
-        conversation,
-        microseconds(note.created),
-        style.speaker,
-        day,
-        *style[1:],
-        len(text) > SHORT,
-    )
+    return {
+        "conversation": conversation,
+        "position": microseconds(note.created),
+        "day": day,
+        **style._asdict(),
+        "is_long": len(text) > SHORT,
+    }
 
 
 def style_of(text: str, source: str | None = None) -> Style:

@@ -63,6 +63,12 @@ class Index(Database):
 
         return writer.put(self.connection, note, stamp)
 
+    def note_rename(self, project: str, path: str, stamp: Stamp) -> None:
+        """A file just indexed got its name after that: record its later `ctime_ns`."""
+        from memoranda.index import writer
+
+        writer.note_rename(self.connection, project, path, stamp)
+
     def remove(self, project: str, path: str) -> bool:
         """Take a note or an expired entry out; False when the index has none there."""
         from memoranda.index import writer
@@ -124,7 +130,7 @@ class Index(Database):
         """The stamp of the one file that is the project, as it was when the index last showed it;
         None = never.
         """
-        sql = "select size, mtime_ns, inode from project where name = ?"
+        sql = "select size, mtime_ns, inode, ctime_ns from project where name = ?"
         found = self.connection.execute(sql, (project,)).fetchone()
         if found is None or found[0] is None:
             return None
@@ -133,9 +139,10 @@ class Index(Database):
     def see(self, project: str, file: Stamp | None) -> None:
         """Record the stamp of the project's file that the index now shows."""
         self.connection.execute(
-            "insert into project (name, size, mtime_ns, inode) values (?, ?, ?, ?) on conflict (name) do update"
-            " set size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode",
-            (project, *(file or (0, 0, 0))),
+            "insert into project (name, size, mtime_ns, inode, ctime_ns) values (?, ?, ?, ?, ?)"
+            " on conflict (name) do update set size = excluded.size, mtime_ns = excluded.mtime_ns,"
+            " inode = excluded.inode, ctime_ns = excluded.ctime_ns",
+            (project, *(file or (0, 0, 0, 0))),
         )
 
     def search(

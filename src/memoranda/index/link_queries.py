@@ -6,7 +6,7 @@ import json
 import posixpath
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import NamedTuple
@@ -220,43 +220,65 @@ class LinkQueries(Queries):
         links: Sequence[_Link] | None = None,
     ) -> list[Reached]:
         """As `neighbours`. `since` leaves out notes changed earlier, though the walk goes through
-        them; `links` are those that lead to the notes, if they are known."""
+        them; `links` are those that lead to the notes, if they are known.
+        """
         seen = {note.row for note in notes}
         frontier = list(notes)
-        found: list[Reached] = []
+        reached: list[Reached] = []
         earliest = None if since is None else microseconds(since)
         for level in range(1, depth + 1):
-            # The rows one relation away and not yet seen, with the type they are reached by
-            via: dict[int, str] = {}
-            turn = {note.row: at for at, note in enumerate(frontier)}
-            out = sorted(self._links("note", [*turn]), key=lambda link: turn[link.note])
-            for link, answer in zip(out, _answers(resolver, out), strict=True):
-                if answer.row is not None and answer.row not in seen:
-                    via.setdefault(answer.row, link.type)
             if level > 1 or links is None:
-                links = self._links("fold", {one for note in frontier for one in self._keys(note)})
-                links = self._leading(frontier, links, resolver)
-            for link in links:
-                if link.note not in seen:
-                    via.setdefault(link.note, link.type)
-            sql = "select row, changed, permalink, path from note where row in (select value from json_each(?))"
-            asked = self._db.execute(sql, (json.dumps(list(via)),))
-            changed: dict[int, tuple[int, str, str]] = {
-                row: (-when, *place) for row, when, *place in asked
-            }
-            rows = sorted(via, key=changed.__getitem__)[: MOST_VISITED - len(seen)]
+                links = self._links_to(frontier, resolver)
+            types = self._types_of_next(frontier, links, seen, resolver)
+            changed = self._by_change(types)
+            rows = sorted(types, key=changed.__getitem__)[: MOST_VISITED - len(seen)]
             seen.update(rows)
-            # Nobody goes on from these
+            late = {row for row in rows if earliest is None or -changed[row][0] >= earliest}
+            # Nobody goes on from those of the last level, so the others need not be read.
             if level == depth:
-                rows = [row for row in rows if earliest is None or -changed[row][0] >= earliest][
-                    : limit - len(found)
-                ]
+                rows = [row for row in rows if row in late][: limit - len(reached)]
             frontier = in_order(self._db, rows)
-            late = [one for one in frontier if earliest is None or -changed[one.row][0] >= earliest]
-            found += [Reached(one, level, via[one.row]) for one in late]
-            if len(found) >= limit or not frontier:
+            reached += [
+                Reached(note, level, types[note.row]) for note in frontier if note.row in late
+            ]
+            if len(reached) >= limit or not frontier:
                 break
-        return found[:limit]
+        return reached[:limit]
+
+    def _links_to(self, notes: Sequence[NoteInfo], resolver: Resolver) -> Sequence[_Link]:
+        """The links that lead to any of these notes."""
+        keys: set[str] = set()
+        for note in notes:
+            keys.update(self._keys(note))
+        return self._leading(notes, self._links("fold", keys), resolver)
+
+    def _types_of_next(
+        self,
+        frontier: Sequence[NoteInfo],
+        links: Iterable[_Link],
+        seen: Container[int],
+        resolver: Resolver,
+    ) -> dict[int, str]:
+        """The rows one relation away and not yet seen, with the type they are reached by."""
+        types: dict[int, str] = {}
+        turn = {note.row: at for at, note in enumerate(frontier)}
+        outgoing = sorted(self._links("note", [*turn]), key=lambda link: turn[link.note])
+        for link, answer in zip(outgoing, _answers(resolver, outgoing), strict=True):
+            if answer.row is not None and answer.row not in seen:
+                types.setdefault(answer.row, link.type)
+        for link in links:
+            if link.note not in seen:
+                types.setdefault(link.note, link.type)
+        return types
+
+    def _by_change(self, rows: Iterable[int]) -> dict[int, tuple[int, str, str]]:
+        """What sorts rows by their change, the latest first: its negative time, permalink, path."""
+        sql = (
+            "select row, changed, permalink, path from note "
+            "where row in (select value from json_each(?))"
+        )
+        cursor = self._db.execute(sql, (json.dumps(list(rows)),))
+        return {row: (-changed, permalink, path) for row, changed, permalink, path in cursor}
 
     def _links(self, column: str, values: Collection[int | str]) -> list[_Link]:
         """The links whose column `note` or `fold` is among `values`, by note and place."""
@@ -480,14 +502,22 @@ def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
     """Where each link leads; plain targets are looked up together."""
     resolver.prefetch({link.target for link in links if not link.target.startswith(("./", "../"))})
-    return [
-        resolver.link(
+    known: dict[tuple[object, ...], LinkTarget] = {}
+    answers = []
+    for link in links:
+        folder = posixpath.dirname(link.path)
+        asked = (
             link.target,
             link.project,
-            posixpath.dirname(link.path),
+            folder,
             link.target_project,
             link.scope,
             link.rest,
         )
-        for link in links
-    ]
+        # Notes of one folder name the same notes again and again
+        answer = known.get(asked)
+        if answer is None:
+            answer = resolver.link(*asked)
+            known[asked] = answer
+        answers.append(answer)
+    return answers

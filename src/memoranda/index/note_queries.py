@@ -25,6 +25,7 @@ from memoranda.index.listing import listing, matching
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
+from memoranda.index.tables import insert
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     GLOBAL,
@@ -114,8 +115,8 @@ class NoteQueries(Queries):
         """Path → `PACKED` stamp of every note of a project, or of one folder of it, that the index
         knows, expired entries included."""
         here = f"project = {_PROJECT}"
-        numbers = "path, size, mtime_ns, inode"
-        found: Iterable[tuple[str, int, int, int]] = ()
+        numbers = "path, size, mtime_ns, inode, ctime_ns"
+        found: Iterable[tuple[str, int, int, int, int]] = ()
         if folder:
             # The sign after the slash
             bounds = (project, f"{folder}/", f"{folder}0")
@@ -134,11 +135,17 @@ class NoteQueries(Queries):
                 (each for each in expired if each[0].startswith(f"{folder}/" if folder else "")),
             )
         pack = PACKED.pack
-        return {path: pack(size, mtime_ns, inode) for path, size, mtime_ns, inode in found}
+        return {
+            path: pack(size, mtime_ns, inode, ctime_ns)
+            for path, size, mtime_ns, inode, ctime_ns in found
+        }
 
     def stamps_of(self, project: str, paths: Collection[str]) -> dict[str, bytes]:
         """Path → `PACKED` stamp of those of `paths` that the index knows as notes of a project."""
-        sql = "select path, size, mtime_ns, inode from note where project = ? and path in ({marks})"
+        sql = (
+            "select path, size, mtime_ns, inode, ctime_ns from note"
+            " where project = ? and path in ({marks})"
+        )
         number = project_ids(self._db).get(project.casefold())
         return {path: PACKED.pack(*stamp) for path, *stamp in self._among(sql, paths, number)}
 
@@ -164,7 +171,8 @@ class NoteQueries(Queries):
         if self.number_in(project, folder) - sum(known.values()) != len(notes):
             ranges += _between(prefix, known, 1)
         sql = (
-            f"select path, size, mtime_ns, inode from note where project = {_PROJECT} and path > ? and path < ?"
+            "select path, size, mtime_ns, inode, ctime_ns from note"
+            f" where project = {_PROJECT} and path > ? and path < ?"
             " order by path limit ?"
         )
         for start, stop in ranges:
@@ -220,6 +228,22 @@ class NoteQueries(Queries):
     def projects(self) -> list[str]:
         """The names of all projects that were ever indexed and not forgotten."""
         return [name for (name,) in self._db.execute("select name from project order by name")]
+
+    def header_keys(self, project: str, most: int) -> list[list[str]]:
+        """The header keys of the notes of a project, of the last `most` that were indexed."""
+        sql = (
+            "select (select json_group_array(key) from json_each(coalesce(t.header, '{}')))"
+            f" from note n join text t on t.row = n.row where n.project = {_PROJECT}"
+            " order by n.row desc limit ?"
+        )
+        return [json.loads(keys) for (keys,) in self._db.execute(sql, (project, most))]
+
+    def scopes(self, project: str) -> set[str]:
+        """The scopes that notes of a project have."""
+        sql = (
+            f"select distinct scope from tally where project = {_PROJECT} and folder = '' and notes"
+        )
+        return {scope for (scope,) in self._db.execute(sql, (project,))}
 
     def counts(self, viewer: str | None) -> HomeCounts:
         """How many notes `viewer` sees."""
@@ -282,6 +306,11 @@ class NoteQueries(Queries):
             FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row])
             for path, row in page
         ], len(entries)
+
+    def has_hidden(self, viewer: str | None) -> bool:
+        """Whether there is any note that `viewer` does not see."""
+        scopes = self._db.execute("select distinct scope from tally where folder = ''")
+        return not all(may_see(scope, viewer) for (scope,) in scopes)
 
     def _hides(self, project: str, folder: str, viewer: str | None) -> bool:
         """Whether a folder has notes that `viewer` does not see."""
@@ -352,7 +381,7 @@ class NoteQueries(Queries):
 
     def stamp(self, project: str, path: str) -> Stamp | None:
         """The stamp the index knows of a note or an expired entry, None when it knows none."""
-        numbers = "size, mtime_ns, inode"
+        numbers = "size, mtime_ns, inode, ctime_ns"
         known = f"select {numbers} from note where project = {_PROJECT} and path = ?"
         expired = f"select {numbers} from expired where ? = 'kv' and path = ?"
         found = self._db.execute(f"{known} union all {expired}", (project, path) * 2).fetchone()
@@ -364,13 +393,16 @@ class NoteQueries(Queries):
         """(project, path) of each file that is no note → the stamp it was read with, and why it is
         none.
         """
-        found = self._db.execute("select project, path, size, mtime_ns, inode, why from skipped")
+        found = self._db.execute(
+            "select project, path, size, mtime_ns, inode, ctime_ns, why from skipped"
+        )
         return {(project, path): (Stamp(*stamp), why) for project, path, *stamp, why in found}
 
     def skip(self, project: str, path: str, stamp: Stamp, why: str) -> None:
         """Remember that the file at `path` is no note as long as it has this stamp."""
         self._db.execute(
-            "insert or replace into skipped values (?, ?, ?, ?, ?, ?)", (project, path, *stamp, why)
+            "insert or replace into skipped values (?, ?, ?, ?, ?, ?, ?)",
+            (project, path, *stamp, why),
         )
 
     def unskip(self, project: str, path: str) -> None:
@@ -565,15 +597,14 @@ class EntryQueries(Queries):
             info = get(db, KV_PROJECT, path)
             assert info is not None
             writer.remove(db, KV_PROJECT, path)
-            db.execute(
-                "insert into expired values (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    path,
-                    info.size,
-                    info.mtime_ns,
-                    info.inode,
-                    namespace_of(info.header, path),
-                    info.title,
-                    info.scope,
-                ),
-            )
+            entry = {
+                "path": path,
+                "size": info.size,
+                "mtime_ns": info.mtime_ns,
+                "inode": info.inode,
+                "ctime_ns": info.ctime_ns,
+                "namespace": namespace_of(info.header, path),
+                "key": info.title,
+                "scope": info.scope,
+            }
+            insert(db, "expired", [entry])

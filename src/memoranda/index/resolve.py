@@ -29,7 +29,7 @@ from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import FORMS, Form, Looseness, as_written, stem, without_case
 from memoranda.text.tokens import fts_text, words
-from memoranda.text.unicode import sqlite_text
+from memoranda.text.unicode import sqlite_text, unescaped
 
 _CASE = [form.looseness for form in FORMS].index(Looseness.CASE)
 RESOLVED = "resolved"
@@ -226,7 +226,8 @@ class Resolver:
         if question not in self._answers:
             self._answers[question] = self._answer(question, home)
         answer = self._answers[question]
-        if target_project is None and answer.beside:
+        is_from_root = target.startswith("/")
+        if target_project is None and answer.beside and not is_from_root:
             return self._beside(target, folder, answer)
         return answer.target
 
@@ -513,6 +514,11 @@ class _Search:
         self.project = project
         self.default_project = default_project
         self.candidates = resolver.candidates(target)
+        # A reply shows what cannot be seen as an escape
+        plain = unescaped(target)
+        if plain != target:
+            more = resolver.candidates(plain)
+            self.candidates = list(dict.fromkeys([*self.candidates, *more]))
 
     def by_id(self) -> list[Candidate]:
         """The notes with this id, or whose UUID begins so; of several those of the default project."""
@@ -625,51 +631,41 @@ def _suggestions(
     db: sqlite3.Connection, target: str, viewer: str | None, project: str | None
 ) -> list[str]:
     """Some permalinks that come near `target`, the nearest first."""
-    wanted = key(target.rpartition("/")[2] or target)
-    rows: dict[int, None] = {}
-    for length in dict.fromkeys((len(wanted), max(3, len(wanted) * 2 // 3), 3)):
-        begin = wanted[:length]
-        rows.update(
-            dict.fromkeys(
-                row
-                for (row,) in db.execute(
-                    "select note from note_fold where fold >= ? and fold < ? limit 50",
-                    (begin, begin + _LAST),
-                )
-            )
-        )
-        if len(rows) >= 20:
-            break
-    telling = [quoted(fts_text(word).strip()) + "*" for word in words(target)[:8]]
-    if telling:
-        rows.update(
-            dict.fromkeys(
-                row
-                for (row,) in db.execute(
-                    "select rowid from name_fts where name_fts match ? order by rowid desc limit 50",
-                    (" OR ".join(telling),),
-                )
-            )
-        )
     # 3 ms, for errors only
     import difflib
 
-    near = [
-        (
-            max(
-                difflib.SequenceMatcher(None, wanted, key(name)).ratio()
-                for name in (note.title, note.permalink.rpartition("/")[2])
-            ),
-            note,
-        )
-        for note in infos(db, rows).values()
-        if may_see(note.scope, viewer)
-        and (project is None or note.project.casefold() == project.casefold())
-    ]
-    near.sort(key=lambda one: (-one[0], one[1].permalink))
-    return list(dict.fromkeys(note.permalink for likeness, note in near if likeness > 0.3))[
-        :_SUGGESTIONS
-    ]
+    target_key = key(target.rpartition("/")[2] or target)
+    near: list[tuple[float, str]] = []
+    for note in infos(db, _similar_rows(db, target, target_key)).values():
+        is_inside = project is None or note.project.casefold() == project.casefold()
+        if not is_inside or not may_see(note.scope, viewer):
+            continue
+        likeness = 0.0
+        for name in (note.title, note.permalink.rpartition("/")[2]):
+            matcher = difflib.SequenceMatcher(None, target_key, key(name))
+            likeness = max(likeness, matcher.ratio())
+        if likeness > 0.3:
+            near.append((-likeness, note.permalink))
+    near.sort()
+    return list(dict.fromkeys(permalink for _, permalink in near))[:_SUGGESTIONS]
+
+
+def _similar_rows(db: sqlite3.Connection, target: str, target_key: str) -> dict[int, None]:
+    """Rows of notes whose name begins like `target`, or has one of its words."""
+    rows: dict[int, None] = {}
+    for length in dict.fromkeys((len(target_key), max(3, len(target_key) * 2 // 3), 3)):
+        beginning = target_key[:length]
+        sql = "select note from note_fold where fold >= ? and fold < ? limit 50"
+        for (row,) in db.execute(sql, (beginning, beginning + _LAST)):
+            rows[row] = None
+        if len(rows) >= 20:
+            break
+    prefixes = [quoted(fts_text(word).strip()) + "*" for word in words(target)[:8]]
+    if prefixes:
+        sql = "select rowid from name_fts where name_fts match ? order by rowid desc limit 50"
+        for (row,) in db.execute(sql, (" OR ".join(prefixes),)):
+            rows[row] = None
+    return rows
 
 
 def _by_prefix(

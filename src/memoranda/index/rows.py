@@ -7,31 +7,33 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
 
 from memoranda.clock import local_day
+from memoranda.index.tables import joined
 from memoranda.note.links import without_suffix
-from memoranda.note.model import BAD_HEADER, FURTHER, MEMORY_KEYS, Provenance, one_line_repr
+from memoranda.note.model import (
+    BAD_HEADER,
+    FURTHER,
+    MEMORY_KEYS,
+    Provenance,
+    one_line_repr,
+    warning_text,
+)
 
 if TYPE_CHECKING:
     from memoranda.note.model import Observation
 
 # UTC; without a zone it is shown much faster
 _EPOCH = datetime(1970, 1, 1)
-_COLUMNS = (
-    "n.row, p.name, n.path, n.id, n.title, n.type, n.permalink, n.etag, n.size, n.mtime_ns, n.inode, n.created,"
-    " n.changed, n.updated, n.date, n.phase, n.category, n.scope, n.source, n.expires, n.access_count, n.version,"
-    " n.locked, n.tags, n.aliases, n.links, t.header, t.front, n.warnings,"
-    " n.suspicious, n.provenance"
-)
 _FROM = "note n join project p on p.id = n.project join text t on t.row = n.row"
-PACKED = Struct("qqq")
+PACKED = Struct("qqqq")
 """How a stamp is kept where there are very many: an eighth of what its numbers take by themselves.
 """
 FIRST_PASSAGE = 1 << 16
@@ -78,6 +80,7 @@ class NoteInfo:
     size: int
     mtime_ns: int
     inode: int
+    ctime_ns: int
     created: str
     changed: str
     updated: str | None = None
@@ -94,11 +97,13 @@ class NoteInfo:
     aliases: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    written: tuple[str, str | None] = ("", None)
-    """The frontmatter as text; and as JSON, where the header does not stand in the text."""
+    front: str = ""
+    """The frontmatter as text."""
+    header_json: str | None = None
+    """The header as JSON, where it was not nested too deep."""
     suspicious: tuple[str, ...] = ()
     """The rules of the write gate that saw injected instructions in the text."""
-    _provenance: str | None = None
+    provenance_json: str | None = None
     _header: dict[str, Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -106,7 +111,7 @@ class NoteInfo:
 
     def may_say(self, keys: Iterable[str]) -> bool:
         """False when no such key can stand in the header: told without reading it."""
-        text = self.written[1] or self.written[0]
+        text = self.header_json or self.front
         # A list is asked for each of its notes, so no generator
         for key in keys:
             if key in text:
@@ -116,20 +121,20 @@ class NoteInfo:
     @property
     def is_broken(self) -> bool:
         """Whether its header cannot be read: people see it, and upkeep leaves it alone."""
-        return any(warning.startswith(BAD_HEADER) for warning in self.warnings)
+        return warning_text(self.warnings, BAD_HEADER) is not None
 
     @property
     def header(self) -> dict[str, Any]:
         """The header as written, parsed at first use: most listed notes never need it."""
         if self._header is None:
-            self._header = header_of(*self.written)
+            self._header = header_of(self.front, self.header_json)
         return self._header
 
     @property
     def provenance(self) -> Provenance:
         """Where the text comes from, as the channel said it came through."""
-        if self._provenance:
-            return Provenance(**json.loads(self._provenance))
+        if self.provenance_json:
+            return Provenance(**json.loads(self.provenance_json))
         return Provenance()
 
     @property
@@ -298,7 +303,7 @@ def day_of(note: NoteInfo, zone: tzinfo | None) -> str:
 def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:
     """The note at `path` of `project` (exact), None when the index has none."""
     found = db.execute(
-        f"select {_COLUMNS} from {_FROM} where p.name = ? and n.path = ?", (project, path)
+        f"select {_SELECTED} from {_FROM} where p.name = ? and n.path = ?", (project, path)
     ).fetchone()
     if found is None:
         return None
@@ -308,10 +313,11 @@ def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:
 def infos(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NoteInfo]:
     """The notes of these rows by row; missing rows are left out."""
     found = db.execute(
-        f"select {_COLUMNS} from {_FROM} where n.row in (select value from json_each(?))",
+        f"select {_SELECTED} from {_FROM} where n.row in (select value from json_each(?))",
         (json.dumps(list(rows)),),
     )
-    return {one[0]: _info(one) for one in found}
+    notes = map(_info, found)
+    return {note.row: note for note in notes}
 
 
 def in_order(db: sqlite3.Connection, rows: Sequence[int]) -> list[NoteInfo]:
@@ -338,74 +344,6 @@ def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:
     return db.execute("select front, text from text where row = ?", (row,)).fetchone() or ("", "")
 
 
-def _info(found: tuple[Any, ...]) -> NoteInfo:
-    (
-        row,
-        project,
-        path,
-        note_id,
-        title,
-        kind,
-        permalink,
-        etag,
-        size,
-        mtime_ns,
-        inode,
-        created,
-        changed,
-        updated,
-        date,
-        phase,
-        category,
-        scope,
-        source,
-        expires,
-        access_count,
-        version,
-        locked,
-        tags,
-        aliases,
-        links,
-        header,
-        front,
-        warned,
-        suspicious,
-        provenance,
-    ) = found
-    return NoteInfo(
-        row,
-        project,
-        path,
-        note_id,
-        title,
-        kind,
-        permalink,
-        etag.hex() if isinstance(etag, bytes) else etag,
-        size,
-        mtime_ns,
-        inode,
-        _iso(created),
-        _iso(changed),
-        _iso(updated),
-        date,
-        phase,
-        category,
-        scope,
-        source,
-        _iso(expires),
-        access_count,
-        version,
-        bool(locked),
-        _tuple(tags),
-        _tuple(aliases),
-        _tuple(links),
-        _tuple(warned),
-        (front, header),
-        _tuple(suspicious),
-        provenance,
-    )
-
-
 def _iso(microseconds: int | None) -> Any:
     """A stored time as ISO 8601 UTC with `Z`; None for null."""
     if microseconds is None:
@@ -413,10 +351,73 @@ def _iso(microseconds: int | None) -> Any:
     return f"{(_EPOCH + timedelta(microseconds=microseconds)).isoformat()}Z"
 
 
-def _tuple(values: str | None) -> tuple[str, ...]:
+def _texts_of(values: str | None) -> tuple[str, ...]:
     if values:
         return tuple(json.loads(values))
     return ()
+
+
+def _hex(etag: bytes | str) -> str:
+    return etag.hex() if isinstance(etag, bytes) else etag
+
+
+class _Column(NamedTuple):
+    """Where a field of `NoteInfo` comes from: SQL, and what makes the field of the stored value."""
+
+    sql: str
+    read: Callable[[Any], Any] | None = None
+
+
+NOTE_COLUMNS = {
+    "row": _Column("n.row"),
+    "project": _Column("p.name"),
+    "path": _Column("n.path"),
+    "id": _Column("n.id"),
+    "title": _Column("n.title"),
+    "type": _Column("n.type"),
+    "permalink": _Column("n.permalink"),
+    "etag": _Column("n.etag", _hex),
+    "size": _Column("n.size"),
+    "mtime_ns": _Column("n.mtime_ns"),
+    "inode": _Column("n.inode"),
+    "ctime_ns": _Column("n.ctime_ns"),
+    "created": _Column("n.created", _iso),
+    "changed": _Column("n.changed", _iso),
+    "updated": _Column("n.updated", _iso),
+    "date": _Column("n.date"),
+    "phase": _Column("n.phase"),
+    "category": _Column("n.category"),
+    "scope": _Column("n.scope"),
+    "source": _Column("n.source"),
+    "expires": _Column("n.expires", _iso),
+    "access_count": _Column("n.access_count"),
+    "version": _Column("n.version"),
+    "locked": _Column("n.locked", bool),
+    "tags": _Column("n.tags", _texts_of),
+    "aliases": _Column("n.aliases", _texts_of),
+    "links": _Column("n.links", _texts_of),
+    "warnings": _Column("n.warnings", _texts_of),
+    "front": _Column("t.front"),
+    "header_json": _Column("t.header"),
+    "suspicious": _Column("n.suspicious", _texts_of),
+    "provenance_json": _Column("n.provenance"),
+}
+"""Of each field of `NoteInfo`, where it is read from."""
+_FIELDS = [field.name for field in fields(NoteInfo) if field.init]
+_SELECTED = joined(NOTE_COLUMNS[name].sql for name in _FIELDS)
+_READERS = [
+    (position, read)
+    for position, name in enumerate(_FIELDS)
+    if (read := NOTE_COLUMNS[name].read) is not None
+]
+
+
+def _info(found: tuple[Any, ...]) -> NoteInfo:
+    """The note of a row of `_SELECTED`, whose columns are in the order of the fields."""
+    values = list(found)
+    for position, read in _READERS:
+        values[position] = read(values[position])
+    return NoteInfo(*values)
 
 
 def indexed(

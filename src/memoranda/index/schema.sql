@@ -2,14 +2,15 @@
 -- writer.py, filters.py, features.py, text/tokens.py or note/links.py that alters what is stored raises SCHEMA_VERSION
 -- (database.py).
 
--- `size`, `mtime_ns`, `inode`: of the graph file that is the project, as it was when the index showed it; null
+-- `size`, `mtime_ns`, `inode`, `ctime_ns`: of the graph file that is the project, as it was when the index showed it; null
 -- for a folder.
 create table project (
   id       integer primary key,
   name     text not null unique,
   size     integer,
   mtime_ns integer,
-  inode    integer
+  inode    integer,
+  ctime_ns integer
 );
 
 -- `row` only ever grows, so its order is the order of change. Times are microseconds since 1970.
@@ -32,6 +33,7 @@ create table note (
   size         integer not null,
   mtime_ns     integer not null,
   inode        integer not null,
+  ctime_ns     integer not null,
   created      integer not null,
   changed      integer not null,
   updated      integer,
@@ -85,6 +87,7 @@ create table skipped (
   size     integer not null,
   mtime_ns integer not null,
   inode    integer not null,
+  ctime_ns integer not null,
   why      text not null,
   primary key (project, path)
 ) without rowid;
@@ -96,6 +99,7 @@ create table expired (
   size      integer not null,
   mtime_ns  integer not null,
   inode     integer not null,
+  ctime_ns  integer not null,
   namespace text not null,
   key       text not null,
   scope     text not null

@@ -33,11 +33,13 @@ _MANY = 50
 """From so many new notes in a batch on, a second thread pays."""
 
 _AGE = Struct(">Q")
+_MOVED = Struct("qqq")
+"""The part of `PACKED` that a rename leaves as it was."""
 _OLDEST = 1 << 63
 """A time in nanoseconds, so that the older of two comes first."""
 _IS_KNOWN = (
     "select 1 from note where project = (select id from project where name = ?) and path = ?"
-    " and size = ? and mtime_ns = ? and inode = ?"
+    " and size = ? and mtime_ns = ? and inode = ? and ctime_ns = ?"
 )
 
 Load = Callable[[str], tuple[Note, Stamp] | None]
@@ -139,18 +141,18 @@ class Comparison:
 
     def end(self, gone: dict[str, bytes], unreadable: Sequence[str]) -> Differences:
         """All that differs, when the index knows files that are `gone`. Nothing below a folder that
-        could not be read counts as removed. A file that is gone and a new one of equal stamp are
-        one that moved."""
+        could not be read counts as removed. A file that is gone and a new one whose stamp differs
+        at most by what a rename changes are one that moved."""
         if unreadable and gone:
             folders = tuple(f"{folder}/" if folder else "" for folder in unreadable)
             gone = {path: stamp for path, stamp in gone.items() if not path.startswith(folders)}
         if self._added:
-            by_stamp = {stamp: path for path, stamp in gone.items()}
+            by_stamp = {stamp[: _MOVED.size]: path for path, stamp in gone.items()}
         else:
             by_stamp = {}
         moved: list[tuple[bytes, str]] = []
         for each in self._added if by_stamp else ():
-            old = by_stamp.pop(each[-PACKED.size :], None)
+            old = by_stamp.pop(each[-PACKED.size :][: _MOVED.size], None)
             if old is not None:
                 moved.append((each, old))
         if moved:

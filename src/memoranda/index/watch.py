@@ -29,6 +29,11 @@ class Changes:
     lost: bool = False
 
 
+def _is_watched(name: str) -> bool:
+    """Whether folders of this name may hold notes."""
+    return not name.startswith(".") and name not in SKIPPED_FOLDERS
+
+
 class Watch:
     """Watches every folder of the projects. For one thread at a time."""
 
@@ -100,50 +105,51 @@ class Watch:
         return changes
 
     def _note(self, event: Any, changes: Changes) -> None:
-        f = self._flags
+        """Add what an event of the system says to `changes`."""
+        flags = self._flags
         mask = event.mask
-        if mask & (f.Q_OVERFLOW | f.UNMOUNT):
+        if mask & (flags.Q_OVERFLOW | flags.UNMOUNT):
             changes.lost = True
             return
         place = self._places.get(event.wd)
         if place is None:
             return
         project, root, folder = place
-        if mask & (f.DELETE_SELF | f.MOVE_SELF):
+        if mask & (flags.DELETE_SELF | flags.MOVE_SELF):
+            # That of a folder below is also an event of the folder it is in.
             changes.lost = changes.lost or not folder
             return
         name = event.name
-        if not name and not folder and mask & f.ATTRIB:
-            changes.folders.add((project, ""))
-        if not name or name.startswith("."):
+        if not name:
+            if not folder and mask & flags.ATTRIB:
+                changes.folders.add((project, ""))
             return
         path = f"{folder}/{name}" if folder else name
-        if not path.isprintable() and not is_valid_unicode(path):
+        if name.startswith(".") or not is_valid_unicode(path):
             return
-        if not mask & f.ISDIR:
+        if not mask & flags.ISDIR:
             changes.files.add((project, path))
-            return
-        if name in SKIPPED_FOLDERS:
-            return
-        # What watches the folder would report under its old name
-        if mask & (f.DELETE | f.MOVED_FROM):
+        elif name not in SKIPPED_FOLDERS:
+            self._follow_folder(mask, project, root, path)
+            changes.folders.add((project, path))
+
+    def _follow_folder(self, mask: int, project: str, root: str, path: str) -> None:
+        """Watch a folder that came, with those in it; watch one that went no longer."""
+        flags = self._flags
+        if mask & (flags.DELETE | flags.MOVED_FROM):
+            # What watches the folder would report under its old name.
             for number, (watched, _, below) in list(self._places.items()):
                 if watched == project and f"{below}/".startswith(f"{path}/"):
                     del self._places[number]
                     with suppress(OSError):
                         self._inotify.rm_watch(number)
-        # A changed mode may hide what the folder holds, but its watches stay
-        elif not mask & f.ATTRIB:
+        # A changed mode may hide what the folder holds, but its watches stay.
+        elif not mask & flags.ATTRIB:
             self.add(project, root, path)
-            for inside, names, _ in walk(os.path.join(root, path)):
-                names[:] = [
-                    each
-                    for each in names
-                    if not each.startswith(".") and each not in SKIPPED_FOLDERS
-                ]
-                for each in names:
-                    self.add(project, root, os.path.relpath(os.path.join(inside, each), root))
-        changes.folders.add((project, path))
+            for parent, names, _ in walk(os.path.join(root, path)):
+                names[:] = [name for name in names if _is_watched(name)]
+                for name in names:
+                    self.add(project, root, os.path.relpath(os.path.join(parent, name), root))
 
     def close(self) -> None:
         """Release the watch."""

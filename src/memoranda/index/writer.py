@@ -9,10 +9,9 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import chain, count
+from itertools import count
 from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,9 +22,19 @@ from memoranda.index.filters import facet_text, project_ids
 from memoranda.index.listing import folds
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
 from memoranda.index.rows import FIRST_PASSAGE, property_text
+from memoranda.index.tables import MOST_ROWS, Row, insert, joined, take_words_out
 from memoranda.note.inline import Inline, inline
 from memoranda.note.links import lead
-from memoranda.note.model import GLOBAL, GRAPH_PROJECT, KV_PROJECT, Note, Provenance, Relation
+from memoranda.note.model import (
+    GLOBAL,
+    GRAPH_PROJECT,
+    KV_PROJECT,
+    PARTLY_READ,
+    Note,
+    Provenance,
+    Relation,
+    coded,
+)
 from memoranda.store.base import Stamp
 from memoranda.text.tokens import fts_text, passages, tokens
 from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
@@ -47,21 +56,20 @@ in memory, and each takes longer than the one before."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 
-_COLUMNS = {
-    "note_fts": "body, title, headings, tags, address, facet",
-    "name_fts": "title, headings, tags, facet",
-    "stem_fts": "words",
+_ROW_OF = {
+    "note": "row",
+    "text": "row",
+    "note_fts": "rowid",
+    "name_fts": "rowid",
+    "stem_fts": "rowid",
+    "feature": "row",
+    "note_fold": "note",
+    "link": "note",
+    "merged": "note",
+    "superseded": "note",
 }
-_TABLES = {
-    "note": "note",
-    "text": "text",
-    **{table: f"{table} (rowid, {columns})" for table, columns in _COLUMNS.items()},
-    "feature": "feature",
-    "note_fold": "note_fold (note, fold)",
-    "link": "link",
-    "merged": "merged (note, id)",
-    "superseded": "superseded (note, id)",
-}
+"""Every table that has rows of a note, in the order they are written, with the column that names
+the note."""
 _AROUND = (
     "select p.id, 1 + coalesce((select seq from sqlite_sequence where name = 'note'), 0), n.row,"
     " exists (select 1 from note o where o.permalink = :permalink and +o.project = p.id and o.path <> :path)"
@@ -69,6 +77,11 @@ _AROUND = (
 )
 """The id of a project, the row of the next new note, that of the note at a path, and whether
 another note has a permalink."""
+_COUNTING = (
+    "insert into tally (project, scope, phase, category, folder, notes)"
+    " values (:project, :scope, :phase, :category, :folder, :notes)"
+    " on conflict do update set notes = notes + excluded.notes"
+)
 _TALLIED = (
     "folder = ? and (project, scope, phase, category) ="
     " (select project, scope, coalesce(phase, ''), coalesce(category, '') from note where row = ?)"
@@ -76,12 +89,13 @@ _TALLIED = (
 _FORGET_EXPIRED = "delete from expired where path = ?"
 _WITHOUT_INLINE = (GRAPH_PROJECT, KV_PROJECT)
 """Projects whose texts are facts and values, in which `#` and `::` mean nothing."""
-_ROWS = 32
-"""How many rows one statement inserts at most: while SQLite is at it, other threads run."""
 
 
 class _Indexed(NamedTuple):
-    """What the index holds of a note, and needs to take its words out again."""
+    """What the index holds of a note, and needs to take its words out again.
+
+    The fields are named as in `_INDEXED_COLUMNS`.
+    """
 
     row: int
     path: str
@@ -98,14 +112,47 @@ class _Indexed(NamedTuple):
     header: str | None
 
 
+_INDEXED_COLUMNS = {
+    "row": "n.row",
+    "path": "n.path",
+    "title": "n.title",
+    "permalink": "n.permalink",
+    "own": "n.own",
+    "base": "n.base",
+    "aliases": "n.aliases",
+    "headings": "t.headings",
+    "tags": "t.tags",
+    "facet": "t.facet",
+    "passages": "t.passages",
+    "text": "t.text",
+    "header": "t.header",
+}
+"""Of each field of `_Indexed`, the column it is read from."""
+
+
+class Passage(NamedTuple):
+    """A passage of a long note: where it begins and ends in the text, and its words."""
+
+    start: int
+    end: int
+    words: str
+
+
+class Counted(NamedTuple):
+    """What `tally` counts a note by, besides its folders."""
+
+    project: int
+    scope: str
+    phase: str
+    category: str
+
+
 @dataclass(slots=True)
 class Prepared:
-    """What the tables are to hold of a note, by the name of the table, each row without that of the
-    note in front.
+    """What the tables are to hold of a note: rows by the name of their table, without the column
+    that names the note.
 
-    `passages`: start, end and words of each passage of a long note. `place`: what `tally` counts it
-    by, besides its
-    folders. `entity`: the note, where it is one.
+    `passages`: those of a long note. `entity`: the note, where it is one.
     """
 
     path: str
@@ -113,15 +160,15 @@ class Prepared:
     own: bool
     etag: str
     stamp: Stamp
-    tables: dict[str, list[tuple[Any, ...]]]
-    passages: list[tuple[int, int, str]]
-    place: tuple[int, str, str, str]
+    tables: dict[str, list[Row]]
+    passages: list[Passage]
+    place: Counted
     entity: Note | None
 
     def sign(self, provenance: Provenance) -> None:
         """Say where the text comes from, of a note prepared where that is not known."""
-        if provenance.who != "file":
-            self.tables["note"] = [(*self.tables["note"][0][:-1], _json(provenance.row()))]
+        (note,) = self.tables["note"]
+        note["provenance"] = _provenance_json(provenance)
 
 
 def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = None) -> str:
@@ -178,7 +225,7 @@ class Loading:
         self._ready.append((self._row, note))
         self._permalinks.append((self._row, note.permalink, note.own))
         self._row += 1
-        if len(self._ready) == _ROWS:
+        if len(self._ready) == MOST_ROWS:
             self._write()
 
     def _write(self) -> None:
@@ -230,9 +277,20 @@ def remove(db: sqlite3.Connection, project: str, path: str) -> bool:
 def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
     """Notes a new stamp for a note whose bytes and time are the same."""
     db.execute(
-        "update note set size = ?, mtime_ns = ?, inode = ?"
+        "update note set size = ?, mtime_ns = ?, inode = ?, ctime_ns = ?"
         " where project = (select id from project where name = ?) and path = ?",
         (*stamp, project, path),
+    )
+
+
+def note_rename(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
+    """Notes the time of a rename, unless the index shows another file there by now."""
+    size, mtime_ns, inode, ctime_ns = stamp
+    db.execute(
+        "update note set ctime_ns = ?"
+        " where project = (select id from project where name = ?) and path = ?"
+        " and size = ? and mtime_ns = ? and inode = ?",
+        (ctime_ns, project, path, size, mtime_ns, inode),
     )
 
 
@@ -265,154 +323,159 @@ def prepare(
     # An escape may make what SQLite cannot hold
     if not is_valid or "\\u" in note.text or "\\U" in note.text:
         note = sqlite_value(note)
-    if permalink is None:
-        permalink = note.permalink
-    else:
-        permalink = permalink
-    etag = bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag
-    front = note.text[: note.body_at]
     body = note.text[note.body_at :]
     text = searched(body)
-    warnings = note.warnings
-    if len(text) < len(body):
-        warnings = [
-            *warnings,
-            f"partly_read: words after {len(text):,} characters are not searched. Split the note.",
-        ]
-    own = note.own_permalink
-    aliases = _json(note.aliases)
-    in_note = (
-        project,
-        note.path,
-        note.id,
-        note.title,
-        note.type,
-        permalink,
-        own,
-        base,
-        etag,
-        *stamp,
-        microseconds(note.created),
-        microseconds(note.changed),
-        note.updated and microseconds(note.updated),
-        note.date,
-        note.phase,
-        note.category,
-        note.scope,
-        note.source,
-        note.expires and microseconds(note.expires),
-        note.access_count,
-        note.version,
-        note.locked,
-        _json(note.tags),
-        aliases,
-        _json(note.links),
-        _json(warnings),
-        *filters.valid_span(note),
-        _json(note.suspicious),
-        None if note.provenance.who == "file" else _json(note.provenance.row()),
-    )
-    headings = "\n".join([heading.text for heading in note.headings])
     extra = inline(text) if note.project not in _WITHOUT_INLINE else Inline()
-    tags = [*note.tags, *extra.tags]
-    for observation in note.observations:
-        tags += (
-            [*observation.tags, observation.category] if observation.category else observation.tags
-        )
-    header = _header_json(note.header)
-    if len(text) >= LONG_TEXT:
-        places = passages(text[:PLACED])
-    else:
-        places = []
-    facet = facet_text(note, project, extra)
+    places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
     known = _Indexed(
-        0,
-        note.path,
-        note.title,
-        permalink,
-        own,
-        base,
-        aliases,
-        headings,
-        " ".join(dict.fromkeys(tags)),
-        facet,
-        len(places),
-        text,
-        header,
+        row=0,
+        path=note.path,
+        title=note.title,
+        permalink=note.permalink if permalink is None else permalink,
+        own=note.own_permalink,
+        base=base,
+        aliases=_json(note.aliases),
+        headings="\n".join([heading.text for heading in note.headings]),
+        tags=" ".join(dict.fromkeys(_all_tags(note, extra))),
+        facet=facet_text(note, project, extra),
+        passages=len(places),
+        text=text,
+        header=_header_json(note.header),
     )
-    words, names, stems = _words(note.project, known)
-    in_text = (
-        front,
-        header,
-        _json(extra.fields),
-        headings,
-        known.tags,
-        facet,
-        len(places),
-        folds(body),
-        body,
-    )
-    tables: dict[str, list[tuple[Any, ...]]] = {
-        "note": [in_note],
-        "note_fts": [words],
-        "name_fts": [names],
-        "text": [in_text],
-        "stem_fts": [stems],
+    tables = {
+        "note": [_note_row(note, stamp, project, known, is_cut=len(text) < len(body))],
+        "text": [_text_row(note, known, extra)],
+        **{table: [words] for table, words in _words(note.project, known).items()},
         "feature": [features.row(note, text, project)],
-        "note_fold": [(one,) for one in _keys(note.project, known)],
+        "note_fold": [{"fold": fold} for fold in _keys(note.project, known)],
         "link": _links(note),
-        "superseded": [(supersede,) for supersede in dict.fromkeys(note.supersedes)],
+        "merged": [{"id": identity} for identity in _merged_ids(note)],
+        "superseded": [{"id": identity} for identity in dict.fromkeys(note.supersedes)],
     }
-    merged = note.header.get("merged")
-    if merged:
-        if isinstance(merged, list):
-            every = merged
-        else:
-            every = str(merged).split(",")
-        tables["merged"] = [(one,) for one in dict.fromkeys(str(one).strip() for one in every)]
     return Prepared(
         note.path,
         note.permalink,
-        own,
+        note.own_permalink,
         note.etag,
         stamp,
         tables,
-        [(place.start, place.end, fts_text(body[place.start : place.end])) for place in places],
-        (project, note.scope, note.phase or "", note.category or ""),
+        [
+            Passage(place.start, place.end, fts_text(body[place.start : place.end]))
+            for place in places
+        ],
+        Counted(project, note.scope, note.phase or "", note.category or ""),
         note if note.project == GRAPH_PROJECT else None,
     )
 
 
+def _all_tags(note: Note, extra: Inline) -> list[str]:
+    """The note's tags, those in its text, and the tags and categories of its observations."""
+    tags = [*note.tags, *extra.tags]
+    for observation in note.observations:
+        tags += observation.tags
+        if observation.category:
+            tags.append(observation.category)
+    return tags
+
+
+def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut: bool) -> Row:
+    """The row of table `note`. `is_cut`: not all of the text is searched."""
+    warnings = note.warnings
+    if is_cut:
+        cut = f"words after {len(known.text):,} characters are not searched. Split the note."
+        warnings = [*warnings, coded(PARTLY_READ, cut)]
+    begins, ends, limited = filters.valid_span(note)
+    return {
+        "project": project,
+        "path": note.path,
+        "id": note.id,
+        "title": note.title,
+        "type": note.type,
+        "permalink": known.permalink,
+        "own": known.own,
+        "base": known.base,
+        "etag": bytes.fromhex(note.etag) if len(note.etag) == 64 else note.etag,
+        **stamp._asdict(),
+        "created": microseconds(note.created),
+        "changed": microseconds(note.changed),
+        "updated": note.updated and microseconds(note.updated),
+        "date": note.date,
+        "phase": note.phase,
+        "category": note.category,
+        "scope": note.scope,
+        "source": note.source,
+        "expires": note.expires and microseconds(note.expires),
+        "access_count": note.access_count,
+        "version": note.version,
+        "locked": note.locked,
+        "tags": _json(note.tags),
+        "aliases": known.aliases,
+        "links": _json(note.links),
+        "warnings": _json(warnings),
+        "begins": begins,
+        "ends": ends,
+        "limited": limited,
+        "suspicious": _json(note.suspicious),
+        "provenance": _provenance_json(note.provenance),
+    }
+
+
+def _provenance_json(provenance: Provenance) -> str | None:
+    """Where a text comes from, as the table has it: nothing for a file of another program."""
+    return None if provenance.who == "file" else _json(provenance.row())
+
+
+def _text_row(note: Note, known: _Indexed, extra: Inline) -> Row:
+    """The row of table `text`."""
+    body = note.text[note.body_at :]
+    return {
+        "front": note.text[: note.body_at],
+        "header": known.header,
+        "fields": _json(extra.fields),
+        "headings": known.headings,
+        "tags": known.tags,
+        "facet": known.facet,
+        "passages": known.passages,
+        "folds": folds(body),
+        "text": body,
+    }
+
+
+def _merged_ids(note: Note) -> Iterable[str]:
+    """The ids of the notes that were merged into this one."""
+    merged = note.header.get("merged")
+    if not merged:
+        return ()
+    identities = merged if isinstance(merged, list) else str(merged).split(",")
+    return dict.fromkeys(str(identity).strip() for identity in identities)
+
+
 def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
     """Put new notes into the tables, each in its row."""
-    places = [
-        (row * FIRST_PASSAGE + at, *passage)
-        for row, note in notes
-        for at, passage in enumerate(note.passages)
+    for table, name in _ROW_OF.items():
+        rows = [{name: row, **columns} for row, note in notes for columns in note.tables[table]]
+        insert(db, table, rows)
+    _insert_passages(db, notes)
+    counted = Counter((note.place, folder) for _, note in notes for folder in _folders(note.path))
+    tallies = [
+        {**place._asdict(), "folder": folder, "notes": number}
+        for (place, folder), number in counted.items()
     ]
-    every: dict[str, list[tuple[Any, ...]]] = {
-        name: [(row, *each) for row, note in notes for each in note.tables.get(table, ())]
-        for table, name in _TABLES.items()
-    }
-    every["passage"] = [(at, start, end) for at, start, end, _ in places]
-    every["passage_fts (rowid, body)"] = [(at, words) for at, _, _, words in places]
-    for table, rows in every.items():
-        while rows:
-            size = min(_ROWS, 1 << len(rows).bit_length() - 1)
-            db.execute(_insertion(table, len(rows[0]), size), [*chain.from_iterable(rows[:size])])
-            rows = rows[size:]
-    counted = Counter((*note.place, folder) for _, note in notes for folder in _folders(note.path))
-    counting = "insert into tally (project, scope, phase, category, folder, notes) values (?, ?, ?, ?, ?, ?)"
-    counting += " on conflict do update set notes = notes + excluded.notes"
-    db.executemany(counting, [(*place, number) for place, number in counted.items()])
+    db.executemany(_COUNTING, tallies)
     for row, note in notes:
         if note.entity is not None:
             entity_queries.put(db, note.entity, row, microseconds(note.entity.created))
 
 
-@lru_cache(maxsize=128)
-def _insertion(table: str, width: int, rows: int) -> str:
-    return f"insert into {table} values {', '.join(['(' + ', '.join('?' * width) + ')'] * rows)}"
+def _insert_passages(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
+    placed = [
+        (row * FIRST_PASSAGE + at, passage)
+        for row, note in notes
+        for at, passage in enumerate(note.passages)
+    ]
+    spans = [{"row": at, "start": each.start, "stop": each.end} for at, each in placed]
+    insert(db, "passage", spans)
+    insert(db, "passage_fts", [{"rowid": at, "body": each.words} for at, each in placed])
 
 
 def _folders(path: str) -> list[str]:
@@ -421,43 +484,42 @@ def _folders(path: str) -> list[str]:
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
 
 
-def _links(note: Note) -> list[tuple[Any, ...]]:
+def _links(note: Note) -> list[Row]:
+    """The rows of table `link`: relations, then links that are none of them."""
     known = {relation.target for relation in note.relations if relation.type == "links_to"}
-    relations = [
-        *note.relations,
-        *(Relation("links_to", link) for link in note.links if link not in known),
-    ]
-    # Where a name is no path
-    path = note.path
+    further = [Relation("links_to", link) for link in note.links if link not in known]
     in_graph = note.project == GRAPH_PROJECT
-    return [
-        (
-            at,
-            relation.type,
-            relation.target,
-            relation.project,
-            relation.context,
-            relation.line,
-            key(relation.target)
-            if relation.is_item and in_graph
-            else link_key(relation.target, path),
-            relation.is_item,
-            relation.rest,
+    rows = []
+    for position, relation in enumerate([*note.relations, *further]):
+        # In a graph a name is no path
+        is_name = relation.is_item and in_graph
+        fold = key(relation.target) if is_name else link_key(relation.target, note.path)
+        rows.append(
+            {
+                "position": position,
+                "type": relation.type,
+                "target": relation.target,
+                "project": relation.project,
+                "context": relation.context,
+                "line": relation.line,
+                "fold": fold,
+                "item": relation.is_item,
+                "rest": relation.rest,
+            }
         )
-        for at, relation in enumerate(relations)
-    ]
+    return rows
 
 
 def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
+    columns = joined(_INDEXED_COLUMNS.values())
     found = db.execute(
-        "select n.row, n.path, n.title, n.permalink, n.own, n.base, n.aliases, t.headings, t.tags,"
-        " t.facet, t.passages, t.text, t.header from note n join text t on t.row = n.row"
+        f"select {columns} from note n join text t on t.row = n.row"
         " where n.project = ? and n.path = ?",
         (project, path),
     ).fetchone()
     if found is None:
         return None
-    old = _Indexed(*found)
+    old = _Indexed(**dict(zip(_INDEXED_COLUMNS, found, strict=True)))
     return old._replace(text=searched(old.text))
 
 
@@ -480,12 +542,8 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
     given.
     """
     row = old.row
-    for (table, columns), some in zip(_COLUMNS.items(), _words(project, old), strict=True):
-        marks = ", ?" * (len(some) + 1)
-        db.execute(
-            f"insert into {table} ({table}, rowid, {columns}) values ('delete'{marks})",
-            (row, *some),
-        )
+    for table, words in _words(project, old).items():
+        take_words_out(db, table, row, words)
     if old.passages:
         span = (row * FIRST_PASSAGE, row * FIRST_PASSAGE + old.passages - 1)
         parts = db.execute(
@@ -517,10 +575,8 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
             db.execute(f"delete from {place} = ?", (row,))
 
 
-def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str]]:
-    """What the full-text tables of notes, of their names and of stems hold, in the order of
-    _COLUMNS.
-    """
+def _words(project: str, old: _Indexed) -> dict[str, Row]:
+    """What the full-text tables of notes, of their names and of stems hold of a note."""
     titles = fts_text("\n".join([old.title, *json.loads(old.aliases or "[]")]))
     headings = fts_text(old.headings)
     tags = fts_text(old.tags)
@@ -529,16 +585,16 @@ def _words(project: str, old: _Indexed) -> tuple[tuple[str, ...], tuple[str, ...
     # It says more than the path
     if not set(tokens(address.casefold())).issuperset(tokens(tail)):
         address = f"{address}\n{tail}"
-    address = f"{address}\n{property_text(old.header)}"
-    names = (titles, headings, tags)
+    address = fts_text(f"{address}\n{property_text(old.header)}")
     body = fts_text(old.text)
-    address = fts_text(address)
-    if len(old.text) <= STEMMED:
-        begin = body
-    else:
-        begin = fts_text(old.text[:STEMMED])
-    stems = features.stem_text([*names, address, begin], old.facet)
-    return (body, *names, address, old.facet), (*names, old.facet), (stems,)
+    begin = body if len(old.text) <= STEMMED else fts_text(old.text[:STEMMED])
+    stems = features.stem_text([titles, headings, tags, address, begin], old.facet)
+    names = {"title": titles, "headings": headings, "tags": tags}
+    return {
+        "note_fts": {"body": body, **names, "address": address, "facet": old.facet},
+        "name_fts": {**names, "facet": old.facet},
+        "stem_fts": {"words": stems},
+    }
 
 
 def _keys(project: str, old: _Indexed) -> set[str]:
@@ -631,7 +687,7 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
             [(one, row) for one in _keys(name, old)],
         )
         keys = _keys(name, old._replace(permalink=permalink))
-        db.executemany("insert into note_fold values (?, ?)", [(one, row) for one in keys])
+        insert(db, "note_fold", [{"fold": fold, "note": row} for fold in keys])
         db.execute(
             "update note set permalink = ?, base = ? where row = ?",
             (permalink, base if number else None, row),

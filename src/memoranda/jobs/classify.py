@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import cache
 from itertools import chain, compress
 from math import log, sqrt
-from operator import add
+from operator import add, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +29,7 @@ from memoranda.text.words import one_word, runs
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
+    from memoranda.note import timephrase
 
 FALLBACK = "knowledge"
 """The category of a text no layer says anything of."""
@@ -104,89 +105,80 @@ class Classifier:
 
     def choose_for(self, text: str, created: datetime) -> CategoryChoice:
         """The category of a text written at a time, by the first layer that says something."""
-        if self._corrected is not None and (near := self._corrected.nearest(text, 1, _CORRECTED)):
-            _, category, example = near[0]
-            return CategoryChoice(
-                category, "correction", f'{category} (you put "{shortened(example)}" there)'
-            )
-        found = classify(text)
-        most = max(found.scores.values(), default=0)
-        if most == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
-            return self._by_examples(text, found.category)
-        if most > _WEIGHTS["weak"]:
-            equal = [
-                name
-                for name, score in found.scores.items()
-                if score == most and name != found.category
-            ]
-            reason = f"{found.category} ({', '.join(found.words)})"
-            return CategoryChoice(
-                found.category, "table", reason, found.words, next(iter(equal), None)
-            )
+        by_correction = self._by_correction(text)
+        if by_correction is not None:
+            return by_correction
+        classified = classify(text)
+        highest = max(classified.scores.values(), default=0)
+        # One usual word decides only if no example is very like the text.
+        if highest == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
+            return self._by_examples(text, classified.category)
+        if highest > _WEIGHTS["weak"]:
+            return _by_table(classified, highest)
+        times = self._times_in(text, created)
+        by_time = _by_time(times)
+        if by_time is not None:
+            return by_time
+        is_timeless = not times and _SAYS_WHEN.search(text) is None
+        return self._by_examples(text, is_timeless=is_timeless)
+
+    def _by_correction(self, text: str) -> CategoryChoice | None:
+        """The category the owner gave to a text that is much like this one."""
+        if self._corrected is None:
+            return None
+        nearest = self._corrected.nearest(text, 1, _CORRECTED)
+        if not nearest:
+            return None
+        _, category, example = nearest[0]
+        reason = f'{category} (you put "{shortened(example)}" there)'
+        return CategoryChoice(category, "correction", reason)
+
+    def _times_in(self, text: str, created: datetime) -> list[timephrase.Reading | None]:
+        """The times that a text names; None for one that cannot be read."""
         from memoranda.note import timephrase
 
-        settings = self._settings
-        times = list(timephrase.read_all(text, created, settings.reading_zone, settings.day_hour))
-        readings = [each for _, each in times if isinstance(each, timephrase.Reading)]
-        # `habits` for a repeat, `date` for a day of the calendar.
-        said = [("habits", reading.phrase) for reading in readings if reading.repeat]
-        said += [("date", reading.phrase) for reading in readings if reading.is_dated]
-        if said:
-            category, words = said[0]
-            return CategoryChoice(category, "time", f'{category} (time "{words}")')
-        return self._by_examples(text, is_timeless=not times and _SAYS_WHEN.search(text) is None)
+        zone = self._settings.reading_zone
+        times = timephrase.read_all(text, created, zone, self._settings.day_hour)
+        return [time if isinstance(time, timephrase.Reading) else None for _, time in times]
 
     def _by_examples(
         self, text: str, leaning: str | None = None, *, is_timeless: bool = False
     ) -> CategoryChoice:
         """By the examples that are nearest in their words and, where a model is, in what they mean:
         both vote alike.
-        `leaning`: what the table says. Those of `date` have no vote on a text that names no
-        time."""
-        near = examples().nearest(text, 2 * _NEIGHBOURS, 0.0)
-        near = [each for each in near if not (is_timeless and each[1] == "date")][:_NEIGHBOURS]
-        votes = _votes(near, _WEIGHT)
-        # By what the texts mean: nothing without a model, before `learn`, and for a text the model
-        # cannot read.
-        known = known_texts(self._settings, examples().texts)
-        labelled = zip(
-            known.cosines(text[:_READ]) if known else [], examples().labelled, strict=False
-        )
-        meant = sorted(
-            (
-                (cosine, category, example)
-                for cosine, (example, category) in labelled
-                if not (is_timeless and category == "date")
-            ),
-            reverse=True,
-        )
-        meant = [each for each in meant[:_NEIGHBOURS] if each[0] > 0]
-        if meant:
-            by_meaning = _votes(meant, _BY_MEANING)
-            total = sum(votes.values()) or 1.0
-            whole = sum(by_meaning.values())
-            both = {
-                name: votes[name] / total + by_meaning[name] / whole
-                for name in [*votes, *by_meaning]
-            }
-            votes = defaultdict(float, both)
-        elif not near or near[0][0] < _LEAST_LIKE:
+
+        `leaning`: what the table says. Examples of `date` have no vote on a text that names no time.
+        """
+        without = "date" if is_timeless else None
+        by_words = examples().nearest(text, 2 * _NEIGHBOURS, 0.0)
+        by_words = [example for example in by_words if example[1] != without][:_NEIGHBOURS]
+        by_meaning = self._nearest_in_meaning(text, without)
+        if not by_meaning and (not by_words or by_words[0][0] < _LEAST_LIKE):
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
-        elif near[0][0] >= _ALIKE:
-            votes[near[0][1]] = float("inf")
+        votes = _votes(by_words, _WEIGHT)
+        if by_meaning:
+            votes = _joined(votes, _votes(by_meaning, _BY_MEANING))
+        elif by_words[0][0] >= _ALIKE:
+            votes[by_words[0][1]] = float("inf")
         if leaning is not None:
             votes[leaning] += _TABLE_SHARE * sum(votes.values())
-        (category, most), *others = sorted(votes.items(), key=lambda each: -each[1])
-        nearest = next(
-            (example for _, each, example in (*meant, *near) if each == category), near[0][2]
-        )
-        if others and most < _SURE * others[0][1]:
-            second = others[0][0]
-        else:
-            second = None
-        return CategoryChoice(
-            category, "example", f'{category} (nearest to "{shortened(nearest)}")', (), second
-        )
+        return _elected(votes, [*by_meaning, *by_words])
+
+    def _nearest_in_meaning(self, text: str, without: str | None) -> list[tuple[float, str, str]]:
+        """(likeness, category, example) of the examples nearest in meaning, none of the category
+        `without`. Nothing without a model, before `learn`, and for a text the model cannot read.
+        """
+        known_examples = known_texts(self._settings, examples().texts)
+        if not known_examples:
+            return []
+        labelled = zip(known_examples.cosines(text[:_READ]), examples().labelled, strict=False)
+        likenesses = [
+            (cosine, category, example)
+            for cosine, (example, category) in labelled
+            if category != without
+        ]
+        nearest = sorted(likenesses, reverse=True)[:_NEIGHBOURS]
+        return [likeness for likeness in nearest if likeness[0] > 0]
 
 
 def category_of_text(settings: Settings, text: str, created: datetime) -> str:
@@ -226,11 +218,59 @@ def category_of(memory: MemoryState, classifier: Classifier) -> str:
     return memory.category
 
 
+def _by_table(classified: Classified, highest: int) -> CategoryChoice:
+    """The category the words of the table decide."""
+    category = classified.category
+    equal = [
+        name for name, score in classified.scores.items() if score == highest and name != category
+    ]
+    reason = f"{category} ({', '.join(classified.words)})"
+    second = equal[0] if equal else None
+    return CategoryChoice(category, "table", reason, classified.words, second)
+
+
+def _by_time(times: Iterable[timephrase.Reading | None]) -> CategoryChoice | None:
+    """`habits` for a repeat, `date` for a day of the calendar."""
+    readings = [time for time in times if time is not None]
+    candidates = [("habits", reading) for reading in readings if reading.repeat]
+    candidates += [("date", reading) for reading in readings if reading.is_dated]
+    if not candidates:
+        return None
+    category, reading = candidates[0]
+    return CategoryChoice(category, "time", f'{category} (time "{reading.phrase}")')
+
+
 def _votes(near: Iterable[tuple[float, str, str]], power: float) -> defaultdict[str, float]:
-    found = defaultdict[str, float](float)
+    """The votes of (likeness, category, example) for each category."""
+    votes = defaultdict[str, float](float)
     for likeness, category, _ in near:
-        found[category] += likeness**power
-    return found
+        votes[category] += likeness**power
+    return votes
+
+
+def _joined(
+    by_words: Mapping[str, float], by_meaning: Mapping[str, float]
+) -> defaultdict[str, float]:
+    """The shares of both votes, added."""
+    of_words = sum(by_words.values()) or 1.0
+    of_meaning = sum(by_meaning.values())
+    joined = defaultdict[str, float](float)
+    for category in [*by_words, *by_meaning]:
+        share = by_words.get(category, 0.0) / of_words
+        joined[category] = share + by_meaning.get(category, 0.0) / of_meaning
+    return joined
+
+
+def _elected(votes: Mapping[str, float], near: Sequence[tuple[float, str, str]]) -> CategoryChoice:
+    """The category with most votes, and the second if it is close."""
+    (category, most), *others = sorted(votes.items(), key=itemgetter(1), reverse=True)
+    examples_of_category = [example for _, name, example in near if name == category]
+    nearest = examples_of_category[0] if examples_of_category else near[0][2]
+    second = None
+    if others and most < _SURE * others[0][1]:
+        second = others[0][0]
+    reason = f'{category} (nearest to "{shortened(nearest)}")'
+    return CategoryChoice(category, "example", reason, (), second)
 
 
 def learn(settings: Settings) -> int:
@@ -387,36 +427,39 @@ class _Entry(NamedTuple):
 def classify(text: str) -> Classified:
     """The category with the highest score, of equal ones the first in the table; `knowledge` when
     no word matches. An entry counts once; a match inside a longer match of any entry does not
-    count. `text` is the memory's content. Source: contract 001, 7."""
+    count. `text` is the memory's content. Source: contract 001, 7.
+    """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.replace("’", "'"))
     text = " ".join(text.split())
-    low = text.lower()
-    # A letter that grows in lower case stays, so that every character keeps its place
-    if len(low) != len(text):
-        low = "".join(char if len(char.lower()) != 1 else char.lower() for char in text)
+    lowered = _lowered(text)
     categories, table = _table()
-    found: dict[_Entry, None] = {}
-    reached = 0
-    for match in _WORD_START.finditer(low):
+    matched: dict[_Entry, None] = {}
+    matched_until = 0
+    for match in _WORD_START.finditer(lowered):
         at = match.start()
-        entry = next(
-            (
-                each
-                for each in table.get(match[0], ())
-                if each.is_at(at, text if each.exact else low)
-            ),
-            None,
-        )
-        if entry is not None and at + len(entry.sought) > reached:
-            reached = at + len(entry.sought)
-            found[entry] = None
+        for entry in table.get(match[0], ()):
+            if entry.is_at(at, text if entry.exact else lowered):
+                end = at + len(entry.sought)
+                if end > matched_until:
+                    matched_until = end
+                    matched[entry] = None
+                break
     totals = Counter[str]()
-    for entry in found:
+    for entry in matched:
         totals[entry.category] += entry.weight
     scores = {name: totals[name] for name in categories if name in totals}
     best = max(scores, key=scores.__getitem__, default=FALLBACK)
-    return Classified(best, tuple(each.word for each in found if each.category == best), scores)
+    words = tuple(entry.word for entry in matched if entry.category == best)
+    return Classified(best, words, scores)
+
+
+def _lowered(text: str) -> str:
+    """`text` in lower case; a letter that grows stays, so that every character keeps its place."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
 
 
 @cache

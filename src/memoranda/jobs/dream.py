@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import cache, partial
@@ -242,67 +242,76 @@ def proposed_links(
     fresh: set[str],
     made: Sequence[Action],
 ) -> list[Action]:
-    """Links the model sees between memories of one scope, one of them `fresh`, besides those `made`
-    already. None that was unlinked; the limits of `plan_links` hold for both together."""
-
-    def checked(answer: Any) -> list[tuple[str, str, str]]:
-        """(smaller id, other, reason) of each link. Raises ValueError for an answer that must not
-        be followed.
-        """
-        if isinstance(answer, dict):
-            rows = answer.get("links")
-        else:
-            rows = None
-        if not isinstance(rows, list):
-            raise ValueError("it has no links")
-        ids = {each.id for each in shown}
-        read = []
-        for row in rows:
-            ends: list[Any] = [row.get("a"), row.get("b")] if isinstance(row, dict) else []
-            if (
-                len(ends) != 2
-                or not all(isinstance(end, str) and end in ids for end in ends)
-                or ends[0] == ends[1]
-            ):
-                raise ValueError("it links a memory that was not shown")
-            if not fresh.intersection(ends):
-                raise ValueError("it links two memories that are not new")
-            why = " ".join(str(row.get("reason") or "").split())[:_REASON]
-            if not why or not why.isprintable():
-                raise ValueError("it gives no reason")
-            read.append((min(ends), max(ends), f"{why} (the language model's)"))
-        return read
-
+    """Links the model sees between memories of one scope, one of them `fresh`, in addition to those
+    `made` already. None that was unlinked; the limits of `plan_links` hold for both together.
+    """
     if endpoint is None:
         return []
-    may = [
+    candidates = [
         memory for memory in memories if memory.phase == ORGANIZED and memory.category != REMINDERS
     ]
     states = {memory.id: memory for memory in memories}
     pairs = linked_pairs(memories) | linked_pairs(memories, "unlinked")
     closed = {frozenset((memories[a].id, memories[b].id)) for a, b in pairs}
-    closed |= {frozenset((each.id, each.target or "")) for each in made}
-    counts = Counter(end for each in made for end in (each.id, each.target))
-    found: list[Action] = []
-    for scope in sorted({each.scope for each in may if each.id in fresh}):
-        new = [each for each in may if each.scope == scope and each.id in fresh][:PER_REQUEST]
-        words = set[str]().union(*(terms(plain(each.content)) for each in new))
-        old = [each for each in may if each.scope == scope and each.id not in fresh]
-        shared = {each.id: len(words & terms(plain(each.content))) for each in old}
-        old = sorted(
-            (each for each in old if shared[each.id]), key=lambda each: (-shared[each.id], each.id)
-        )
-        shown = [*new, *old[:MOST_SHOWN]]
-        for a, b, why in _ask(endpoint, "dream-links.md", shown, checked) or ():
-            is_full = (
-                max(counts[a], counts[b]) >= MOST_LINKS
-                or len(made) + len(found) >= MOST_LINKS_PER_RUN
-            )
-            if frozenset((a, b)) not in closed and not is_full:
-                closed.add(frozenset((a, b)))
-                counts.update((a, b))
-                found.append(Action(DREAM, LINK, a, why, states[a].path, target=b))
-    return found
+    counts = Counter[str]()
+    for action in made:
+        ends = (action.id, action.target or "")
+        closed.add(frozenset(ends))
+        counts.update(ends)
+    proposals: list[Action] = []
+    for scope in sorted({memory.scope for memory in candidates if memory.id in fresh}):
+        of_scope = [memory for memory in candidates if memory.scope == scope]
+        shown = _shown_to_model(of_scope, fresh)
+        check = partial(_checked_links, shown_ids={memory.id for memory in shown}, fresh=fresh)
+        for a, b, why in _ask(endpoint, "dream-links.md", shown, check) or ():
+            is_full = len(made) + len(proposals) >= MOST_LINKS_PER_RUN
+            is_full = is_full or max(counts[a], counts[b]) >= MOST_LINKS
+            if is_full or frozenset((a, b)) in closed:
+                continue
+            closed.add(frozenset((a, b)))
+            counts.update((a, b))
+            proposals.append(Action(DREAM, LINK, a, why, states[a].path, target=b))
+    return proposals
+
+
+def _shown_to_model(memories: Sequence[MemoryState], fresh: set[str]) -> list[MemoryState]:
+    """The new memories of a scope, and the older ones that share most terms with them."""
+    new = [memory for memory in memories if memory.id in fresh][:PER_REQUEST]
+    new_terms: set[str] = set()
+    for memory in new:
+        new_terms |= terms(plain(memory.content))
+    shared: list[tuple[int, MemoryState]] = []
+    for memory in memories:
+        if memory.id not in fresh:
+            count = len(new_terms & terms(plain(memory.content)))
+            if count:
+                shared.append((count, memory))
+    shared.sort(key=lambda pair: (-pair[0], pair[1].id))
+    return [*new, *(memory for _, memory in shared[:MOST_SHOWN])]
+
+
+def _checked_links(
+    answer: Any, *, shown_ids: set[str], fresh: set[str]
+) -> list[tuple[str, str, str]]:
+    """(smaller id, other, reason) of each link in the model's answer. Raises ValueError for an
+    answer that must not be followed.
+    """
+    rows = answer.get("links") if isinstance(answer, dict) else None
+    if not isinstance(rows, list):
+        raise ValueError("it has no links")
+    links = []
+    for row in rows:
+        ends = [row.get("a"), row.get("b")] if isinstance(row, dict) else []
+        texts = [end for end in ends if isinstance(end, str) and end in shown_ids]
+        if len(texts) != 2 or texts[0] == texts[1]:
+            raise ValueError("it links a memory that was not shown")
+        if not fresh.intersection(texts):
+            raise ValueError("it links two memories that are not new")
+        why = " ".join(str(row.get("reason") or "").split())[:_REASON]
+        if not why or not why.isprintable():
+            raise ValueError("it gives no reason")
+        links.append((min(texts), max(texts), f"{why} (the language model's)"))
+    return links
 
 
 def _ask(
@@ -357,41 +366,54 @@ def _report_of(
     turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[Skipped]
 ) -> Report:
     """The report of the dream whose round this was."""
-    actions = [action for each in outcomes for action in each.actions]
+    actions: list[Action] = []
     categories = {memory.id: memory.category for memory in turn.memories}
     parts: dict[str, Any] = {name: [] for name in PARTS}
     for outcome in outcomes:
-        for each in outcome.actions:
-            a = each.id
-            b = each.target or ""
-            reason = {"reason": each.reason}
-            if each.verb == MERGE:
-                parts["merged"].append({"id": a, "target": b} | reason)
-            elif each.verb == LINK and outcome.job == "similar":
-                parts["similar"].append({"a": a, "b": b} | reason)
-            elif each.verb == LINK:
-                ends = {
-                    "a": a,
-                    "a_category": categories.get(a, ""),
-                    "b": b,
-                    "b_category": categories.get(b, ""),
-                }
-                parts["links"].append(ends | reason)
-            elif each.verb == REMIND and each.record is not None:
-                due = each.record.further["due_at"]
-                parts["reminders"].append(
-                    {"id": a, "source": each.target, "due_at": due, "phrase": each.phrase}
-                )
-    used = turn.categories | ({REMINDERS} if parts["reminders"] else set())
-    parts |= {
-        "classified": _counts(
-            (action.category or "") for action in actions if action.verb == "classify"
-        ),
-        "skipped": [each._asdict() for each in skipped],
-        "empty_categories": [name for name in CATEGORIES if name not in used],
+        for action in outcome.actions:
+            actions.append(action)
+            part, row = _row_of(action, outcome.job, categories)
+            if part:
+                parts[part].append(row)
+    used = {*turn.categories}
+    if parts["reminders"]:
+        used.add(REMINDERS)
+    classified = [action.category or "" for action in actions if action.verb == "classify"]
+    parts["classified"] = _counts(classified)
+    parts["skipped"] = [memory._asdict() for memory in skipped]
+    parts["empty_categories"] = [name for name in CATEGORIES if name not in used]
+    return {
+        "last_dream": stamp(turn.now),
+        "level": level,
+        "processed": len(actions),
+        "actions": [action.document() for action in actions],
+        "report": parts,
     }
-    found = {"last_dream": stamp(turn.now), "level": level, "processed": len(actions)}
-    return found | {"actions": [action.document() for action in actions], "report": parts}
+
+
+def _row_of(action: Action, job: str, categories: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    """The part of a report that tells of an action ("" for none), and its row there."""
+    target = action.target or ""
+    if action.verb == MERGE:
+        return "merged", {"id": action.id, "target": target, "reason": action.reason}
+    if action.verb == LINK and job == "similar":
+        return "similar", {"a": action.id, "b": target, "reason": action.reason}
+    if action.verb == LINK:
+        return "links", {
+            "a": action.id,
+            "a_category": categories.get(action.id, ""),
+            "b": target,
+            "b_category": categories.get(target, ""),
+            "reason": action.reason,
+        }
+    if action.verb == REMIND and action.record is not None:
+        return "reminders", {
+            "id": action.id,
+            "source": action.target,
+            "due_at": action.record.further["due_at"],
+            "phrase": action.phrase,
+        }
+    return "", {}
 
 
 def _counts(categories: Iterable[str]) -> dict[str, int]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,26 +188,31 @@ def merged_into(survivor: MemoryState, others: Iterable[MemoryState]) -> MemoryS
     is the earliest; `expires` is None if any is organized, else the latest; `merged` gains the
     others' ids and those in them.
     """
-    every = (survivor, *others)
-    home = next((each for each in every if each.phase == ORGANIZED), survivor)
-    merged = tuple(
-        dict.fromkeys(
-            [*survivor.merged, *(id for each in every[1:] for id in (each.id, *each.merged))]
-        )
-    )
-    gone = {survivor.id, *merged}
-    ends = [each.expires for each in every if each.expires is not None]
+    merged_states = list(others)
+    states = [survivor, *merged_states]
+    home = next((state for state in states if state.phase == ORGANIZED), survivor)
+    merged_ids = list(survivor.merged)
+    for state in merged_states:
+        merged_ids += [state.id, *state.merged]
+    gone_ids = {survivor.id, *merged_ids}
+    links = chain.from_iterable(state.links for state in states)
+    ends = [state.expires for state in states if state.expires is not None]
     return replace(
         survivor,
         category=home.category,
         phase=home.phase,
-        tags=tuple(dict.fromkeys(tag for each in every for tag in each.tags)),
-        links=tuple(dict.fromkeys(id for each in every for id in each.links if id not in gone)),
-        merged=merged,
-        access_count=sum(each.access_count for each in every),
-        created=min(each.created for each in every),
+        tags=_unique(chain.from_iterable(state.tags for state in states)),
+        links=_unique(id for id in links if id not in gone_ids),
+        merged=_unique(merged_ids),
+        access_count=sum(state.access_count for state in states),
+        created=min(state.created for state in states),
         expires=max(ends) if ends and home.phase == INBOX else None,
     )
+
+
+def _unique(texts: Iterable[str]) -> tuple[str, ...]:
+    """Each text once, in order."""
+    return tuple(dict.fromkeys(texts))
 
 
 def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tuple[int, int]]:
@@ -336,82 +342,101 @@ class Round:
 
     def run(self, job: str, plan: Plan) -> Outcome:
         """Plan a job and apply its actions one by one, each if its memories are still as they were
-        planned with. Never raises for what goes wrong inside: the outcome tells."""
+        planned with. Never raises for what goes wrong inside: the outcome tells.
+        """
         done: list[Action] = []
         skipped = 0
         self.memory.run = 0
         try:
             states = {memory.id: memory for memory in self.memories}
-            actions = list(
-                _not_taken_back(plan(self.memories, self.memory.settings, self.now), states)
-            )
+            planned = plan(self.memories, self.memory.settings, self.now)
+            actions = list(_not_taken_back(planned, states))
             if self.dry_run:
                 self._memories = after_actions(self.memories, actions, self.now)
                 return Outcome(job, tuple(actions))
             infos = {memory.id: memory.info for memory in self.memories if memory.info}
             if actions:
+                # Read again when they are needed next, unless they can be told from the actions.
                 self._memories = None
             for number, action in enumerate(actions, 1):
                 if self._stop():
                     break
                 if self._progress is not None:
                     self._progress(number, len(actions))
-                info = infos.get(action.id)
-                other = infos.get(action.target or "")
-                try:
-                    infos.update(
-                        (written.id, written) for written in apply(self.upkeep, action, info, other)
-                    )
-                except CHANGED_MEANWHILE:
+                if self._apply(action, infos):
+                    done.append(action)
+                else:
                     skipped += 1
-                    continue
-                if action.verb in (*_REMOVING, MERGE):
-                    infos.pop(action.id, None)
-                done.append(action)
-            # Nobody else wrote meanwhile
-            if done and not skipped and all(each.record is None for each in done):
-                after = []
-                for id, info in infos.items():
-                    state = states[id]
-                    # Its text stayed
-                    if info is not state.info:
-                        targets = tuple(
-                            target for target in state.targets if target not in info.links
-                        )
-                        state = MemoryState.of(info, state.content, targets, state.used)
-                    after.append(state)
-                self._memories = sorted(after, key=lambda each: (each.created, each.id))
-        # One of the outermost loops: reported, and the next job runs
+            is_known = not skipped and all(action.record is None for action in done)
+            if done and is_known:
+                self._memories = _states_after(states, infos)
+        # One of the outermost loops: reported, and the next job runs.
         except Exception as error:
             return Outcome(job, tuple(done), skipped, error)
         finally:
             self.memory.run = None
         return Outcome(job, tuple(done), skipped)
 
+    def _apply(self, action: Action, infos: dict[str, NoteInfo]) -> bool:
+        """Apply an action and bring `infos` up to date. Returns False when a memory changed since the
+        plan.
+        """
+        info = infos.get(action.id)
+        target_info = infos.get(action.target or "")
+        try:
+            for written in apply(self.upkeep, action, info, target_info):
+                infos[written.id] = written
+        except CHANGED_MEANWHILE:
+            return False
+        if action.verb in (*_REMOVING, MERGE):
+            infos.pop(action.id, None)
+        return True
+
 
 def _not_taken_back(
     actions: Iterable[Action], states: Mapping[str, MemoryState]
 ) -> Iterator[Action]:
-    """The actions but for those a person took back once."""
-    # What a memory is made of, once they are done
-    joined = {id: [id, *state.merged] for id, state in states.items()}
+    """The actions except those a person took back once."""
+    # The ids that each memory consists of, once the actions before are done.
+    ids_joined = {id: [id, *state.merged] for id, state in states.items()}
     for action in actions:
-        memory = states[(action.target if action.verb == REMIND else action.id) or ""]
-        if action.verb in (MERGE, LINK):
-            ours = joined[memory.id]
-            theirs = joined.get(action.target or "", [])
-            if any(
-                states[id].is_kept_from(*(f"{action.verb}:{other}" for other in others))
-                for ids, others in ((ours, theirs), (theirs, ours))
-                for id in ids
-                if id in states
-            ):
-                continue
-            if action.verb == MERGE:
-                theirs += ours
-        elif memory.is_kept_from(action.verb):
+        if action.verb not in (MERGE, LINK):
+            owner = (action.target or "") if action.verb == REMIND else action.id
+            if not states[owner].is_kept_from(action.verb):
+                yield action
             continue
+        ours = ids_joined[action.id]
+        theirs = ids_joined.get(action.target or "", [])
+        if _is_kept_apart(action.verb, ours, theirs, states):
+            continue
+        if action.verb == MERGE:
+            theirs += ours
         yield action
+
+
+def _is_kept_apart(
+    verb: str, ours: Sequence[str], theirs: Sequence[str], states: Mapping[str, MemoryState]
+) -> bool:
+    """Whether a person took back that a memory of one side was merged or linked with the other."""
+    for ids, other_ids in ((ours, theirs), (theirs, ours)):
+        taken_back = [f"{verb}:{other_id}" for other_id in other_ids]
+        if any(id in states and states[id].is_kept_from(*taken_back) for id in ids):
+            return True
+    return False
+
+
+def _states_after(
+    states: Mapping[str, MemoryState], infos: Mapping[str, NoteInfo]
+) -> list[MemoryState]:
+    """The memories after actions that left their texts as they were, oldest first."""
+    after = []
+    for id, info in infos.items():
+        state = states[id]
+        if info is not state.info:
+            targets = tuple(target for target in state.targets if target not in info.links)
+            state = MemoryState.of(info, state.content, targets, state.used)
+        after.append(state)
+    return sorted(after, key=lambda state: (state.created, state.id))
 
 
 def apply(
@@ -460,45 +485,53 @@ def organize_all(
 def after_actions(
     memories: Iterable[MemoryState], actions: Sequence[Action], now: datetime | None = None
 ) -> list[MemoryState]:
-    """The memories as they stand once these actions are applied: links to what was merged lead to
+    """The memories as they are once these actions are applied: links to what was merged lead to
     the survivor. `updated` of what changed becomes `now`, when given. Reminders that would be made
-    are left out."""
-    into = dict[str, str]()
-    before = {memory.id: memory for memory in memories}
+    are left out.
+    """
+    survivors: dict[str, str] = {}
+    states = {memory.id: memory for memory in memories}
     linked = defaultdict[str, list[str]](list)
     merged = defaultdict[str, list[MemoryState]](list)
-    # What is merged is organized by then
-    for each in sorted(actions, key=lambda each: each.verb == MERGE):
-        id = each.id
-        target = each.target or ""
-        if each.verb in _REMOVING:
-            del before[id]
-        elif each.verb in _ORGANIZING:
-            category = each.category or before[id].category
-            before[id] = replace(
-                before[id], phase=ORGANIZED, category=category, expires=None, updated=now
-            )
-        elif each.verb == LINK:
-            linked[id].append(target)
-            linked[target].append(id)
-        elif each.verb == MERGE:
-            into[id] = target
-            merged[target].append(before[id])
+    # What is merged is organized by then.
+    for action in sorted(actions, key=lambda action: action.verb == MERGE):
+        target = action.target or ""
+        if action.verb in _REMOVING:
+            del states[action.id]
+        elif action.verb in _ORGANIZING:
+            states[action.id] = _organized(states[action.id], action, now)
+        elif action.verb == LINK:
+            linked[action.id].append(target)
+            linked[target].append(action.id)
+        elif action.verb == MERGE:
+            survivors[action.id] = target
+            merged[target].append(states[action.id])
     after = []
-    for state in before.values():
-        if state.id in into:
+    for state in states.values():
+        if state.id in survivors:
             continue
-        if state.id in merged:
-            new = merged_into(state, merged[state.id])
-        else:
-            new = state
-        if state.id in linked or not into.keys().isdisjoint(new.links):
-            links = dict.fromkeys(
-                [*(into.get(id, id) for id in new.links), *linked.get(state.id, ())]
-            )
-            new = replace(new, links=tuple(id for id in links if id != state.id))
-        after.append(new if new is state else replace(new, updated=now or new.updated))
+        new = merged_into(state, merged[state.id]) if state.id in merged else state
+        new = _relinked(new, survivors, linked.get(state.id, ()))
+        if new is not state:
+            new = replace(new, updated=now or new.updated)
+        after.append(new)
     return after
+
+
+def _organized(state: MemoryState, action: Action, now: datetime | None) -> MemoryState:
+    """A memory that an action takes out of the inbox."""
+    category = action.category or state.category
+    return replace(state, phase=ORGANIZED, category=category, expires=None, updated=now)
+
+
+def _relinked(
+    state: MemoryState, survivors: Mapping[str, str], new_links: Sequence[str]
+) -> MemoryState:
+    """A memory with more links, and those to merged memories led to their survivors."""
+    if not new_links and survivors.keys().isdisjoint(state.links):
+        return state
+    links = _unique([*(survivors.get(id, id) for id in state.links), *new_links])
+    return replace(state, links=tuple(id for id in links if id != state.id))
 
 
 def stored_report(home: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -285,40 +285,51 @@ def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter
     tags = Counter[str]()
     targets = Counter[str]()
     terms = Counter[str]()
-    named = Counter[str]()
-    sure: set[str] = set()
-    every = []
+    names = Counter[str]()
+    sure_names: set[str] = set()
+    all_marks = []
     for memory in memories:
-        low = plain(memory.content)
-        tagged = {plain(tag).strip(): tag for tag in reversed(memory.tags)}
-        linked = {
-            key: each
-            for each in reversed(memory.targets)
-            if (key := plain(each).strip()[:_TARGET_LENGTH])
-        }
-        names, within = name_words(memory.content)
-        sure |= within
-        every.append(
-            _Marked(memory, tagged, linked, names, evidence_words(low), evidence_pairs(low))
-        )
-        named.update(names.keys())
-        tags.update(tagged.keys())
-        targets.update(linked.keys())
-        terms.update(every[-1].words | every[-1].pairs)
+        marks, names_within = _marks_of(memory)
+        all_marks.append(marks)
+        sure_names |= names_within
+        names.update(marks.names.keys())
+        tags.update(marks.tags.keys())
+        targets.update(marks.targets.keys())
+        terms.update(marks.words | marks.pairs)
     most = max(5, len(memories) // 100)
-    rare = {term for term, count in terms.items() if 2 <= count <= most}
-    return [
+    rare_terms = {term for term, count in terms.items() if 2 <= count <= most}
+    shared_tags = {tag for tag, count in tags.items() if 2 <= count <= MOST_WITH_TAG}
+    shared_targets = {target for target, count in targets.items() if count > 1}
+    shared_names = {name for name, count in names.items() if 2 <= count <= MOST_WITH_NAME}
+    shared_names &= sure_names
+    rare_marks = [
         _Marked(
-            each.memory,
-            {key: tag for key, tag in each.tags.items() if 2 <= tags[key] <= MOST_WITH_TAG},
-            {key: target for key, target in each.targets.items() if targets[key] > 1},
-            {
-                key: name
-                for key, name in each.names.items()
-                if key in sure and 2 <= named[key] <= MOST_WITH_NAME
-            },
-            each.words & rare,
-            each.pairs & rare,
+            marks.memory,
+            _only(marks.tags, shared_tags),
+            _only(marks.targets, shared_targets),
+            _only(marks.names, shared_names),
+            marks.words & rare_terms,
+            marks.pairs & rare_terms,
         )
-        for each in every
-    ], terms
+        for marks in all_marks
+    ]
+    return rare_marks, terms
+
+
+def _marks_of(memory: MemoryState) -> tuple[_Marked, set[str]]:
+    """All marks of a memory, and the names in it that stand inside a sentence."""
+    text = plain(memory.content)
+    tags = {plain(tag).strip(): tag for tag in reversed(memory.tags)}
+    targets = {}
+    for target in reversed(memory.targets):
+        key = plain(target).strip()[:_TARGET_LENGTH]
+        if key:
+            targets[key] = target
+    names, names_within = name_words(memory.content)
+    marks = _Marked(memory, tags, targets, names, evidence_words(text), evidence_pairs(text))
+    return marks, names_within
+
+
+def _only(marks: Mapping[str, str], kept_keys: Container[str]) -> dict[str, str]:
+    """The marks with these keys."""
+    return {key: mark for key, mark in marks.items() if key in kept_keys}

@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import quote
 
 from memoranda.errors import StorageError
-from memoranda.store.files import check_own, make_private, open_own
+from memoranda.store.files import check_own, closed_on_error, make_private, open_own
 
 SCHEMA = Path(__file__).with_name("schema.sql")
-VERSION = 1
+VERSION = 2
 _BUSY_SECONDS = 3.0
 _NOT_A_LEDGER = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
 _REASONS = {
@@ -26,6 +26,7 @@ _REASONS = {
     sqlite3.SQLITE_BUSY: "another process is writing it",
 }
 DAMAGED = "ledger.db.damaged"
+CHECK = "pragma quick_check(100)"
 _SUFFIXES = ("", "-wal", "-shm")
 
 
@@ -96,7 +97,7 @@ class LedgerDatabase:
         make_private(self.path.parent)
         os.close(open_own(self.path))
         connection = _connect(str(self.path))
-        try:
+        with closed_on_error(connection):
             connection.execute("pragma secure_delete = on")
             known = connection.execute("pragma user_version").fetchone()[0]
             if known > VERSION:
@@ -111,9 +112,6 @@ class LedgerDatabase:
             # Whether it may be written is known after a first transaction
             connection.execute("begin immediate")
             connection.execute("rollback")
-        except BaseException:
-            connection.close()
-            raise
         self.is_writable = True
         self._inode = os.stat(self.path).st_ino
         return connection
@@ -125,7 +123,8 @@ class LedgerDatabase:
         for option in ("mode=ro", "immutable=1"):
             with suppress(sqlite3.Error):
                 connection = _connect(f"file:{quote(str(self.path))}?{option}", uri=True)
-                connection.execute("select number from change limit 1").fetchone()
+                with closed_on_error(connection):
+                    connection.execute("select number from change limit 1").fetchone()
                 return connection
         connection = _connect(":memory:")
         connection.executescript(SCHEMA.read_text("utf-8"))
@@ -234,8 +233,18 @@ def is_damaged(path: Path) -> bool:
     """Whether SQLite finds the file damaged."""
     connection = _connect(str(path))
     try:
-        return connection.execute("pragma quick_check(1)").fetchone()[0] != "ok"
+        return bool(complaints(connection.execute(CHECK).fetchall()))
     except sqlite3.DatabaseError as error:
         return code_of(error) in _NOT_A_LEDGER
     finally:
         connection.close()
+
+
+def complaints(rows: Sequence[sqlite3.Row]) -> list[str]:
+    """What the rows of `CHECK` complain about.
+
+    SQLite 3.40 says of a table without rowid that a value is NULL which is not, where the columns
+    of its key come in another order than in the table.
+    """
+    lines = [" ".join(str(row[0]).split()) for row in rows]
+    return [line for line in lines if line != "ok" and not line.startswith("NULL value in ")]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from memoranda.errors import Conflict, Exists, MemorandaError, NotFound
 from memoranda.ledger.change import NEW_MODE, Step, Touched
 from memoranda.ledger.file_exchange import Entry, exchange, put_new
+from memoranda.ledger.folder_move import clear_moved, move
 from memoranda.store.base import File
 from memoranda.store.files import read_file, stamp_of, stat_in, write_file
 from memoranda.store.path_guard import Folder, open_folder
@@ -98,7 +99,14 @@ class Execution:
         status = stat_in(name, folder.fd)
         if step.old is None and status is not None:
             raise Exists(step.path)
-        if step.old is not None and (status is None or stamp_of(status) != step.old.stamp):
+        if step.old is None:
+            return
+        if status is None or not step.old.stamp.is_same_file(stamp_of(status)):
+            raise self._conflict(step, folder, name)
+        # Its name or rights may have changed, or its text under its old time
+        if stamp_of(status) != step.old.stamp and (
+            read_file(name, folder.fd).etag != step.old.etag
+        ):
             raise self._conflict(step, folder, name)
 
     def _conflict(self, step: Step, folder: Folder, name: str) -> Conflict:
@@ -150,6 +158,7 @@ class Execution:
         place = Entry(folder.fd, name)
         if step.do == "put":
             self._put(step, place, folder)
+            self._note_rename(step, place)
         elif step.do == "remove":
             self._remove(step, place, folder)
         elif step.do == "move":
@@ -193,11 +202,20 @@ class Execution:
         self._left.append(step)
         self._reverse.append(("exchange", step))
 
+    def _note_rename(self, step: Step, place: Entry) -> None:
+        """Have the stamp of the file under its new name, unless somebody saved there meanwhile."""
+        status = stat_in(place.name, place.folder)
+        if status is None or step.stamp is None:
+            return
+        stamp = stamp_of(status)
+        if stamp.is_same_file(step.stamp):
+            step.stamp = stamp
+
     def _is_old(self, step: Step, temp: Entry) -> bool:
         """Whether the file that came out is the one that was read."""
         assert step.old is not None
         status = stat_in(temp.name, temp.folder)
-        return status is not None and stamp_of(status) == step.old.stamp
+        return status is not None and step.old.stamp.is_same_file(stamp_of(status))
 
     def _give_back(self, step: Step, temp: Entry, place: Entry) -> None:
         """Put a file that somebody saved back in its place.
@@ -236,7 +254,7 @@ class Execution:
             here = stat_in(place.name, place.folder)
             if here is None or not os.path.samestat(here, taken) or step.path == step.to:
                 raise Exists(step.to)
-        os.rename(place.name, new_name, src_dir_fd=place.folder, dst_dir_fd=target.fd)
+        move(place, Entry(target.fd, new_name))
         self._reverse.append(("rename", step))
         if step.old is None:
             self._close_below(step.root, step.path)
@@ -326,7 +344,7 @@ class Execution:
                     os.unlink(name, dir_fd=folder.fd)
             case "rename":
                 target, new_name = self._at(step, step.to)
-                os.rename(new_name, name, src_dir_fd=target.fd, dst_dir_fd=folder.fd)
+                move(Entry(target.fd, new_name), place)
                 self._close_below(step.root, step.to)
             case "rmdir":
                 self._close_below(step.root, step.path)
@@ -433,6 +451,10 @@ class Execution:
         except NotFound:
             return False
         status = stat_in(name, target.fd)
+        if status is not None and touched.old is None:
+            # Where it was copied, a part of it may be there still
+            folder, old_name = self._at(step)
+            clear_moved(Entry(folder.fd, old_name), Entry(target.fd, name))
         if status is None or touched.old is None or not stat.S_ISREG(status.st_mode):
             return status is not None
         return read_file(name, target.fd).etag == touched.old

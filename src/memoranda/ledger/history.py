@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from sqlite3 import Connection, Row
 from typing import Any
@@ -17,7 +18,7 @@ from memoranda.clock import parse_stamp
 from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import LINES, ORIGINS, Change, Touched
 from memoranda.ledger.database import LedgerDatabase
-from memoranda.note.model import Provenance
+from memoranda.note.model import GLOBAL, Provenance
 from memoranda.store.base import File, sha256
 from memoranda.store.files import (
     make_private,
@@ -42,6 +43,16 @@ _ALL_WRITERS = (
     "from step s join change c on c.number = s.change "
     "where s.new = ? and s.do = 'put' order by s.change desc"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedStep:
+    """A step with its place in the history: change `number`, by `verb`, at `position` in it."""
+
+    number: int
+    position: int
+    verb: str
+    touched: Touched
 
 
 class History:
@@ -104,34 +115,73 @@ class History:
         place = (project, path)
         yield from self._read_back(sql, (*place, *place, project, *place))
 
-    def steps_at(self, path: str, absolute: str) -> Iterator[Touched]:
+    def steps_at(self, path: str, absolute: str) -> Iterator[PlacedStep]:
         """The steps at this path of any project, newest first, then those whose file is `absolute`
         in a folder elsewhere.
         """
-        for change in reversed(self.staged):
-            yield from change.files
-        for where in ("path = :path", "dest = :path and dest <> ''"):
-            sql = f"select * from step where {where} order by change desc"
-            for row in self.database.rows(sql, {"path": path}):
-                yield _touched_of(row)
+        yield from self._staged_steps()
+        for where in ("s.path = :path", "s.dest = :path and s.dest <> ''"):
+            yield from self._placed(f"{where} order by s.change desc", {"path": path})
         for column in ("path", "dest"):
-            sql = (
-                "select * from step where root <> '' "
-                f"and root || '/' || {column} = :absolute order by change desc"
-            )
-            for row in self.database.rows(sql, {"absolute": absolute}):
-                yield _touched_of(row)
+            where = f"s.root <> '' and s.root || '/' || s.{column} = :absolute"
+            yield from self._placed(f"{where} order by s.change desc", {"absolute": absolute})
 
-    def steps_named(self, project: str, ending: str) -> Iterator[Touched]:
+    def steps_named(self, project: str, ending: str) -> Iterator[PlacedStep]:
         """The steps on files of a project whose names end so, newest first."""
-        for change in reversed(self.staged):
-            yield from (touched for touched in change.files if touched.path.endswith(ending))
-        sql = (
-            "select * from step where project = ? and substr(path, -length(?)) = ? "
-            "order by change desc"
+        for step in self._staged_steps():
+            if step.touched.path.endswith(ending):
+                yield step
+        where = "s.project = ? and substr(s.path, -length(?)) = ? order by s.change desc"
+        yield from self._placed(where, (project, ending, ending))
+
+    def placed_steps(self, project: str, path: str) -> list[PlacedStep]:
+        """The steps that wrote, removed or moved the file at a place, or moved a folder above it to
+        or from there, oldest first.
+        """
+        is_above = "(substr(:path, 1, length(s.{0}) + 1) = s.{0} || '/')"
+        conditions = (
+            "s.project = :project and s.path = :path and s.do in ('put', 'remove', 'move')",
+            "s.project = :project and s.dest = :path and s.dest <> ''",
+            "s.project = :project and s.do = 'move' and s.old is null "
+            f"and ({is_above.format('path')} or {is_above.format('dest')})",
         )
-        for row in self.database.rows(sql, (project, ending, ending)):
-            yield _touched_of(row)
+        values = {"project": project, "path": path}
+        steps = {
+            (step.number, step.position): step
+            for condition in conditions
+            for step in self._placed(condition, values)
+        }
+        for step in self._staged_steps():
+            touched = step.touched
+            ends = [end for end in (touched.path, touched.to) if end]
+            is_near = any(f"{path}/".startswith(f"{end}/") for end in ends)
+            if touched.project == project and is_near and touched.do in ("put", "remove", "move"):
+                steps[step.number, step.position] = step
+        return [steps[key] for key in sorted(steps)]
+
+    def steps_of(self, number: int) -> list[PlacedStep]:
+        """The steps of one change, in their order."""
+        staged = [step for step in self._staged_steps() if step.number == number]
+        return staged or list(self._placed("s.change = ? order by s.position", (number,)))
+
+    def has_private_steps(self) -> bool:
+        """Whether any step was on a file that not everybody might see."""
+        if any(step.touched.scope != GLOBAL for step in self._staged_steps()):
+            return True
+        sql = f"select 1 from step where scope <> '{GLOBAL}' limit 1"
+        return self.database.row(sql) is not None
+
+    def _staged_steps(self) -> Iterator[PlacedStep]:
+        for change in reversed(self.staged):
+            for position, touched in enumerate(change.files):
+                yield PlacedStep(change.number, position, change.verb, touched)
+
+    def _placed(
+        self, where: str, values: Sequence[Any] | Mapping[str, Any]
+    ) -> Iterator[PlacedStep]:
+        sql = f"select s.*, c.verb from step s join change c on c.number = s.change where {where}"
+        for row in self.database.rows(sql, values):
+            yield PlacedStep(row["change"], row["position"], row["verb"], _touched_of(row))
 
     def changes_of_run(self, run: int) -> list[Change]:
         """The changes of one run of a job, newest first."""
@@ -144,6 +194,14 @@ class History:
         for change in self.changes(before=number + 1):
             return change if change.number == number else None
         return None
+
+    def last_before(self, time: str) -> int:
+        """The number of the last change before a time (ISO 8601, UTC); 0: there is none."""
+        staged = [change.number for change in self.staged if change.time < time]
+        if staged:
+            return max(staged)
+        row = self.database.row("select max(number) as last from change where time < ?", (time,))
+        return (row["last"] or 0) if row is not None else 0
 
     def _read_back(
         self, sql: str, values: tuple[Any, ...], before: int | None = None
@@ -357,8 +415,8 @@ class History:
         row = self.database.row("select data from text where sha256 = ?", (digest,))
         if row is None:
             return self._large_text(digest, path)
-        data = bytes(row["data"])
-        if sha256(data) == digest:
+        data = row["data"]
+        if isinstance(data, bytes) and sha256(data) == digest:
             return data
         raise StorageError(path, "its kept text is damaged")
 
@@ -583,4 +641,10 @@ def _stored(path: str) -> str | bytes:
 
 
 def _loaded(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
+    """A value of JSON. None for one that is damaged: `memory doctor` tells of it."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

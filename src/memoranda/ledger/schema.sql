@@ -43,6 +43,7 @@ create index if not exists step_path on step (path, project);
 create index if not exists step_dest on step (dest, project) where dest <> '';
 create index if not exists step_folder on step (project) where do = 'move' and old is null;
 create index if not exists step_root on step (root) where root <> '';
+create index if not exists step_scope on step (scope) where scope <> 'global';
 create index if not exists step_old on step (old) where old is not null;
 create index if not exists step_new on step (new) where new is not null;
 

@@ -297,49 +297,62 @@ class EntityText:
         )
 
     def _add(self, section: str, items: Sequence[str]) -> None:
+        """Put items at the end of a section, which is made if the note has none of its name."""
         lines = _LINES(self.text)
         newline = "\r\n" if frontmatter.is_crlf(self.text) else "\n"
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += newline
-        fresh = [f"- {item}" for item in items]
-        own = [line for name, line, _ in self._items if name == section]
-        if own:
-            at = _end(max(own) - 1, lines, self._starts)
-        # Below the text of a section that has no items
-        elif heading := self._heading(section):
-            first = heading.line - 1
-            end = min(
-                (each.line - 1 for each in self._headings if each.line - 1 > first),
-                default=len(lines),
-            )
-            last = max(line for line in range(first, end) if line == first or lines[line].strip())
-            blanks = end - last - 1
-            at = last + 2 if blanks else last + 1
-            fresh = [
-                *([] if blanks else [""]),
-                *fresh,
-                *([""] if end < len(lines) and blanks < 2 else []),
-            ]
+        new_lines = [f"- {item}" for item in items]
+        item_lines = [line for name, line, _ in self._items if name == section]
+        heading = self._heading(section)
+        if item_lines:
+            at = _end(max(item_lines) - 1, lines, self._starts)
+        elif heading:
+            at, new_lines = self._below_text(heading, lines, new_lines)
         else:
-            if section == OBSERVATIONS:
-                below = self._heading(RELATIONS)
-            else:
-                below = None
-            at = below.line - 1 if below else len(lines)
-            if at == 0 or not lines[at - 1].strip():
-                before = []
-            else:
-                before = [""]
-            fresh = [
-                *before,
-                "## " + _TITLES[section],
-                *([""] if fresh else []),
-                *fresh,
-                *([""] if below else []),
-            ]
-        lines[at:at] = [line + newline for line in fresh]
+            at, new_lines = self._as_new_section(section, lines, new_lines)
+        lines[at:at] = [line + newline for line in new_lines]
         self.text = "".join(lines)
         self._read()
+
+    def _below_text(
+        self, heading: Heading, lines: Sequence[str], new_lines: Sequence[str]
+    ) -> tuple[int, list[str]]:
+        """Where the first items of a section go, and their lines: below its text, between blank
+        lines.
+        """
+        first = heading.line - 1
+        later_headings = [other.line - 1 for other in self._headings if other.line - 1 > first]
+        end = min(later_headings, default=len(lines))
+        last = end - 1
+        while last > first and not lines[last].strip():
+            last -= 1
+        blank_lines = end - last - 1
+        if blank_lines:
+            at = last + 2
+            with_blanks = [*new_lines]
+        else:
+            at = last + 1
+            with_blanks = ["", *new_lines]
+        # One of the blank lines is used above the items: the next heading needs another.
+        if end < len(lines) and blank_lines < 2:
+            with_blanks.append("")
+        return at, with_blanks
+
+    def _as_new_section(
+        self, section: str, lines: Sequence[str], new_lines: Sequence[str]
+    ) -> tuple[int, list[str]]:
+        """Where a new section goes, and its lines: Observations above Relations, else at the end."""
+        below = self._heading(RELATIONS) if section == OBSERVATIONS else None
+        at = below.line - 1 if below else len(lines)
+        section_lines = ["## " + _TITLES[section]]
+        if at > 0 and lines[at - 1].strip():
+            section_lines.insert(0, "")
+        if new_lines:
+            section_lines += ["", *new_lines]
+        if below:
+            section_lines.append("")
+        return at, section_lines
 
     def _drop(self, numbers: set[int]) -> None:
         if not numbers:
@@ -357,33 +370,54 @@ class EntityText:
 def _end(at: int, lines: list[str], starts: set[int]) -> int:
     """The line after the last one of the item that begins in line `at` (both from 0)."""
     marker = _MARKER.match(lines[at])
-    content = len(marker[0]) if marker else 0
-    fence = ""
+    item = _ItemEnd(len(marker[0]) if marker else 0)
     end = at + 1
-    after_blank = False
     for number in range(at + 1, len(lines)):
         line = lines[number]
-        if number in starts:
+        if number in starts or item.ends_before(line):
             break
-        if not line.strip():
-            after_blank = True
-            continue
-        indent = len(line) - len(line.lstrip(" \t"))
-        inside = indent >= content or (line.startswith("\t") and content <= 4)
-        if not inside and (after_blank or fence == "closed" or _BLOCK_START.match(line)):
-            break
-        if inside and (mark := _FENCE.match(line)):
-            if fence == mark[1][:3]:
-                fence = "closed"
-            elif fence in ("```", "~~~"):
-                fence = fence
-            else:
-                fence = mark[1][:3]
-        elif fence == "closed":
-            fence = ""
-        end = number + 1
-        after_blank = False
+        if line.strip():
+            end = number + 1
     return end
+
+
+class _ItemEnd:
+    """Finds the end of a list's item whose text has the indentation `content`."""
+
+    def __init__(self, content: int) -> None:
+        self._content = content
+        # The mark that opened a code block inside the item.
+        self._fence = ""
+        self._is_after_code = False
+        self._is_after_blank = False
+
+    def ends_before(self, line: str) -> bool:
+        """Whether the next line of the note is not part of the item."""
+        if not line.strip():
+            self._is_after_blank = True
+            return False
+        indent = len(line) - len(line.lstrip(" \t"))
+        is_inside = indent >= self._content or (line.startswith("\t") and self._content <= 4)
+        if not is_inside:
+            # A paragraph goes on without indentation, unless something ended it.
+            is_ended = self._is_after_blank or self._is_after_code
+            if is_ended or _BLOCK_START.match(line):
+                return True
+        self._note_fence(line, is_inside)
+        self._is_after_blank = False
+        return False
+
+    def _note_fence(self, line: str, is_inside: bool) -> None:
+        """Note where a code block begins and ends."""
+        mark = _FENCE.match(line) if is_inside else None
+        if not mark:
+            self._is_after_code = False
+        elif self._fence == mark[1][:3]:
+            self._fence = ""
+            self._is_after_code = True
+        elif not self._fence:
+            self._fence = mark[1][:3]
+            self._is_after_code = False
 
 
 def _agree(found: Sequence[object], wanted: Sequence[object]) -> None:

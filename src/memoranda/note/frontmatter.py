@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from functools import cache, partial
-from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from memoranda.clock import stamp
@@ -127,59 +126,89 @@ def _usual(text: str) -> dict[str, Any] | None:
         text = text.replace("\r\n", "\n")
     if not text.replace("\n", "").isprintable():
         return None
-    rows: dict[str, Any] = {}
-    open_key = None
-    indent = ""
+    header = _UsualHeader()
     for line in text.split("\n"):
-        key, blank, value = line.partition(": ")
-        is_plain = (
-            blank
-            and value[:1].isalnum()
-            and "#" not in value
-            and ": " not in value
-            and value[-1] not in ": "
-        )
-        # So plain that no pattern need look at it
-        if is_plain and key.isidentifier() and len(key) < 100:
-            if key in rows:
-                return None
-            rows[key] = _TYPED.get(value, value)
-            open_key = None
-        elif row := _ROW(line):
-            key = row[1]
-            group = row.lastindex
-            open_key = None
-            if key in rows:
-                return None
-            if group == 2:
-                value = row[2].rstrip()
-                rows[key] = _TYPED.get(value, value)
-            elif group == 1 and line.rstrip().endswith("]"):
-                rows[key] = []
-            elif group == 1:
-                rows[key] = None
-                open_key = key
-                indent = "-"
-            elif group == 5:
-                rows[key] = [
-                    _TYPED.get(plain := each[0].rstrip(), plain) if each[0] else each[1] or each[2]
-                    for each in _FLOW_ITEM.findall(row[5])
-                ]
-            else:
-                rows[key] = row[group or 0]
-        elif item := _ITEM(line):
-            if open_key is None:
-                return None
-            if indent == "-":
-                rows[open_key] = []
-                indent = item[1]
-            elif item[1] != indent:
-                return None
-            value = item[item.lastindex or 0]
-            rows[open_key].append(_TYPED.get(value.rstrip(), value.rstrip()) if item[2] else value)
-        elif line and not line.isspace() and not line.lstrip().startswith("#"):
+        if not header.read(line):
             return None
-    return rows
+    return header.rows
+
+
+class _UsualHeader:
+    """What the usual lines of a header read so far say."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Any] = {}
+        # The key whose value is not given yet: the items of a list may follow.
+        self._open_key: str | None = None
+        # The indentation of that list's items; None before the first.
+        self._indent: str | None = None
+
+    def read(self, line: str) -> bool:
+        """Add one line. Returns False for a line that is not usual."""
+        key, blank, value = line.partition(": ")
+        # Most lines are so plain that no pattern need look at them.
+        if blank and key.isidentifier() and len(key) < 100 and _is_plain_value(value):
+            self._open_key = None
+            if key in self.rows:
+                return False
+            self.rows[key] = _TYPED.get(value, value)
+            return True
+        row = _ROW(line)
+        if row:
+            return self._add_row(line, row)
+        item = _ITEM(line)
+        if item:
+            return self._add_item(item)
+        return not line or line.isspace() or line.lstrip().startswith("#")
+
+    def _add_row(self, line: str, row: re.Match[str]) -> bool:
+        """Add `key: value`, a match of _ROW. Returns False for a key that is there already."""
+        key = row[1]
+        self._open_key = None
+        if key in self.rows:
+            return False
+        group = row.lastindex
+        if group == 2:
+            plain = row[2].rstrip()
+            self.rows[key] = _TYPED.get(plain, plain)
+        elif group == 5:
+            self.rows[key] = [_item_value(*item) for item in _FLOW_ITEM.findall(row[5])]
+        elif group != 1:
+            self.rows[key] = row[group or 0]
+        elif line.rstrip().endswith("]"):
+            self.rows[key] = []
+        else:
+            self.rows[key] = None
+            self._open_key = key
+            self._indent = None
+        return True
+
+    def _add_item(self, item: re.Match[str]) -> bool:
+        """Add `- value`, a match of _ITEM. Returns False for one that is in no list of ours."""
+        if self._open_key is None:
+            return False
+        indent, plain, double_quoted, single_quoted = item.groups()
+        if self._indent is None:
+            self.rows[self._open_key] = []
+            self._indent = indent
+        elif indent != self._indent:
+            return False
+        value = _item_value(plain or "", double_quoted or "", single_quoted or "")
+        self.rows[self._open_key].append(value)
+        return True
+
+
+def _is_plain_value(value: str) -> bool:
+    """Whether a value has no sign that means something in YAML."""
+    return value[:1].isalnum() and "#" not in value and ": " not in value and value[-1] not in ": "
+
+
+def _item_value(plain: str, double_quoted: str, single_quoted: str) -> Any:
+    """The value of a list's item, which has one of three forms."""
+    if not plain:
+        return double_quoted or single_quoted
+    text = plain.rstrip()
+    return _TYPED.get(text, text)
 
 
 _NODES = 100_000
@@ -189,17 +218,12 @@ _RUN = re.compile(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
 
 
 def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
-    """The mapping as PyYAML reads it, without its guesses about types; `plain` reads what stands
-    without quotes.
+    """The mapping as PyYAML reads it, without its guesses about types; `plain` reads what has no
+    quotes.
     """
     import yaml
 
-    # YAML's parser recurses in C and could run out of stack; nobody writes such a header.
-    signs = re.findall(r"[\[\]{}]", text) if text.count("[") + text.count("{") > _DEPTH else ()
-    depths = accumulate(
-        signs, lambda depth, sign: depth + 1 if sign in "[{" else max(depth - 1, 0), initial=0
-    )
-    if _RUN.search(text) or max(depths) > _DEPTH:
+    if _RUN.search(text) or _is_too_deep(text):
         raise ValueError("it is nested too deeply")
     try:
         root = _composer()(text).get_single_node()
@@ -212,6 +236,20 @@ def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
     if root.id != "mapping":
         raise ValueError("it is no mapping of keys to values")
     return _built(root, [_NODES], 0, plain)
+
+
+def _is_too_deep(text: str) -> bool:
+    """Whether brackets are nested so deeply that YAML's parser, which recurses in C, could run out
+    of stack. Nobody writes such a header.
+    """
+    if text.count("[") + text.count("{") <= _DEPTH:
+        return False
+    depth = 0
+    for sign in re.findall(r"[\[\]{}]", text):
+        depth = depth + 1 if sign in "[{" else max(depth - 1, 0)
+        if depth > _DEPTH:
+            return True
+    return False
 
 
 @cache
@@ -279,31 +317,37 @@ _TIMES = ("created", "updated", "modified", "date", "expires", *(f"{our}_at" for
 def scalar(value: Any) -> str:
     """`value` as one YAML scalar of one line. Text is plain if readers of YAML 1.1 and 1.2 both
     read back exactly it, else double-quoted with JSON escapes (a lone surrogate becomes U+FFFD);
-    times are `Z` stamps."""
+    times are `Z` stamps.
+    """
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, datetime):
         return stamp(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        if math.isnan(value):
-            return ".nan"
-        if value > 0:
-            return ".inf"
-        return "-.inf"
     if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, AsWritten) and "\n" not in value:
+        return _number(value)
+    if isinstance(value, date):
         return str(value)
-    # Of a date: its ISO form
     text = str(value)
-    is_plain = (
-        _SAFE.fullmatch(text) and ": " not in text and " #" not in text and not text.endswith(":")
-    )
-    if isinstance(value, date) or (
-        is_plain and text == text.strip() and not _RETYPED.fullmatch(text)
-    ):
+    if isinstance(value, AsWritten) and "\n" not in text:
+        return text
+    if _reads_back_plain(text):
         return text
     return _quoted(text)
+
+
+def _number(value: float) -> str:
+    """A number in YAML."""
+    if isinstance(value, int) or math.isfinite(value):
+        return repr(value)
+    if math.isnan(value):
+        return ".nan"
+    return ".inf" if value > 0 else "-.inf"
+
+
+def _reads_back_plain(text: str) -> bool:
+    """Whether every reader reads `text` without quotes as this text."""
+    is_safe = bool(_SAFE.fullmatch(text)) and text == text.strip() and not text.endswith(":")
+    return is_safe and ": " not in text and " #" not in text and not _RETYPED.fullmatch(text)
 
 
 def _quoted(value: Any) -> str:
@@ -344,68 +388,92 @@ _FLOW_SIGNS = re.compile(r"[,\[\]{}\n]|:\Z")
 
 
 def _lines(key: str, value: Any, indent: str) -> list[str]:
+    """The lines of a key and its value, a mapping or list as a block."""
     # At the start of a line --- and ... would end the document.
-    name = f"{indent}{_quoted(key) if key.startswith(('---', '...')) else scalar(key)}:"
+    written_key = _quoted(key) if key.startswith(("---", "...")) else scalar(key)
+    name = f"{indent}{written_key}:"
     if isinstance(value, Mapping):
-        inner = [line for k, v in value.items() for line in _lines(_key(k), v, indent + "  ")]
-        if inner:
-            return [name, *inner]
-        return [f"{name} {{}}"]
+        inner = _lines_of_mapping(value, indent + "  ")
+        return [name, *inner] if inner else [f"{name} {{}}"]
     if isinstance(value, (list, tuple, set, frozenset)):
-        inner = []
-        for each in value:
-            if isinstance(each, Mapping) and each:
-                first, *rest = [
-                    line for k, v in each.items() for line in _lines(_key(k), v, indent + "    ")
-                ]
-                inner += [f"{indent}  - {first.lstrip(' ')}", *rest]
-            else:
-                if isinstance(each, (Mapping, list, tuple)):
-                    plain = _flow(each)
-                else:
-                    plain = scalar(each)
-                inner.append(f"{indent}  - {plain}")
-        if inner:
-            return [name, *inner]
-        return [f"{name} []"]
-    is_time = isinstance(value, str) and key in _TIMES and _MOMENT.fullmatch(value)
-    return [f"{name} {value if is_time else scalar(value)}"]
+        inner = [line for item in value for line in _item_lines(item, indent)]
+        return [name, *inner] if inner else [f"{name} []"]
+    if isinstance(value, str) and key in _TIMES and _MOMENT.fullmatch(value):
+        return [f"{name} {value}"]
+    return [f"{name} {scalar(value)}"]
+
+
+def _lines_of_mapping(mapping: Mapping[Any, Any], indent: str) -> list[str]:
+    """The lines of a mapping's keys and values."""
+    return [line for key, value in mapping.items() for line in _lines(_key(key), value, indent)]
+
+
+def _item_lines(item: Any, indent: str) -> list[str]:
+    """The lines of an item of the list whose key has this indentation."""
+    if isinstance(item, Mapping) and item:
+        first, *rest = _lines_of_mapping(item, indent + "    ")
+        return [f"{indent}  - {first.lstrip(' ')}", *rest]
+    if isinstance(item, (Mapping, list, tuple)):
+        return [f"{indent}  - {_flow(item)}"]
+    return [f"{indent}  - {scalar(item)}"]
 
 
 def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:
     """The file's text with these top-level keys set, or taken out by REMOVE; every other byte
     stays. A key that already holds the value keeps its writing, a changed one its comment. A new
     key goes behind those that `order` names before it, else to the end of the header. Raises
-    ValueError when the header there does not parse."""
+    ValueError when the header there does not parse.
+    """
     yaml_text, body_at = split(text)
-    lines = {
-        key: [] if value is REMOVE else _lines(str(key), value, "")
-        for key, value in changes.items()
-    }
-    written = "".join(f"{line}\n" for own in lines.values() for line in own)
+    lines = {key: _changed_lines(key, value) for key, value in changes.items()}
+    written = "".join(f"{line}\n" for key_lines in lines.values() for line in key_lines)
     if yaml_text is None:
-        block = f"---\n{written}---\n" if written else ""
-        return (
-            text[:body_at]
-            + (block.replace("\n", "\r\n") if is_crlf(text) else block)
-            + text[body_at:]
-        )
+        return text[:body_at] + _new_header(written, is_crlf(text)) + text[body_at:]
     before = parse(yaml_text)
-    read = parse(written)
-    values = {key: read.get(str(key), REMOVE) for key in changes}
-    differing = {key: own for key, own in lines.items() if before.get(key, REMOVE) != values[key]}
+    read_back = parse(written)
+    values = {key: read_back.get(str(key), REMOVE) for key in changes}
+    differing = {
+        key: key_lines for key, key_lines in lines.items() if before.get(key, REMOVE) != values[key]
+    }
     if not differing:
         return text
-    wanted = {key: value for key, value in (before | values).items() if value is not REMOVE}
+    expected = {key: value for key, value in (before | values).items() if value is not REMOVE}
     start = text.index("\n") + 1
     newline = "\r\n" if text[start - 2] == "\r" else "\n"
     for way in (partial(_by_lines, order=order), _by_round_trip):
-        changed = text[:start] + way(yaml_text, differing, newline) + text[start + len(yaml_text) :]
-        with suppress(ValueError):
-            yaml = split(changed).yaml
-            if yaml is not None and parse(yaml) == wanted:
-                return changed
+        header = way(yaml_text, differing, newline)
+        changed = text[:start] + header + text[start + len(yaml_text) :]
+        if _reads_as(changed, expected):
+            return changed
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
+
+
+def _changed_lines(key: str, value: Any) -> list[str]:
+    """The lines of a key that is set, or none for REMOVE."""
+    if value is REMOVE:
+        return []
+    return _lines(str(key), value, "")
+
+
+def _new_header(written: str, has_crlf: bool) -> str:
+    """The header of a file that has none; empty if nothing is written into it."""
+    if not written:
+        return ""
+    header = f"---\n{written}---\n"
+    if has_crlf:
+        return header.replace("\n", "\r\n")
+    return header
+
+
+def _reads_as(text: str, expected: dict[str, Any]) -> bool:
+    """Whether the header of `text` says what is expected."""
+    yaml_text = split(text).yaml
+    if yaml_text is None:
+        return False
+    try:
+        return parse(yaml_text) == expected
+    except ValueError:
+        return False
 
 
 def is_crlf(text: str) -> bool:
@@ -439,50 +507,65 @@ def _spans(lines: list[str]) -> list[tuple[str, int, int]]:
     for number, line in enumerate(lines):
         match = _TOP_KEY.match(line)
         if match:
-            key = match[3] or (match[2] or "").replace("''", "'")
-            if match[1] is not None:
-                # One with escapes that are not JSON's stays as written
-                key = match[1]
-                with suppress(ValueError):
-                    key = str(json.loads(f'"{key}"'))
-            spans.append((key, number, number + 1))
+            spans.append((_key_written(match), number, number + 1))
             is_text_block = line[match.end() :].lstrip(" \t")[:1] in ("|", ">")
-        elif (
-            spans
-            and line[0] in " \t-"
-            and line.strip()
-            and (is_text_block or not line.lstrip().startswith("#"))
-        ):
-            spans[-1] = (*spans[-1][:2], number + 1)
+        elif spans and line[0] in " \t-" and line.strip():
+            # In a block of text `#` begins no comment.
+            is_comment = line.lstrip().startswith("#") and not is_text_block
+            if not is_comment:
+                spans[-1] = (*spans[-1][:2], number + 1)
     return spans
+
+
+def _key_written(match: re.Match[str]) -> str:
+    """The key of a match of _TOP_KEY without its quotes."""
+    double_quoted, single_quoted, plain = match.groups()
+    if double_quoted is None:
+        return plain or (single_quoted or "").replace("''", "'")
+    # A key with escapes that are not JSON's stays as written.
+    with suppress(ValueError):
+        return str(json.loads(f'"{double_quoted}"'))
+    return double_quoted
 
 
 def _by_lines(
     yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str, order: Sequence[str]
 ) -> str:
     """Replace exactly the lines of the keys that change, none for one that goes; new keys go where
-    `order` says, else to the end."""
+    `order` says, else to the end.
+    """
     lines = yaml_text.splitlines(keepends=True)
     for key, written in changes.items():
-        fresh = [line + newline for line in written]
+        new_lines = [line + newline for line in written]
         spans = _spans(lines)
-        own = [(first, last) for name, first, last in spans if name == key]
-        if not own:
-            earlier = order[: order.index(key)] if key in order else ()
-            if key in order:
-                place = max((last for name, _, last in spans if name in earlier), default=0)
-            else:
-                place = len(lines)
-            lines[place:place] = fresh
-        # Of keys that stand twice the last one counts
-        for first, last in reversed(own):
-            name = _TOP_KEY.match(lines[first])
-            comment = _COMMENT.match(lines[first], name.end() if name else 0)
-            if fresh and comment:
-                fresh[0] = fresh[0][: -len(newline)] + comment[1] + newline
-            lines[first:last] = fresh
-            fresh = []
+        line_ranges = [(first, last) for name, first, last in spans if name == key]
+        if not line_ranges:
+            place = _place_of_new_key(key, spans, order, len(lines))
+            lines[place:place] = new_lines
+        # Of a key that is there twice the last one counts.
+        for first, last in reversed(line_ranges):
+            lines[first:last] = _with_comment_of(lines[first], new_lines, newline)
+            new_lines = []
     return "".join(lines)
+
+
+def _place_of_new_key(
+    key: str, spans: Sequence[tuple[str, int, int]], order: Sequence[str], end: int
+) -> int:
+    """The line at which a new key is put: behind those that `order` names before it."""
+    if key not in order:
+        return end
+    earlier = order[: order.index(key)]
+    return max((last for name, _, last in spans if name in earlier), default=0)
+
+
+def _with_comment_of(line: str, new_lines: Sequence[str], newline: str) -> list[str]:
+    """`new_lines` for the key in `line`, the first of them with the comment behind it."""
+    key = _TOP_KEY.match(line)
+    comment = _COMMENT.match(line, key.end() if key else 0)
+    if not new_lines or not comment:
+        return list(new_lines)
+    return [new_lines[0].removesuffix(newline) + comment[1] + newline, *new_lines[1:]]
 
 
 def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str) -> str:

@@ -57,6 +57,7 @@ LinkPlace = tuple[int, WrittenLink]
 """The line of a link, from 1 in the whole file, and the link as that line has it."""
 RelationKey = tuple[str, str, str | None, str]
 Found = tuple[list[Observation], list[Relation], list[Heading]]
+_GRAPH_SECTIONS = ("observations", "relations")
 ListItem = tuple[str, int, str]
 """(section in lower case or "", line from 1 in the whole file, text) of one list item of a graph
 note.
@@ -147,50 +148,22 @@ class _Lines:
         self.block: list[str] = []
 
     def read(self, lines: list[str], number: int) -> None:
-        """Read all lines; `number` is how many stand before them in the file."""
+        """Read all lines; `number` is how many are before them in the file."""
         self.lines = lines
         self.offset = number
-        offsets = self.offsets
         has_ticks = self.has_ticks
         has_comments = self.has_comments
-        has_links = self.has_links
+        # Comments, and quotes, make any line special.
         is_simple = not (has_comments or self.quoted)
         for line in lines:
             self.number = number = number + 1
-            if not number & 1023 and self.is_bounded:
-                most = max(len(self.observations), len(self.relations), len(self.headings))
-                if most >= MOST:
-                    break
+            if not number & 1023 and self._is_full():
+                break
             if self.hold is not None and self.hold(line):
                 continue
             sign = line[:1]
-            is_code = has_ticks and "`" in line
-            if (
-                sign == "-"
-                and is_simple
-                and not is_code
-                and line[1:2] == " "
-                and line[2:3] not in _NO_TEXT
-            ):
-                if self.block:
-                    self._flush()
-                # An item that holds nothing but text, the usual one
-                self.para = 1
-                self.bare = False
-                offsets[:] = _ONE_ITEM
-                text = line[2:].rstrip(" \t\r")
-                goes_on = self._goes_on()
-                if (
-                    text[0] == "["
-                    and not self.graph
-                    and not goes_on
-                    and (found := observation(text, text, number))
-                ):
-                    self.observations.append(found)
-                elif self._reads_item(text, text, number):
-                    continue
-                if has_links and holds_link(text):
-                    self._links(text, text, number)
+            if sign == "-" and is_simple and self._is_simple_item(line):
+                self._simple_item(line)
             elif not line:
                 if has_ticks or self.bare:
                     self._blank()
@@ -200,15 +173,49 @@ class _Lines:
             elif sign in _SPECIAL or (has_comments and ("<!--" in line or "%%" in line)):
                 self._special(line)
             else:
-                if self.para < 0:
-                    self.para = 0
-                    self.bare = False
-                    offsets.clear()
-                if has_ticks:
-                    self._gather(line)
-                elif has_links and holds_link(line):
-                    self._links(line, line, number)
+                self._paragraph_line(line)
         self._flush()
+
+    def _is_full(self) -> bool:
+        """Whether as many things of a kind were read as are read of one note."""
+        if not self.is_bounded:
+            return False
+        return max(len(self.observations), len(self.relations), len(self.headings)) >= MOST
+
+    def _is_simple_item(self, line: str) -> bool:
+        """Whether a line is an item that holds nothing but text without code, the usual one."""
+        return (
+            line[1:2] == " " and line[2:3] not in _NO_TEXT and not (self.has_ticks and "`" in line)
+        )
+
+    def _simple_item(self, line: str) -> None:
+        """Read an item that holds nothing but text."""
+        if self.block:
+            self._flush()
+        self.para = 1
+        self.bare = False
+        self.offsets[:] = _ONE_ITEM
+        text = line[2:].rstrip(" \t\r")
+        found = None
+        if text[0] == "[" and not self.graph and not self._goes_on():
+            found = observation(text, text, self.number)
+        if found is not None:
+            self.observations.append(found)
+        elif self._reads_item(text, text, self.number):
+            return
+        if self.has_links and holds_link(text):
+            self._links(text, text, self.number)
+
+    def _paragraph_line(self, line: str) -> None:
+        """Read a line that is nothing but a paragraph's text."""
+        if self.para < 0:
+            self.para = 0
+            self.bare = False
+            self.offsets.clear()
+        if self.has_ticks:
+            self._gather(line)
+        elif self.has_links and holds_link(line):
+            self._links(line, line, self.number)
 
     def _goes_on(self) -> bool:
         """Whether the line after this one is indented."""
@@ -229,24 +236,28 @@ class _Lines:
         depth = bisect_right(offsets, indent) if offsets else 0
         relative = indent - offsets[depth - 1] if depth else indent
         if relative > 3 and not offsets:
-            if self.para < 0:
-                # Indented code
-                return
-            self._text(line, depth)
+            # Outside a paragraph, a line indented so far is code.
+            if self.para >= 0:
+                self._text(line, depth)
             return
         if self._opens_fence(text, indent, relative, depth):
             return
         if self.has_comments and ("<!--" in text or "%%" in text):
-            text, begins = self._without_comments(text)
-            # The rest of the line is text, not the start of a block
-            if begins:
+            text, begins_with_comment = self._without_comments(text)
+            # The rest of the line is text, not the start of a block.
+            if begins_with_comment:
                 self._close(depth)
                 self._inline(text, mask_code(text), self.number)
                 return
+        self._block_start(text, indent, relative, depth)
+
+    def _block_start(self, text: str, indent: int, relative: int, depth: int) -> None:
+        """A line that may be a rule, an item, a heading or its underline, a quote, or text."""
         sign = text[0]
         if sign in "-*+_0123456789" and self._reads_rule_or_item(text, indent, relative, depth):
             return
-        if sign == "#" and relative < 4 and (heading := _HEADING.match(text)):
+        heading = _HEADING.match(text) if sign == "#" and relative < 4 else None
+        if heading:
             self._heading(heading, depth)
         elif sign == ">":
             self._quote(depth)
@@ -283,7 +294,8 @@ class _Lines:
 
     def _reads_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
         """Read a rule, the underline of a heading, or an item with those that begin on its line
-        inside it; False when the line is none of these."""
+        inside it; False when the line is not one of these.
+        """
         is_rule = text[0] in "-*_" and _RULE.match(text) and (relative < 4 or self.offsets)
         if is_rule or (self.para == depth and text[0] == "-" and _SETEXT.match(text)):
             self._close(depth)
@@ -291,39 +303,29 @@ class _Lines:
         marker = _MARKER.match(text)
         if marker is None or (relative > 3 and not self.offsets):
             return False
-        if self.para == depth and (marker.end() == len(text) or int(marker[1] or 1) != 1):
-            # Only an item that has text and no other number interrupts a paragraph
+        # Only an item that has text and no other number than 1 interrupts a paragraph.
+        is_interrupting = marker.end() < len(text) and int(marker[1] or 1) == 1
+        if self.para == depth and not is_interrupting:
             return False
         self._close(depth)
-        at = 0
-        column = indent
-        while True:
-            end = marker.end()
-            width = len(marker[0].rstrip(" \t"))
-            start = _column(text[at + width : end], column + width)
-            is_bare = end == len(text)
-            gap = start - column - width
-            column = column + width + 1 if is_bare or gap > 4 else start
-            self.offsets.append(column)
-            at = end
-            inner = None if gap > 4 else _MARKER.match(text, at)
-            if inner is None or (
-                at >= len(text.rstrip(f"{text[at]} \t")) and _RULE.match(text, at)
-            ):
-                break
-            marker = inner
+        self._read_items(text, marker, indent)
+        return True
+
+    def _read_items(self, text: str, marker: re.Match[str], indent: int) -> None:
+        """Open the items that begin on a line, the first with `marker`, and read the last one's
+        text.
+        """
+        at, column, is_bare = self._open_items(text, marker, indent)
         text = text[at:]
         depth = len(self.offsets)
         self.bare = is_bare
-        if (
-            is_bare
-            or self._opens_fence(text, column, 0, depth)
-            or (text[0] in "-*_" and _RULE.match(text))
-        ):
-            return True
+        if is_bare or self._opens_fence(text, column, 0, depth):
+            return
+        if text[0] in "-*_" and _RULE.match(text):
+            return
         if text[0] == ">":
             self._quote(depth, text)
-            return True
+            return
         self._close(depth)
         self.para = depth
         self.block_item = True
@@ -333,7 +335,27 @@ class _Lines:
             self._inline(text, text, self.number, is_item=True)
         if text[0] == "#" and _HEADING.match(text):
             self._close(depth)
-        return True
+
+    def _open_items(self, text: str, marker: re.Match[str], column: int) -> tuple[int, int, bool]:
+        """Open the items whose markers follow one another on a line, the first of them at `column`.
+
+        Returns where the last one's text begins, at which column, and whether it has none.
+        """
+        at = 0
+        while True:
+            width = len(marker[0].rstrip(" \t"))
+            after_marker = column + width
+            start = _column(text[at + width : marker.end()], after_marker)
+            is_bare = marker.end() == len(text)
+            # After a marker and five blanks, code begins one blank behind the marker.
+            is_code = start - after_marker > 4
+            column = after_marker + 1 if is_bare or is_code else start
+            self.offsets.append(column)
+            at = marker.end()
+            inner = None if is_code else _MARKER.match(text, at)
+            if inner is None or _is_rule_at(text, at):
+                return at, column, is_bare
+            marker = inner
 
     def _heading(self, match: re.Match[str], depth: int) -> None:
         self._close(depth)
@@ -416,35 +438,38 @@ class _Lines:
         """The line's text outside comments, and whether it begins with one. May begin to hold
         lines.
         """
-        kept = []
+        parts = []
         at = 0
-        begins = False
+        begins_with_comment = False
         spans = _code_spans(text)
         position = 0
         while sign := _SIGNS.search(text, position):
             position = sign.end()
-            mark = sign[0]
-            if mark[0] == "`":
+            if sign[0][0] == "`":
                 position = spans.get(sign.start(), position)
                 continue
-            if mark not in _CLOSERS:
+            if sign[0] not in _CLOSERS:
                 continue
-            closer = _CLOSERS[mark]
+            closer = _CLOSERS[sign[0]]
             end = text.find(closer, position)
-            if end < 0 and (sign.start() or mark != "<!--"):
-                if closer not in self.last_closers:
-                    lines = (at for at, line in enumerate(self.lines) if closer in line)
-                    self.last_closers[closer] = max(lines, default=-1)
-                if self.last_closers[closer] <= self.number - self.offset - 1:
-                    # No later line closes it
-                    continue
-            begins = begins or not sign.start()
-            kept.append(text[at : sign.start()])
+            # An HTML comment at the start of a line is open until the end of the note.
+            is_html_block = sign.start() == 0 and sign[0] == "<!--"
+            if end < 0 and not is_html_block and not self._is_closed_later(closer):
+                continue
+            begins_with_comment = begins_with_comment or sign.start() == 0
+            parts.append(text[at : sign.start()])
             if end < 0:
                 self.hold = partial(self._in_comment, closer)
-                return "".join(kept), begins
+                return "".join(parts), begins_with_comment
             at = position = end + len(closer)
-        return "".join(kept) + text[at:], begins
+        return "".join(parts) + text[at:], begins_with_comment
+
+    def _is_closed_later(self, closer: str) -> bool:
+        """Whether a line after this one holds the end of a comment."""
+        if closer not in self.last_closers:
+            lines = (at for at, line in enumerate(self.lines) if closer in line)
+            self.last_closers[closer] = max(lines, default=-1)
+        return self.last_closers[closer] > self.number - self.offset - 1
 
     def _in_comment(self, closer: str, line: str) -> bool:
         self._flush()
@@ -490,36 +515,22 @@ class _Lines:
         """Read an item's first line; True when its links are read too."""
         if not text:
             return True
-        if self.graph and self.sections:
-            section = self.sections[-1][0]
-        else:
-            section = ""
+        section = self.sections[-1][0] if self.graph and self.sections else ""
+        # A text in backticks is exact, and stands on one line
+        if section in _GRAPH_SECTIONS and text[0] != "`":
+            text, masked = self._with_further_lines(text, masked, number)
         if self.items is not None:
             self.items.append((section, number, text))
-        if (
-            text[0] != "["
-            and ("[[" in text or '`"' in text)
-            and (not self.graph or section == "relations")
-        ):
+        may_be_relation = not self.graph or section == "relations"
+        if may_be_relation and text[0] != "[" and ("[[" in text or '`"' in text):
             relation = read_relation(text, number)
             if relation is not None:
-                if self.places is not None:
-                    self.places += [(number, link) for link in written_links(text, masked)]
-                key = relation_key(relation.type, relation.target, relation.project, relation.rest)
-                known = self.relations.get(key)
-                if (relation.target or "`" in text) and (known is None or not known.is_item):
-                    self.relations.pop(key, None)
-                    self.relations[key] = relation
-                if relation.context and holds_link(relation.context):
-                    places = self.places
-                    # Those of the whole item are known
-                    self.places = None
-                    self._links(relation.context, relation.context, number)
-                    self.places = places
+                self._add_relation_item(relation, text, masked)
                 return True
         if self.graph and section != "observations":
             return False
-        if text[0] == "`" and (decoded := coded_text(text)) is not None:
+        decoded = coded_text(text) if text[0] == "`" else None
+        if decoded is not None:
             text = masked = decoded
         if not self.graph:
             text, masked = self._with_further_lines(text, masked, number)
@@ -527,6 +538,23 @@ class _Lines:
         if found is not None:
             self.observations.append(found)
         return False
+
+    def _add_relation_item(self, relation: Relation, text: str, masked: str) -> None:
+        """Keep the relation of an item, rather than one that a link in running text made."""
+        if self.places is not None:
+            self.places += [(relation.line, link) for link in written_links(text, masked)]
+        key = relation_key(relation.type, relation.target, relation.project, relation.rest)
+        before = self.relations.get(key)
+        is_new = before is None or not before.is_item
+        if is_new and (relation.target or "`" in text):
+            self.relations.pop(key, None)
+            self.relations[key] = relation
+        if relation.context and holds_link(relation.context):
+            # The places of the whole item's links were added above.
+            places = self.places
+            self.places = None
+            self._links(relation.context, relation.context, relation.line)
+            self.places = places
 
     def _with_further_lines(self, text: str, masked: str, number: int) -> tuple[str, str]:
         """An item's text and its masked form, with the indented lines on which the item goes on."""
@@ -574,6 +602,12 @@ def _ends_text(line: str) -> bool:
         return True
     marker = _MARKER.match(line)
     return marker is not None and marker.end() < len(line) and int(marker[1] or 1) == 1
+
+
+def _is_rule_at(text: str, at: int) -> bool:
+    """Whether the rest of a line is a rule: the same sign and blanks to the end."""
+    is_one_sign = at >= len(text.rstrip(f"{text[at]} \t"))
+    return is_one_sign and _RULE.match(text, at) is not None
 
 
 def _column(blanks: str, column: int) -> int:

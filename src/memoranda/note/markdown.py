@@ -6,7 +6,7 @@ Source: contract 000b, 2, 3 and 7; for project `categories` contract 001, 2.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ from memoranda.note.frontmatter import (
 from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
 from memoranda.note.inline import listed_names, page_fields
 from memoranda.note.links import first_line, permalink_for, without_suffix
-from memoranda.note.model import BAD_HEADER, Note, Relation, united
+from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, coded, united
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
@@ -66,7 +66,7 @@ def parse_note(
         try:
             header = parse(yaml_text)
         except ValueError as error:
-            warnings.append(f"{BAD_HEADER}: the frontmatter is not read, {error}")
+            warnings.append(coded(BAD_HEADER, f"the frontmatter is not read, {error}"))
             if project in model.MEMORY_PROJECTS:
                 readable = _readable_keys(yaml_text)
             else:
@@ -104,10 +104,11 @@ def parse_note(
         warnings=warnings,
     )
     if not entity and is_cut(note):
-        warnings.append(
-            f"partly_read: links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, "
-            "are not read. Split the note."
+        text = (
+            f"links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a "
+            "kind, are not read. Split the note."
         )
+        warnings.append(coded(PARTLY_READ, text))
     for key, value in keys.items():
         if value is not None and key in _READERS:
             attribute, read = _READERS[key]
@@ -398,6 +399,7 @@ def compose_note(
     metadata: Mapping[str, Any] | None = None,
     keep: Mapping[str, Any] | None = None,
     old: str = "",
+    habits: Collection[str] | None = None,
 ) -> str:
     """The file of a note: `title`, `type`, `permalink`, `tags`, `created_at`, then other keys, then
     the body.
@@ -406,7 +408,8 @@ def compose_note(
     `tags` (united) and `metadata` win; its own permalink and date stand before `permalink` and
     `created`. `keep` holds `id`, `permalink`, `created_at` of a note that is replaced and wins over
     all; of that note's text `old` the keys stay that are not set now. The body is as given, with a
-    final newline. `created` is None for a note of unknown age. Raises InvalidInput when content's
+    final newline. `created` is None for a note of unknown age. With `habits` only those keys are
+    written that are among them or asked for, and a note without any has no header. Raises InvalidInput when content's
     frontmatter is not valid YAML.
     """
     own, rows, body = _own_header(content)
@@ -424,13 +427,15 @@ def compose_note(
     listed = united(named or _listed_texts(own.get("tags")))
     fixed = {key: value for key, value in (keep or {}).items() if value is not None}
     put: dict[str, Any] = {
-        "title": title,
-        "type": type or own.get("type") or "note",
+        "title": title if habits is None or "title" in habits else None,
+        "type": type or own.get("type") or ("note" if habits is None or "type" in habits else None),
         "tags": listed or None,
     }
     defaults: dict[str, Any] = {"permalink": permalink}
     if created is not None:
         defaults["created_at"] = created
+    if habits is not None:
+        defaults = {key: value for key, value in defaults.items() if key in habits}
     written = dict(rows)
     lines: list[str] = []
     for key in _FIRST_KEYS:
@@ -445,6 +450,8 @@ def compose_note(
     lines.append(dump({key: value for key, value in extra.items() if key not in _FIRST_KEYS}))
     newline = "\r\n" if is_crlf(body) else "\n"
     head = f"---\n{''.join(lines)}---\n".replace("\n", newline)
+    if habits is not None and not any(lines):
+        head = ""
     return head + body + ("" if body.endswith("\n") else newline)
 
 

@@ -104,7 +104,25 @@ TAKEN_AGENTS = ("owner", "manual", "import", "web", "file")
 
 
 BAD_HEADER = "bad_frontmatter"
-"""How the warning begins of a note whose header cannot be read."""
+"""The code of the warning about a header that cannot be read."""
+NOT_UTF8_CODE = "not_utf8"
+UTF16_CODE = "utf16"
+PARTLY_READ = "partly_read"
+"""Codes of warnings about bytes that are no text, and about text that is too long to read whole."""
+
+
+def coded(code: str, text: str) -> str:
+    """A warning of a note that has a code. `warning_text` takes it apart again."""
+    return f"{code}: {text}"
+
+
+def warning_text(warnings: Iterable[str], code: str) -> str | None:
+    """The text of the first warning that has this code; None if there is none."""
+    for warning in warnings:
+        own, _, text = warning.partition(": ")
+        if own == code:
+            return text
+    return None
 
 
 @dataclass(slots=True)

@@ -39,12 +39,6 @@ ROLES = {"reader": "read", "member": "write", "owner": "admin"}
 RATE = 600
 QUOTA = 0
 """Calls a token may make in a minute, and in a day (0 = any number), unless it says otherwise."""
-ADMIN_TOOLS = frozenset({"create_memory_project", "delete_project"})
-"""Tools that change what there is for others; a token needs the scope admin and no limit of
-projects.
-"""
-PROJECT_OF = {"memory": "memories", "bank": "banks", "kv": "kv", "agent": "categories"}
-"""The one project a toolset is about; the others take any."""
 CODE_LASTS = timedelta(minutes=5)
 COOKIE_LASTS = timedelta(days=7)
 """How long the code of `memory page` is good, and the cookie of a browser that showed it."""
@@ -101,7 +95,7 @@ class StoredToken:
 
 def may_use(scope: str, is_limited: bool, tool: Tool) -> bool:
     """Whether a token of this scope, limited to some projects or not, may use `tool`."""
-    if tool.name in ADMIN_TOOLS:
+    if tool.is_for_admins:
         return scope == "admin" and not is_limited
     return scope != "read" or tool.annotations.get("readOnlyHint") is True
 

@@ -37,9 +37,9 @@ from starlette.types import Receive, Scope, Send
 
 from memoranda.clock import waits_until
 from memoranda.errors import ConfigError, MemorandaError, StorageError
+from memoranda.faces import FACES
 from memoranda.faces.tool import Registry
 from memoranda.serve.auth import (
-    PROJECT_OF,
     ROLES,
     Access,
     Budgets,
@@ -56,11 +56,11 @@ from memoranda.serve.middleware import (
     TOKEN,
     TOO_LATE,
     BodyInTime,
+    Health,
     HostAndOrigin,
     Metrics,
     RequestLog,
     RequestRefused,
-    health_routes,
 )
 from memoranda.serve.socket import LIMIT
 from memoranda.serve.turns import InternalError, Stopping
@@ -344,15 +344,14 @@ class HttpServer:
             allow_headers=_HEADERS,
             expose_headers=["www-authenticate", "mcp-session-id", "retry-after"],
         )
+        health = Health(self.metrics, stopping, homes.memory(None), self.connections, self.admitted)
         self.app = Starlette(
             routes=[
                 *(
                     Route(path, endpoint, methods=["POST", "OPTIONS"])
                     for path in ("/mcp", "/mcp/", "/s/{space}/mcp", "/s/{space}/mcp/")
                 ),
-                *health_routes(
-                    self.metrics, stopping, homes.memory(None), self.connections, self.admitted
-                ),
+                *health.routes(),
                 *routes,
                 *(pages(self) if pages else ()),
             ],
@@ -487,7 +486,7 @@ class HttpServer:
         names = tuple(
             toolset
             for toolset in self._toolsets
-            if not own or PROJECT_OF.get(toolset) in (None, *own)
+            if not own or FACES[toolset].project in (None, *own)
         )
         key = (call.space.name if call.space else None, call.scope, bool(call.projects), names)
         async with self._turn:

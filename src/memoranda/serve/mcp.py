@@ -431,8 +431,10 @@ class Handlers:
 
     async def call(self, ctx: Any, params: Any) -> Result:
         if params.name not in self._registry.tools:
+            instead = self._registry.instead_of(params.name)
             known = ", ".join(self._registry.tools)
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {known}.")
+            told = instead or f"Unknown tool: {params.name}. Tools: {known}."
+            raise MCPError(INVALID_PARAMS, told)
         arguments = ctx.params.get(_ORIGINAL_ARGUMENTS, params.arguments)
         try:
             reply = await self._take(

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import anyio
@@ -48,11 +48,14 @@ TOO_LATE = f"The request did not come within {BODY_SECONDS:.0f} s."
 CALL = "memoranda.call"
 TOKEN = "memoranda.token"
 """Where the scope of a request keeps who was let in."""
+T = TypeVar("T")
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper ends, in seconds, of the groups a call's time is counted in."""
 # Characters of what a caller sent that a refusal shows
 _SHOWN = 80
 _LOOK_AFTER = 1.0
+_MOST_COUNTED = 1_000
+"""Callers whose number of notes is remembered for that time."""
 """Seconds an answer about the memory is good for: whoever asks more often gets it again."""
 _PATIENCE = 2.0
 """Seconds the memory is waited for; one that takes longer is not ready."""
@@ -326,70 +329,111 @@ def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) 
     return "".join(f"{line}\n" for line in lines)
 
 
-def health_routes(
-    metrics: Metrics,
-    stopping: threading.Event,
-    memory: MemorySession,
-    connections: Callable[[], int],
-    admitted: Callable[[Request], Any],
-) -> list[BaseRoute]:
-    """The routes that say how the server is: `/healthz` and `/readyz` for anybody, `/metrics` for
-    the owner's tokens. `memory` is the home's, `admitted` is as of HttpServer. Who is limited to
-    projects may not know the numbers of the whole home."""
-    turn = asyncio.Lock()
-    asked = float("-inf")
-    known: tuple[int | None, int] | None = None
+class Health:
+    """Says how the server is: `/healthz` and `/readyz` for anybody, `/metrics` for the owner's
+    tokens. Who is limited to projects may not know the numbers of the whole home.
 
-    @waits_at_most(_PATIENCE)
-    def ask() -> tuple[int | None, int]:
-        return memory.lag(), memory.stats().total
+    memory: the home's, its owner's.
+    connections: how many there are.
+    admitted: lets a request in, as `HttpServer.admitted`, or raises RequestRefused.
+    """
 
-    async def state() -> tuple[int | None, int] | None:
-        """Acknowledged changes that are not shown yet (None: the database cannot be asked), and the
-        notes of the home; None when they could not be told in time."""
-        nonlocal asked, known
-        async with turn:
-            if time.monotonic() - asked >= _LOOK_AFTER:
-                known = None
-                with suppress(MemorandaError, TimeoutError):
-                    known = await asyncio.wait_for(asyncio.to_thread(ask), _PATIENCE)
-                asked = time.monotonic()
-            return known
+    def __init__(
+        self,
+        metrics: Metrics,
+        stopping: threading.Event,
+        memory: MemorySession,
+        connections: Callable[[], int],
+        admitted: Callable[[Request], Any],
+    ):
+        self._metrics = metrics
+        self._stopping = stopping
+        self._memory = memory
+        self._connections = connections
+        self._admitted = admitted
+        self._turn = asyncio.Lock()
+        self._asked = float("-inf")
+        self._is_known = False
+        self._lag: int | None = None
+        self._counted: dict[str | None, tuple[float, int]] = {}
 
-    async def alive(request: Request) -> Response:
-        stops = stopping.is_set()
+    def routes(self) -> list[BaseRoute]:
+        """The routes of all three."""
+        answers = {"/healthz": self._alive, "/readyz": self._ready, "/metrics": self._numbers}
+        return [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
+
+    async def _alive(self, request: Request) -> Response:
+        stops = self._stopping.is_set()
         return JSONResponse({"status": "stopping" if stops else "ok"}, 503 if stops else 200)
 
-    async def ready(request: Request) -> Response:
+    async def _ready(self, request: Request) -> Response:
         """Whether a call would see all that was acknowledged before it."""
-        now = await state()
-        if now is None:
+        is_known, lag = await self._state()
+        if self._stopping.is_set():
+            status = "stopping"
+        elif not is_known:
             status = "unavailable"
-        elif now[0]:
+        elif lag:
             status = "behind"
         else:
             status = "ready"
-        status = "stopping" if stopping.is_set() else status
-        return JSONResponse(
-            {"status": status, "lag": now and now[0]}, 200 if status == "ready" else 503
-        )
+        return JSONResponse({"status": status, "lag": lag}, 200 if status == "ready" else 503)
 
-    async def numbers(request: Request) -> Response:
-        if admitted(request).projects:
+    async def _numbers(self, request: Request) -> Response:
+        call = self._admitted(request)
+        if call.projects:
             raise RequestRefused(404, "There is nothing here for this token.")
-        now = await state()
+        is_known, lag = await self._state()
+        notes = None
+        connections = None
+        if is_known:
+            notes = await self._notes_seen(call.caller(self._memory, "", "http", "metrics"))
+            connections = self._connections()
         gauges: dict[str, tuple[str, float | None]] = {
-            "ready": ("Whether the memory can be read.", int(now is not None)),
-            "index_lag_changes": (
-                "Acknowledged changes that are not shown here yet.",
-                now and now[0],
-            ),
-            "notes": ("Notes of the home.", now and now[1]),
-            "connections": ("Open connections.", now and connections()),
+            "ready": ("Whether the memory can be read.", int(is_known)),
+            "index_lag_changes": ("Acknowledged changes that are not shown here yet.", lag),
+            "notes": ("Notes of the home that the caller sees.", notes),
+            "connections": ("Open connections.", connections),
         }
         return PlainTextResponse(
-            metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8"
+            self._metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8"
         )
 
-    every = {"/healthz": alive, "/readyz": ready, "/metrics": numbers}
-    return [Route(path, answer, methods=["GET"]) for path, answer in every.items()]
+    async def _state(self) -> tuple[bool, int | None]:
+        """Whether the memory could be asked in time; and the acknowledged changes that are not
+        shown yet, None where the database cannot be asked.
+        """
+        async with self._turn:
+            if time.monotonic() - self._asked >= _LOOK_AFTER:
+                self._is_known = False
+                self._lag = None
+                with suppress(MemorandaError, TimeoutError):
+                    self._lag = await _in_time(self._ask)
+                    self._is_known = True
+                self._asked = time.monotonic()
+            return self._is_known, self._lag
+
+    def _ask(self) -> int | None:
+        # A memory that cannot be read raises here
+        self._memory.stats()
+        return self._memory.lag()
+
+    async def _notes_seen(self, caller: MemorySession) -> int | None:
+        """How many notes the caller sees; None when that could not be told in time."""
+        async with self._turn:
+            last, number = self._counted.get(caller.agent, (float("-inf"), 0))
+            if time.monotonic() - last < _LOOK_AFTER:
+                return number
+            with suppress(MemorandaError, TimeoutError):
+                number = (await _in_time(caller.stats)).total
+                if len(self._counted) >= _MOST_COUNTED:
+                    self._counted.clear()
+                self._counted[caller.agent] = (time.monotonic(), number)
+                return number
+        return None
+
+
+async def _in_time(ask: Callable[[], T]) -> T:
+    """The result of `ask`, on a thread. Raises TimeoutError after `_PATIENCE` seconds."""
+    patient = waits_at_most(_PATIENCE)(ask)
+    return await asyncio.wait_for(asyncio.to_thread(patient), _PATIENCE)

@@ -175,7 +175,7 @@ def message_in(line: bytes) -> dict[str, Any]:
 def id_in(line: bytes) -> Any:
     """The id of the request in `line`, None without one."""
     found = message_in(line)
-    if "method" in found and type(found.get("id")) in (int, str):
+    if "method" in found and _is_id(found.get("id")):
         return found.get("id")
     return None
 
@@ -203,6 +203,11 @@ def _error_line(id: Any, text: str) -> bytes:
     message = _json.encode_basestring_ascii(text)
     error = f'"error":{{"code":-32603,"message":{message}}}'
     return f'{{"jsonrpc":"2.0","id":{shown},{error}}}\n'.encode()
+
+
+def _is_id(value: Any) -> bool:
+    """Whether a value can be the id of a request."""
+    return type(value) in (int, str)
 
 
 class Lines:
@@ -259,68 +264,95 @@ class Pump:
         """Until the session has ended: the exit status."""
         while self._stopped is None or self._daemon is not None or self._output:
             if self._daemon is None and not self._output:
-                if self._unsent or self._asked.rest or (self._is_awaited and not self._at_end):
+                if self._is_needed():
                     self._become_command()
                 if self._at_end:
                     return 0
-            hears = (
-                not (self._at_end or self._is_too_long or self._stopped) and self._size < _WAITING
-            )
-            inputs = [
-                self._signals,
-                *([0] if hears else []),
-                *([] if self._daemon is None else [self._daemon]),
-            ]
-            outputs = [1] if self._output else []
-            if self._unsent and self._daemon is not None and not self._is_cut:
-                outputs.append(self._daemon)
-            last = self._stopped is not None and self._daemon is None
-            patience = _LAST_WORDS if last else self._patience()
-            readable, writable, _ = select.select(inputs, outputs, [], patience)
-            if last and not writable:
+            if not self._work_once():
                 break
-            if self._daemon not in readable and self._patience() == 0:
-                self._is_silent = True
-                self._lose_daemon()
-            if self._signals in readable:
-                number = posix.read(self._signals, 1)[0]
-                if self._stopped is None:
-                    self._stopped = number
-                    self._queue(STOP)
-                    # The next one does what it does to any process
-                    for each in (
-                        _signal.SIGINT,
-                        _signal.SIGTERM,
-                    ):
-                        _signal.signal(each, _signal.SIG_DFL)
-            if 1 in writable:
-                try:
-                    del self._output[: posix.write(1, self._output[:_AT_ONCE])]
-                except BlockingIOError:
-                    pass
-                # The client is gone: running calls finish, their replies are dropped
-                except OSError:
-                    self._output.clear()
-                    self._end()
-            if self._daemon in writable:
-                self._send()
-            if self._daemon is not None and self._daemon in readable:
-                self._receive()
-            if 0 in readable:
-                try:
-                    block = posix.read(0, BLOCK)
-                except BlockingIOError:
-                    continue
-                # The terminal or socket behind it is gone: the same as its end
-                except OSError:
-                    block = b""
-                if block:
-                    self._from_client(block)
-                else:
-                    self._end()
         if self._stopped == _signal.SIGINT:
             return 130
         return 0
+
+    def _is_needed(self) -> bool:
+        """Whether the client waits for something, now that there is no daemon."""
+        return bool(self._unsent or self._asked.rest or (self._is_awaited and not self._at_end))
+
+    def _work_once(self) -> bool:
+        """Wait until something can be read or written, and do it. Returns False when the client does
+        not take its last lines.
+        """
+        is_last = self._stopped is not None and self._daemon is None
+        patience = _LAST_WORDS if is_last else self._patience()
+        readable, writable, _ = select.select(self._inputs(), self._outputs(), [], patience)
+        if is_last and not writable:
+            return False
+        if self._daemon not in readable and self._patience() == 0:
+            self._is_silent = True
+            self._lose_daemon()
+        if self._signals in readable:
+            self._take_signal()
+        if 1 in writable:
+            self._write_to_client()
+        if self._daemon in writable:
+            self._send()
+        if self._daemon is not None and self._daemon in readable:
+            self._receive()
+        if 0 in readable:
+            self._read_from_client()
+        return True
+
+    def _inputs(self) -> list[int]:
+        """The descriptors that are read from."""
+        inputs = [self._signals]
+        is_over = self._at_end or self._is_too_long or self._stopped
+        if not is_over and self._size < _WAITING:
+            inputs.append(0)
+        if self._daemon is not None:
+            inputs.append(self._daemon)
+        return inputs
+
+    def _outputs(self) -> list[int]:
+        """The descriptors for which there is something to write."""
+        outputs = []
+        if self._output:
+            outputs.append(1)
+        if self._unsent and self._daemon is not None and not self._is_cut:
+            outputs.append(self._daemon)
+        return outputs
+
+    def _take_signal(self) -> None:
+        """Ask the daemon to end the session; the next signal does what it does to any process."""
+        number = posix.read(self._signals, 1)[0]
+        if self._stopped is not None:
+            return
+        self._stopped = number
+        self._queue(STOP)
+        for signal_number in (_signal.SIGINT, _signal.SIGTERM):
+            _signal.signal(signal_number, _signal.SIG_DFL)
+
+    def _write_to_client(self) -> None:
+        try:
+            del self._output[: posix.write(1, self._output[:_AT_ONCE])]
+        except BlockingIOError:
+            pass
+        # The client is gone: running calls finish, their replies are dropped.
+        except OSError:
+            self._output.clear()
+            self._end()
+
+    def _read_from_client(self) -> None:
+        try:
+            block = posix.read(0, BLOCK)
+        except BlockingIOError:
+            return
+        # The terminal or socket behind it is gone: the same as its end.
+        except OSError:
+            block = b""
+        if block:
+            self._from_client(block)
+        else:
+            self._end()
 
     def _patience(self) -> float | None:
         """Seconds to wait for the daemon, which says something each second while it has to answer;
@@ -347,29 +379,32 @@ class Pump:
 
     def _from_client(self, block: bytes) -> None:
         for line in self._asked.feed(block):
-            # Remember what a new server must be told of it, and that it waits for an answer.
-            message = message_in(line)
-            method = message.get("method")
-            given = message.get("params")
-            id = message.get("id")
-            params = given if isinstance(given, dict) else {}
-            if method in ("initialize", "notifications/initialized"):
-                self._opening[method] = line
-            elif method == "resources/subscribe":
-                self._opening[f"watch {params.get('uri')}"] = line
-            elif method == "resources/unsubscribe":
-                self._opening.pop(f"watch {params.get('uri')}", None)
-            elif method == "notifications/cancelled" and type(params.get("requestId")) in (
-                int,
-                str,
-            ):
-                self._begun.pop(params["requestId"], None)
-            if isinstance(method, str) and type(id) in (int, str):
-                self._begun[id] = method
+            self._note_message(line)
             self._queue(line)
         if len(self._asked.rest) > LIMIT and not self._is_too_long:
             self._is_too_long = True
             self._queue(END)
+
+    def _note_message(self, line: bytes) -> None:
+        """Remember what a new server must be told of a line, and that the client waits for an
+        answer.
+        """
+        message = message_in(line)
+        method = message.get("method")
+        params = message.get("params")
+        if not isinstance(params, dict):
+            params = {}
+        if method in ("initialize", "notifications/initialized"):
+            self._opening[method] = line
+        elif method == "resources/subscribe":
+            self._opening[f"watch {params.get('uri')}"] = line
+        elif method == "resources/unsubscribe":
+            self._opening.pop(f"watch {params.get('uri')}", None)
+        elif method == "notifications/cancelled" and _is_id(params.get("requestId")):
+            self._begun.pop(params["requestId"], None)
+        request_id = message.get("id")
+        if isinstance(method, str) and _is_id(request_id):
+            self._begun[request_id] = method
 
     def _send(self) -> None:
         assert self._daemon is not None

@@ -151,6 +151,8 @@ class McpSessions:
         if self._memory.agent not in (None, agent):
             raise SessionRefused(f'this daemon serves agent "{self._memory.agent}" alone')
         registry = self._registry_for(request["tools"], request["like"])
+        if request.get("plain_schemas"):
+            registry = registry.with_plain_schemas()
         from memoranda.serve.mcp import ClientConnection, ServerIdentity
 
         def write(line: bytes) -> None:

@@ -22,14 +22,24 @@ if TYPE_CHECKING:
 
 class Stamp(NamedTuple):
     """What tells one state of a file from another without reading it; of an entity in a graph file
-    the `inode` is a digest of its lines."""
+    the `inode` is a digest of its lines.
+
+    The system sets `ctime_ns` on each change, and no program can set it back: it tells of a text
+    that was changed in place under its old time. A rename and new rights set it too, so a file with
+    another one may have the same text.
+    """
 
     size: int
     mtime_ns: int
     inode: int
+    ctime_ns: int = 0
+
+    def is_same_file(self, other: Stamp) -> bool:
+        """Whether the two differ at most by what a rename changes."""
+        return self[:3] == other[:3]
 
 
-Values = tuple[int, int, int]
+Values = tuple[int, int, int, int]
 """A stamp's values as the system tells them, for thousands of files much faster made than stamps.
 """
 
@@ -46,8 +56,12 @@ def sha256(data: bytes) -> str:
 
 def bounded(values: Values) -> Stamp:
     """The stamp, in numbers the index can hold: a date or an inode may be any 64 bits."""
-    size, when, inode = values
-    return Stamp(size, max(-_LARGEST, min(when, _LARGEST)), inode & _LARGEST)
+    size, changed, inode, status_changed = values
+    return Stamp(size, _bounded_time(changed), inode & _LARGEST, _bounded_time(status_changed))
+
+
+def _bounded_time(nanoseconds: int) -> int:
+    return max(-_LARGEST, min(nanoseconds, _LARGEST))
 
 
 @dataclass(slots=True)
@@ -55,11 +69,13 @@ class Listing:
     """All notes of a project as the disk shows them: project-relative path, with `/`, → stamp.
 
     `unreadable` names folders (project-relative, "" = the project itself) that could not be
-    listed: nothing below them may be taken for deleted.
+    listed: nothing below them may be taken for deleted. `shared` are the notes whose file has
+    another name, a hard link: the system does not tell of what is written under that.
     """
 
     stamps: dict[str, Values] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
+    shared: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

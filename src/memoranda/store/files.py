@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from memoranda.clock import may_wait, wait_for
 from memoranda.errors import Busy, MemorandaError, NotFound, StorageError
@@ -105,7 +105,7 @@ def write_file(
 
 def stamp_of(status: os.stat_result) -> Stamp:
     """The stamp of a stat result."""
-    return bounded((status.st_size, status.st_mtime_ns, status.st_ino))
+    return bounded((status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns))
 
 
 def stat_in(name: str, folder: int) -> os.stat_result | None:
@@ -244,6 +244,25 @@ class Owner(NamedTuple):
         return (
             f"{name}{command} since {since}, for {max(0, round(time.time() - self.since))} seconds"
         )
+
+
+class Closable(Protocol):
+    """A connection of any database."""
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def closed_on_error(connection: Closable) -> Iterator[None]:
+    """Close `connection` when the block raises, as nobody else gets hold of it then.
+
+    A connection that is left to the garbage collector keeps its file open, and warns.
+    """
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:

@@ -10,18 +10,25 @@ from contextlib import suppress
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memoranda.errors import CannotRead, NotFound, OutsideError, StorageError
 from memoranda.store.base import File, Listing, PathInfo, Stamp
+from memoranda.store.conventions import Conventions, conventions_of, marks_of, title_of_day
 from memoranda.store.files import read_file, reason, refusal, stamp_of, stat_in
-from memoranda.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
+from memoranda.store.ignoring import IgnoreRules, gitignore_patterns
+from memoranda.store.layout import DRAWING_SUFFIX, NOTE_SUFFIXES, SKIPPED_FOLDERS
 from memoranda.store.path_guard import Folder, as_on_disk, has_link, open_folder
 from memoranda.text.unicode import is_valid_unicode
+
+if TYPE_CHECKING:
+    from memoranda.note.model import Note
 
 _LINKS = 40
 _PART = 2_000
 _NAME = attrgetter("name")
-_VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino")
+_VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino", "st_ctime_ns")
+_NAMES = attrgetter("st_nlink")
 
 
 class FolderStore:
@@ -29,7 +36,9 @@ class FolderStore:
 
     With `every_text` each visible file counts as a note, else those named `*.md`, `*.markdown`.
     With `links` paths may lead through symlinks that stay inside (contract 000a, 3); else they are
-    refused. An `optional` folder that is missing just holds nothing.
+    refused. An `optional` folder that is missing just holds nothing; it is of this home, so that no
+    other program has set anything for it. `ignored` are patterns in gitignore's form, which the
+    configuration has.
     """
 
     holds_entities = False
@@ -46,16 +55,58 @@ class FolderStore:
         every_text: bool = False,
         links: bool = False,
         optional: bool = False,
+        ignored: Iterable[str] = (),
     ):
         self.name = name
         self.root = str(root)
         self._every_text = every_text
         self._links = links
         self.optional = optional
+        self._ignored = tuple(ignored)
+        self._marks: tuple[tuple[int, int] | None, ...] | None = None
+        self._conventions = Conventions()
+        self._rules = IgnoreRules()
 
     def __getstate__(self) -> dict[str, object]:
         """What another process needs to read the files as they lie on disk."""
         return {name: value for name, value in vars(self).items() if name not in ("show", "staged")}
+
+    def look_at_conventions(self) -> bool:
+        """Read again what the programs of the folder have set, if it changed. Returns whether other
+        files are left out than before."""
+        has_programs = not self.optional
+        marks = marks_of(self.root, has_programs=has_programs)
+        if marks == self._marks:
+            return False
+        is_first = self._marks is None
+        self._marks = marks
+        if is_first and not any(marks) and not self._ignored:
+            return False
+        self._conventions = conventions_of(self.root, has_programs=has_programs)
+        before = self._rules.patterns
+        own = gitignore_patterns(self._ignored, "the configuration")
+        self._rules = IgnoreRules((*self._conventions.rules.patterns, *own))
+        return not is_first and self._rules.patterns != before
+
+    @property
+    def conventions(self) -> Conventions:
+        """What the programs of the folder have set for it, as last looked at."""
+        if self._marks is None:
+            self.look_at_conventions()
+        return self._conventions
+
+    @property
+    def rules(self) -> IgnoreRules:
+        """What is left out of the project, as last looked at."""
+        if self._marks is None:
+            self.look_at_conventions()
+        return self._rules
+
+    def name_of_day(self, path: str) -> str:
+        """The name that links give to the note of a day, in a folder of Logseq; else empty."""
+        if not self.conventions.day_title:
+            return ""
+        return title_of_day(self._conventions, path)
 
     def trouble(self) -> str:
         if self.optional or os.path.isdir(self.root):
@@ -80,7 +131,16 @@ class FolderStore:
             or not SKIPPED_FOLDERS.isdisjoint(path.split("/")[:-1])
         ):
             return False
-        return self._every_text or path.lower().endswith(NOTE_SUFFIXES)
+        if self.rules.reason(path):
+            return False
+        return self.has_note_name(path)
+
+    def has_note_name(self, name: str) -> bool:
+        """Whether a file of this name, or path, would be a note in a folder that holds notes."""
+        if self._every_text:
+            return True
+        folded = name.lower()
+        return folded.endswith(NOTE_SUFFIXES) and not folded.endswith(DRAWING_SUFFIX)
 
     def list(self, below: str = "") -> Listing:
         """As in `Store`; a folder that is gone (but for the project's own) just holds nothing."""
@@ -92,7 +152,7 @@ class FolderStore:
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
         staged = dict(self.staged(self.root))
         # What a link leads to is listed there
-        if below and has_link(self.root, below):
+        if below and (has_link(self.root, below) or self.rules.reason(below, is_folder=True)):
             waiting = []
         else:
             waiting = [below]
@@ -147,17 +207,20 @@ class FolderStore:
         prefix = f"{folder}/" if folder else ""
         shown = [entry for entry in entries if entry.name[0] != "."]
         if not "".join(map(_NAME, shown)).isprintable():
-            shown = [each for each in shown if is_valid_unicode(each.name)]
-        every = self._every_text
+            shown = [entry for entry in shown if is_valid_unicode(entry.name)]
+        is_note_name = self.has_note_name
         notes = [
-            each
-            for each in shown
-            if (every or each.name.lower().endswith(NOTE_SUFFIXES))
-            and each.is_file(follow_symlinks=False)
+            entry
+            for entry in shown
+            if is_note_name(entry.name) and entry.is_file(follow_symlinks=False)
         ]
         if len(notes) < len(shown):
-            folders = [each.name for each in shown if each.is_dir(follow_symlinks=False)]
-            waiting += [prefix + name for name in folders if name not in SKIPPED_FOLDERS]
+            folders = [entry.name for entry in shown if entry.is_dir(follow_symlinks=False)]
+            inner = [prefix + name for name in folders if name not in SKIPPED_FOLDERS]
+            waiting += self._not_left_out(inner, is_folder=True)
+        if self.rules:
+            kept = set(self._not_left_out([prefix + entry.name for entry in notes]))
+            notes = [entry for entry in notes if prefix + entry.name in kept]
         try:
             found = [note.stat(follow_symlinks=False) for note in notes]
         # One went away meanwhile
@@ -172,6 +235,20 @@ class FolderStore:
         listing.stamps.update(
             zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, found), strict=True)
         )
+        if max(map(_NAMES, found), default=1) > 1:
+            listing.shared += [
+                prefix + note.name
+                for note, status in zip(notes, found, strict=True)
+                if status.st_nlink > 1
+            ]
+
+    def _not_left_out(
+        self, paths: builtins.list[str], *, is_folder: bool = False
+    ) -> builtins.list[str]:
+        rules = self.rules
+        if not rules:
+            return paths
+        return [path for path in paths if not rules.reason(path, is_folder=is_folder)]
 
     def folders(self) -> Iterator[str]:
         """Absolute paths of the project's folder and all that may hold notes, for watching."""
@@ -183,7 +260,10 @@ class FolderStore:
                 with os.scandir(folder) as entries:
                     for entry in entries:
                         is_shown = entry.name[0] != "." and entry.name not in SKIPPED_FOLDERS
-                        if is_shown and entry.is_dir(follow_symlinks=False):
+                        if not (is_shown and entry.is_dir(follow_symlinks=False)):
+                            continue
+                        path = entry.path[len(self.root) :].lstrip("/")
+                        if not self.rules.reason(path, is_folder=True):
                             waiting.append(entry.path)
             except OSError:
                 continue
@@ -197,6 +277,13 @@ class FolderStore:
         if stat.S_ISREG(status.st_mode):
             return stamp_of(status)
         return None
+
+    def is_shared(self, path: str) -> bool:
+        """Whether the file at `path` has another name, a hard link."""
+        try:
+            return os.lstat(os.path.join(self.root, path)).st_nlink > 1
+        except (OSError, ValueError):
+            return False
 
     def read(self, path: str) -> File:
         """The file at `path`, checked by path_guard. Raises NotFound, OutsideError, CannotRead."""
@@ -283,3 +370,10 @@ class FolderStore:
                 return [place for place in places if place is not None]
         except OSError as error:
             raise refusal(path, error) from None
+
+
+def add_name_of_day(note: Note, store: FolderStore) -> None:
+    """Let links name the note of a day as Logseq does: `[[Dec 1st, 2025]]`."""
+    name = store.name_of_day(note.path)
+    if name and name not in note.aliases:
+        note.aliases = (*note.aliases, name)

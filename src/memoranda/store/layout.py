@@ -15,6 +15,8 @@ from memoranda.store.base import sha256
 PRIVATE = ".memoranda"
 TEMP_PREFIX = ".tmp-"
 NOTE_SUFFIXES = (".md", ".markdown")
+DRAWING_SUFFIX = ".excalidraw.md"
+"""What Excalidraw calls its drawings in Obsidian: Markdown around compressed data, no note."""
 SKIPPED_FOLDERS = frozenset({"node_modules"})
 
 
@@ -45,8 +47,12 @@ class Layout:
         self.sessions = self.private / "sessions"
         self.asked = self.private / "asked"
         self.install = self.private / "install"
+        self.citations = self.private / "citations.json"
+        self.transcripts = self.private / "transcripts.db"
         self.review = self.private / "review.json"
         self.requests = self.private / "requests.json"
+        self.paused = self.private / "paused.json"
+        self.served = self.private / "served.log"
         self.access = self.private / "access.json"
         self.access_lock = self.private / "access.lock"
         self.http = self.private / "http"

@@ -44,6 +44,14 @@ class _Bounded(SequenceMatcher[str]):
         return super().find_longest_match(alo, ahi, blo, bhi)
 
 
+def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """How `old` becomes `new`; one block where telling more takes too long."""
+    try:
+        return list(_Bounded(old, new).get_opcodes())
+    except _TooManySteps:
+        return [("replace", 0, len(old), 0, len(new))]
+
+
 def grouped_changes(old: Sequence[str], new: Sequence[str], context: int) -> list[list[Change]]:
     """What changed, in groups with `context` equal lines around; one block where telling more takes
     too long."""

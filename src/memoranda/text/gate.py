@@ -28,6 +28,9 @@ _CARD_DIGITS = 13
 _SEED_WORDS = 9
 _SYMBOLS = frozenset("!@#$%^&*+~")
 _CHECK = r"(luhn|entropy|value|given|token|words)(?: ([0-9.]+))?"
+_KINDS_OF_CHARACTERS = ("unseen", "digits")
+_COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
+"""Signs that texts are made of, the commonest last; all others are rarer."""
 _KEYS = ("kind", "why", "near", "match", "parts", "check", "yes", "no")
 _WORDLIKE = re.compile(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
 _SAMPLE = re.compile(r"(?i)your|example|sample|x{4}|\.{3}")
@@ -80,6 +83,7 @@ class Rules:
         self._by_kind = {
             kind: [rule for rule in rules.values() if rule.kind == kind] for kind in _KINDS
         }
+        self._near = {kind: _by_sign(self._by_kind[kind]) for kind in _KINDS}
         self._orders: Orders | None = None
 
     def __iter__(self) -> Iterator[GateRule]:
@@ -134,8 +138,9 @@ class Rules:
         }
         # What an entity or a hidden character keeps apart
         clear = uncovered(text)
-        for view in (clear, "" if clear.isascii() else visible_letters(clear)):
-            if view not in ("", text):
+        plain = clear if clear.isascii() else visible_letters(clear)
+        for view in dict.fromkeys((clear, plain)):
+            if view != text:
                 names |= {match.rule.id: None for match in self._matches(view, SUSPICIOUS, set())}
         if self._orders is None:
             self._orders = Orders(
@@ -145,15 +150,19 @@ class Rules:
                     for line in rule.parts
                 ]
             )
-        return tuple(names | self._orders.rules(text))
+        return tuple(names | self._orders.rules(plain))
 
     def _matches(self, text: str, kind: str, near: set[str]) -> list[GateMatch]:
         """Every place where the expression of a rule of `kind` matches."""
         lower = text.lower()
+        by_sign = self._near[kind]
+        held = [numbers for word, numbers in by_sign.get("", ()) if word in near]
+        # Of most texts, few words are looked for: those whose rarest sign the text has
+        for sign in by_sign.keys() & set(lower):
+            held += [numbers for word, numbers in by_sign[sign] if word in lower]
         found = []
-        for rule in self._by_kind[kind]:
-            if not any(word in lower or word in near for word in rule.near):
-                continue
+        for number in sorted(set[int]().union(*held)):
+            rule = self._by_kind[kind][number]
             for match in rule.pattern.finditer(text):
                 start, end = _secret_span(match)
                 if all(_passes(text[start:end], *check) for check in rule.checks):
@@ -163,6 +172,21 @@ class Rules:
     def redacted(self, text: str) -> str:
         """`text` with `[redacted: id]` for every secret."""
         return redact(text, self.find(text, SECRET))
+
+
+def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
+    """The words of `near` by their rarest sign, each with the numbers of its rules; "" has those
+    that stand for a kind of character.
+    """
+    by_word: dict[str, set[int]] = {}
+    for number, rule in enumerate(rules):
+        for word in rule.near:
+            by_word.setdefault(word, set()).add(number)
+    found: dict[str, list[tuple[str, set[int]]]] = {}
+    for word, numbers in by_word.items():
+        sign = "" if word in _KINDS_OF_CHARACTERS else min(word, key=_COMMON_SIGNS.find)
+        found.setdefault(sign, []).append((word, numbers))
+    return found
 
 
 def _secret_span(match: re.Match[str]) -> tuple[int, int]:

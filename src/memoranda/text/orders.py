@@ -21,7 +21,6 @@ from memoranda.text.disguise import (
     joined_letters,
     look_alike,
     uncovered,
-    visible_letters,
     words_by_sentence,
 )
 from memoranda.text.disguise import plain as folded
@@ -56,12 +55,15 @@ _KEY_FILE = re.compile(
 )
 _KEY_FILES = (".env", ".ssh", ".netrc", ".aws", ".kube", ".gnupg", ".npmrc", ".pypirc", ".pgpass")
 _OTHER_KEY_FILES = (".git-credentials", "id_", "authorized_keys", "/etc/")
-_UNSEEN_STYLES = ("hidden", "display", "opacity", "font-size")
+_UNSEEN_STYLES = ("hidden", "display", "opacity", "font-size", "color")
 _HIDDEN = re.compile(
     r"display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0"
+    r"|(?<![\w-])color ?: ?(?:white|#fff(?:fff)?|transparent)\b|aria-hidden=.true"
     r"|<[a-z]{1,12} [^<>]{0,80}\bhidden\b",
     re.I,
 )
+_COMMENTS = ("<!--", "[//]: #", "[//]:#", "{{/*")
+_ROLE = re.compile(r'"role"\s{0,4}:\s{0,4}"(?:system|developer)"')
 _PARAMETER = re.compile(r"[?&][\w-]{1,20}=")
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,600}(?:\"|\Z)|“[^”\n]{1,600}(?:”|\Z)|„[^“”\n]{1,600}(?:[“”]|\Z)|«[^»\n]{1,600}(?:»|\Z)"
@@ -153,7 +155,11 @@ class Vocabulary:
         self._lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
         self.known_bits: dict[str, int] = {}
         self._known: dict[str, tuple[_Entry, ...]] = {}
-        self._run_firsts = frozenset(run[0] for run in self._runs)
+        lengths: dict[str, set[int]] = {}
+        for run in self._runs:
+            if len(run) <= _LONGEST_RUN:
+                lengths.setdefault(run[0], set()).add(len(run))
+        self._run_lengths = {first: sorted(found) for first, found in lengths.items()}
 
     def _add(self, language: str, part: str, entry: str) -> None:
         if is_cjk(entry) and language in ("zh", "ja"):
@@ -221,10 +227,9 @@ class Vocabulary:
     def _in_run(self, run: str) -> Iterator[tuple[str, str, int]]:
         """Language, part and place of each entry in a run of Chinese or Japanese."""
         for at, char in enumerate(run):
-            if char in self._run_firsts:
-                for end in range(at + 1, min(at + _LONGEST_RUN, len(run)) + 1):
-                    for language, part in self._runs.get(run[at:end], ()):
-                        yield language, part, at
+            for length in self._run_lengths.get(char, ()):
+                for language, part in self._runs.get(run[at : at + length], ()):
+                    yield language, part, at
 
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
         """By language and part, where the parts stand among `words`, in the order of the text."""
@@ -376,13 +381,13 @@ class Orders:
                 self._possible[mask] = known
         return known
 
-    def rules(self, text: str) -> dict[str, None]:
-        """The names of the rules that match in `text` or in what it hides, in order, each once."""
-        clear = uncovered(text)
-        if not clear.isascii():
-            clear = visible_letters(clear)
-        found, letters = self._in_text(clear)
-        joined = joined_letters(clear) if letters >= _SPACED_LETTERS else None
+    def rules(self, clear: str) -> dict[str, None]:
+        """The names of the rules that match in a text or in what it hides, in order, each once.
+
+        clear: the text without disguises: `uncovered`, and `visible_letters` where it is not ASCII.
+        """
+        found, longest = self._in_text(clear)
+        joined = joined_letters(clear) if longest >= _SPACED_LETTERS else None
         if joined is not None:
             found |= self._in_text(joined)[0]
         for hidden in decoded(clear):
@@ -390,16 +395,18 @@ class Orders:
         return found
 
     def _in_text(self, text: str) -> tuple[dict[str, None], int]:
-        """The rules that match, and the most words of a sentence that are single letters."""
+        """The rules that match, and how many words in a row are single letters at most."""
         found: dict[str, None] = {}
-        letters = 0
+        longest = 0
         for sentence, words in words_by_sentence(_marked(text)):
-            letters = max(letters, list(map(len, words)).count(1))
+            lengths = list(map(len, words))
+            if lengths.count(1) > longest:
+                longest = max(longest, _longest_run_of_ones(lengths))
             lines = self._candidates(self._parts_of(words))
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):
                     found |= self._in_sentence(sentence[begin : begin + _LONGEST_SENTENCE], lines)
-        return found, letters
+        return found, longest
 
     def _parts_of(self, words: Sequence[str]) -> int:
         """The parts that these words may belong to. Most words belong to none, and are told from
@@ -436,6 +443,15 @@ class Orders:
         return found
 
 
+def _longest_run_of_ones(numbers: Sequence[int]) -> int:
+    longest = 0
+    run = 0
+    for number in numbers:
+        run = run + 1 if number == 1 else 0
+        longest = max(longest, run)
+    return longest
+
+
 def _has_any(mask: int, groups: Sequence[int]) -> bool:
     """Whether `mask` has all of one of these groups of bits."""
     return any(mask & group == group for group in groups)
@@ -456,15 +472,21 @@ def _marked(text: str) -> str:
         text = text.replace("http://", " zzaddress ").replace("https://", " zzaddress ")
         text = _MAIL.sub(" zzaddress ", text)
         text = _PARAMETER.sub(" zzhidden ", text)
+    if '"role"' in text:
+        text = _ROLE.sub(" zzrole ", text)
     if "|" in text or "<(" in text or "sh -c" in text:
         text = _SHELL.sub(" zzshell ", text)
-    if any(name in text for name in _KEY_FILES + _OTHER_KEY_FILES):
+    # One sign is found faster than many words
+    has_path = "." in text or "_" in text or "/" in text
+    if has_path and any(name in text for name in _KEY_FILES + _OTHER_KEY_FILES):
         text = _KEY_FILE.sub(" zzkeyfile ", text)
-    if any(style in text for style in _UNSEEN_STYLES):
+    has_style = "<" in text or ":" in text or "=" in text
+    if has_style and any(style in text for style in _UNSEEN_STYLES):
         text = _HIDDEN.sub(" zzhidden ", text)
-    if "<!--" in text or "![" in text or "[//]" in text:
-        for sign in ("<!--", "![", "[//]: #", "[//]:#"):
-            text = text.replace(sign, " zzhidden ")
+    if "!" in text or "[//]" in text or "{{/*" in text:
+        for sign in _COMMENTS:
+            text = text.replace(sign, " zzcomment ")
+        text = text.replace("![", " zzhidden ")
     return text
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
+
+from memoranda.text.compare import changes
 
 SAME = " "
 OLD = "-"
@@ -28,8 +29,7 @@ def changed_lines(before: str, after: str) -> Iterator[list[Part]]:
     """The lines that differ, each as its parts; lines that stayed are left out."""
     old_lines = before[:_LONGEST].splitlines()
     new_lines = after[:_LONGEST].splitlines()
-    matcher = SequenceMatcher(None, old_lines, new_lines, autojunk=False)
-    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+    for tag, old_start, old_end, new_start, new_end in changes(old_lines, new_lines):
         if tag == "equal":
             continue
         yield from _block(old_lines[old_start:old_end], new_lines[new_start:new_end])
@@ -42,21 +42,21 @@ def _block(old_lines: Sequence[str], new_lines: Sequence[str]) -> Iterator[list[
         yield from ([Part(NEW, line)] for line in new_lines)
         return
     for old, new in zip(old_lines, new_lines, strict=True):
-        old_words = _WORDS.findall(old)
-        new_words = _WORDS.findall(new)
-        matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
-        if matcher.ratio() < _ALIKE:
+        parts = changed_words(old, new)
+        same = sum(len(part.text) for part in parts if part.kind == SAME)
+        if 2 * same < _ALIKE * (len(old) + len(new)):
             yield [Part(OLD, old)]
             yield [Part(NEW, new)]
         else:
-            yield _words(matcher, old_words, new_words)
+            yield parts
 
 
-def _words(
-    matcher: SequenceMatcher[str], old_words: Sequence[str], new_words: Sequence[str]
-) -> list[Part]:
+def changed_words(old_text: str, new_text: str) -> list[Part]:
+    """Two texts as one, word by word: what stayed, what went, what came."""
+    old_words = _WORDS.findall(old_text)
+    new_words = _WORDS.findall(new_text)
     parts = []
-    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+    for tag, old_start, old_end, new_start, new_end in changes(old_words, new_words):
         old = "".join(old_words[old_start:old_end])
         new = "".join(new_words[new_start:new_end])
         if tag == "equal":

@@ -438,12 +438,12 @@ class Mirrored:
 
 @dataclass(slots=True)
 class _State:
-    """`files`: name → [SHA-256, size, mtime and inode of the file it was copied from]; `writing`:
-    names a run that did not end was about to write."""
+    """`files`: name → [SHA-256, size, mtime, inode and ctime of the file it was copied from];
+    `writing`: names a run that did not end was about to write."""
 
     home: str
     change: int = 0
-    files: dict[str, tuple[str, int, int, int]] = field(default_factory=dict)
+    files: dict[str, tuple[str, int, int, int, int]] = field(default_factory=dict)
     writing: list[str] = field(default_factory=list)
     git: bool = False
 
@@ -544,8 +544,8 @@ class Mirror:
         try:
             row: dict[str, Any] = json.loads(place.read_bytes())
             files = {
-                name: (str(a), int(b), int(c), int(d))
-                for name, (a, b, c, d) in row["files"].items()
+                name: (str(etag), *Stamp(*map(int, numbers)))
+                for name, (etag, *numbers) in row["files"].items()
             }
             state = _State(row["home"], row["change"], files, list(row["writing"]), row["git"])
         except (OSError, ValueError, KeyError, TypeError):

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from memoranda.errors import Ambiguous, InvalidInput, NotFound
 from memoranda.faces import registry as registry_of
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.reply import Reply, refused
-from memoranda.faces.tool import Hooks, Registry, Subscription
+from memoranda.faces.tool import Hooks, Registry, Subscription, function_of
 from memoranda.note.model import CATEGORY_PROJECT, Draft
 from memoranda.query import day, memory_query
 
@@ -209,7 +210,7 @@ def call_tool(registry: Registry, memory: MemorySession, name: str, arguments: A
     """
     if name in registry.tools:
         return registry.call(memory, name, arguments)
-    missing = refused(f"tool not found: {name}", "not_found")
+    missing = registry.missing(name)
     return registry.hooks.call(memory.agent, name, arguments, lambda _: missing)
 
 
@@ -252,7 +253,9 @@ def answer(tool: str, memory: MemorySession, arguments: Arguments) -> Reply:
     wrong.
     """
     try:
-        return _TOOLS[tool](memory, arguments)
+        run = function_of(tool, sys.modules[__name__])
+        reply: Reply = run(memory, arguments)
+        return reply
     except (NotFound, Ambiguous) as error:
         return refused(overview.complaint(error), error.code)
 
@@ -266,7 +269,7 @@ def _success(value: Any, **metadata: Any) -> Reply:
     return Reply(value, meta={f"memoranda/{key}": each for key, each in metadata.items()} or None)
 
 
-def _write(memory: MemorySession, arguments: Arguments) -> Reply:
+def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
     if not arguments["content"].strip():
         raise InvalidInput("content is required")
     given = {name: arguments[name] for name in _GIVEN if name in arguments}
@@ -280,27 +283,27 @@ def _write(memory: MemorySession, arguments: Arguments) -> Reply:
     )
 
 
-def _read(memory: MemorySession, arguments: Arguments) -> Reply:
+def memory_read(memory: MemorySession, arguments: Arguments) -> Reply:
     info = memory.memory_id(arguments["id"])
     if "as_of" in arguments:
         info = memory.version_at(info, memory.as_of(arguments["as_of"]))
     return _success(overview.read_record(memory, info), provenance=info.provenance.row())
 
 
-def _delete(memory: MemorySession, arguments: Arguments) -> Reply:
+def memory_delete(memory: MemorySession, arguments: Arguments) -> Reply:
     info = memory.memory_id(arguments["id"])
     memory.delete(info)
     return _success(f"memory {info.id} deleted")
 
 
-def _list(memory: MemorySession, arguments: Arguments) -> Reply:
+def memory_list(memory: MemorySession, arguments: Arguments) -> Reply:
     infos, _ = memory.list(
         _query(memory, arguments), limit=min(arguments["limit"], _MOST), order="created"
     )
     return _success(overview.records(memory, infos), count=len(infos))
 
 
-def _search(memory: MemorySession, arguments: Arguments) -> Reply:
+def memory_search(memory: MemorySession, arguments: Arguments) -> Reply:
     zone = memory.settings.zone
     now = memory.clock()
     wanted = _query(memory, arguments).replace(
@@ -313,14 +316,14 @@ def _search(memory: MemorySession, arguments: Arguments) -> Reply:
     return _success(overview.records(memory, infos), count=len(infos))
 
 
-def _tag(memory: MemorySession, arguments: Arguments) -> Reply:
+def memory_tag(memory: MemorySession, arguments: Arguments) -> Reply:
     add = arguments.get("add", [])
     remove = arguments.get("remove", [])
     note = memory.tag(memory.memory_id(arguments["id"]), add, remove)
     return _success({"id": note.id, "tags": sorted(note.tags)})
 
 
-def _smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
+def memory_smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
     query = arguments["query"]
     found = memory.smart_search(query, min(arguments["top"], _MOST), _query(memory, arguments))
     results = []
@@ -350,9 +353,3 @@ def _query(memory: MemorySession, arguments: Arguments) -> Query:
     else:
         as_of = None
     return memory_query(**filters, tags=arguments.get("tags", ())).replace(as_of=as_of)
-
-
-_RUNS = (_write, _read, _delete, _list, _search, _tag, _smart_search)
-_TOOLS: dict[str, Callable[[MemorySession, Arguments], Reply]] = {
-    f"memory{run.__name__}": run for run in _RUNS
-}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import sys
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,8 +41,7 @@ from memoranda.faces.bank.bank import (
 )
 from memoranda.faces.bank.placement import Placement
 from memoranda.faces.reply import Reply
-from memoranda.faces.texts import text_file
-from memoranda.faces.tool import Tool, Toolset
+from memoranda.faces.tool import Tool, Toolset, declarations, flags_of, function_of
 from memoranda.store.files import NAME_REASONS
 from memoranda.text.gate import default_rules
 
@@ -163,11 +163,11 @@ def toolset(
         from memoranda.llm import Endpoint
 
         state.llm = Endpoint(llm_url, llm_model, llm_key)
-    runs: dict[str, Run] = {"activate": _activate, "list": _list, "update": _update}
-    definitions = json.loads(text_file("bank-tools.json"))
-    return Toolset(
-        "bank", [_tool(state, definition, runs[definition["name"]]) for definition in definitions]
-    )
+    own = sys.modules[__name__]
+    tools = [
+        _tool(state, row, function_of(row["name"], own)) for row in declarations("bank-tools.json")
+    ]
+    return Toolset("bank", tools)
 
 
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
@@ -222,6 +222,7 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
         hints,
         contract="bank",
         accepts=accepts,
+        **flags_of(definition),
     )
 
 
@@ -247,7 +248,7 @@ def _check_kind(tool: str, kind: str) -> None:
         raise _failed(tool, reason, code="invalid_bank_type")
 
 
-def _list(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
+def list_(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
     # The engine is needed by the first call, not by the handshake
     from memoranda.engine.plain_files import (
         Files,
@@ -281,7 +282,7 @@ def _list(state: ServerState, memory: MemorySession, arguments: Arguments) -> di
     return listed
 
 
-def _activate(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
+def activate(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
     kind, id, repository = _chosen(memory, arguments)
     bank = Bank(memory, kind, id)
     try:
@@ -423,7 +424,7 @@ def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
     }
 
 
-def _update(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
+def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
     kind = arguments.get("bank_type")
     id = arguments.get("bank_id")
     if (kind is None) != (id is None):

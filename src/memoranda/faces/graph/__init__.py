@@ -13,7 +13,7 @@ from memoranda.errors import MemorandaError
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.reply import Reply
 from memoranda.faces.texts import text_file
-from memoranda.faces.tool import Resource, Tool, Toolset
+from memoranda.faces.tool import Resource, Tool, Toolset, flags_of, function_of
 from memoranda.note.model import GRAPH_PROJECT
 
 if TYPE_CHECKING:
@@ -48,15 +48,17 @@ def toolset(
         return whole_graph(graph_of(memory))
 
     def run(name: str, reads: bool, memory: MemorySession, arguments: Arguments) -> Reply:
-        from memoranda.faces.graph.entity_tools import TOOLS, Form
+        from memoranda.faces.graph import entity_tools
 
-        form = Form(None if like is None else 2, reply_chars)
+        form = entity_tools.Form(None if like is None else 2, reply_chars)
+        answer = function_of(name, entity_tools)
         try:
             graph = graph_of(memory, arguments.get("project", GRAPH_PROJECT))
             if not reads:
-                return TOOLS[name](graph, arguments, form)
+                reply: Reply = answer(graph, arguments, form)
+                return reply
             # Never half of another's call
-            return graph.at_once(lambda: TOOLS[name](graph, arguments, form))
+            return graph.at_once(lambda: answer(graph, arguments, form))
         except MemorandaError as error:
             return _refuse(error)
 
@@ -88,6 +90,7 @@ def toolset(
                 output,
                 contract="graph",
                 refuse=_refuse,
+                **flags_of(each),
             )
         )
     shown_at = [(THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph")]

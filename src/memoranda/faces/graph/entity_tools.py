@@ -15,7 +15,7 @@ import base64
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
@@ -345,7 +345,7 @@ def _digest(key: EntityKey) -> str:
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def _create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Answers with the entities that were new, as they were stored."""
     wanted = [
         Entity(each["name"], each["entityType"], tuple(each["observations"]))
@@ -371,12 +371,12 @@ def _create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     return Reply(form.text(created), {"entities": created}, hint=hint)
 
 
-def _create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+def create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     created = relations_data(graph.create_relations(_relations(arguments)))
     return Reply(form.text(created), {"relations": created})
 
 
-def _add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Answers with what each entity did not say before."""
     wanted = [(each["entityName"], each["contents"]) for each in arguments["observations"]]
     try:
@@ -391,19 +391,30 @@ def _add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     return Reply(form.text(results), {"results": results})
 
 
-def _delete(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+    """Delete entities with all that is said of them."""
     hint = _undone(graph, arguments) if form.teaches else ""
-    if "entityNames" in arguments:
-        what = "Entities"
-        graph.delete_entities(arguments["entityNames"])
-    elif "deletions" in arguments:
-        what = "Observations"
-        graph.delete_observations(
-            [(each["entityName"], each["observations"]) for each in arguments["deletions"]]
-        )
-    else:
-        what = "Relations"
-        graph.delete_relations(_relations(arguments))
+    graph.delete_entities(arguments["entityNames"])
+    return _deleted("Entities", hint)
+
+
+def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+    """Delete observations of entities."""
+    hint = _undone(graph, arguments) if form.teaches else ""
+    graph.delete_observations(
+        [(each["entityName"], each["observations"]) for each in arguments["deletions"]]
+    )
+    return _deleted("Observations", hint)
+
+
+def delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+    """Delete relations between entities."""
+    hint = _undone(graph, arguments) if form.teaches else ""
+    graph.delete_relations(_relations(arguments))
+    return _deleted("Relations", hint)
+
+
+def _deleted(what: str, hint: str) -> Reply:
     message = f"{what} deleted successfully"
     return Reply(message, {"success": True, "message": message}, hint=hint)
 
@@ -470,7 +481,12 @@ def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
     ]
 
 
-def _search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+def read_graph(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+    """The whole graph, or a page of it."""
+    return _reply(graph, graph.keys(), graph.relations(), arguments, form)
+
+
+def search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     query = arguments["query"]
     if arguments.get("ranked"):
         keys = graph.ranked(query)
@@ -479,7 +495,7 @@ def _search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     return _reply(graph, keys, graph.relations({key.name for key in keys}), arguments, form)
 
 
-def _open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
+def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """The entities of these names; with `depth` also those within so many relations, nearest first,
     and the relations among all of them."""
     wanted = arguments["names"]
@@ -549,18 +565,3 @@ def whole_graph(graph: Graph) -> str:
     return graph.at_once(
         lambda: GraphReply(graph, graph.keys(), graph.relations(), {}, Form(2, 0)).data()[1]
     )
-
-
-TOOLS: dict[str, Callable[[Graph, Arguments, Form], Reply]] = {
-    "create_entities": _create_entities,
-    "create_relations": _create_relations,
-    "add_observations": _add_observations,
-    "delete_entities": _delete,
-    "delete_observations": _delete,
-    "delete_relations": _delete,
-    "read_graph": lambda graph, arguments, form: _reply(
-        graph, graph.keys(), graph.relations(), arguments, form
-    ),
-    "search_nodes": _search_nodes,
-    "open_nodes": _open_nodes,
-}

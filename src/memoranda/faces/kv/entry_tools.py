@@ -4,6 +4,7 @@ LIMIT characters (contract 004, 1 to 6)."""
 from __future__ import annotations
 
 import json
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from memoranda.engine.entries import Entries, EntryError
 from memoranda.errors import MemorandaError, ProjectOutOfReach
 from memoranda.faces.arguments import Arguments, has_surrogate
 from memoranda.faces.reply import Reply
+from memoranda.faces.tool import function_of
 from memoranda.note.entry import DEFAULT_NAMESPACE, milliseconds, seconds
 from memoranda.text.unicode import flat
 
@@ -44,7 +46,8 @@ def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
     """The reply of `tool` to arguments of the right types."""
     form = arguments["format"]
     try:
-        return Reply(_TOOLS[tool](entries, arguments, form))
+        run = function_of(tool, sys.modules[__name__])
+        return Reply(run(entries, arguments, form))
     except (KvRefused, EntryError, ProjectOutOfReach) as error:
         message = str(error)
     except MemorandaError as error:
@@ -53,7 +56,7 @@ def answer(tool: str, entries: Entries, arguments: Arguments) -> Reply:
     return Reply(text if form == "json" else f"## ❌ Error\n**{message}**", is_error=True)
 
 
-def _remember(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
     key = _key(arguments)
     namespace = _namespace(arguments)
     if arguments["value"]:
@@ -86,7 +89,7 @@ def checked(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, s
     return namespace, key, value, ttl
 
 
-def _recall(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
     key = _key(arguments)
     namespace = _namespace(arguments)
     offset = _natural(arguments, "offset")
@@ -129,7 +132,7 @@ def _recall(entries: Entries, arguments: Arguments, form: str) -> str:
     return _longest(min(rest - 1, LIMIT), text)
 
 
-def _forget(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_forget(entries: Entries, arguments: Arguments, form: str) -> str:
     key = _key(arguments)
     namespace = _namespace(arguments)
     entries.remove(namespace, key)
@@ -137,7 +140,7 @@ def _forget(entries: Entries, arguments: Arguments, form: str) -> str:
     return _success({"message": message, "key": key, "namespace": namespace}, form)
 
 
-def _search(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
     query = arguments["query"]
     if not query.strip():
         raise KvRefused("Query must not be empty")
@@ -160,7 +163,7 @@ def _search(entries: Entries, arguments: Arguments, form: str) -> str:
     return _list_reply({**fields, **damaged}, "results", results, offset, form)
 
 
-def _list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
     offset = _natural(arguments, "offset")
     tallies = entries.namespaces()
     items = []
@@ -183,7 +186,7 @@ def _damaged(entries: Entries) -> Fields:
     return {}
 
 
-def _clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
     if not arguments["namespace"].strip():
         raise KvRefused("Namespace must not be empty")
     namespace = _namespace(arguments)
@@ -192,7 +195,7 @@ def _clear_namespace(entries: Entries, arguments: Arguments, form: str) -> str:
     return _success({"message": message, "namespace": namespace, "deleted_count": count}, form)
 
 
-def _stats(entries: Entries, arguments: Arguments, form: str) -> str:
+def memory_stats(entries: Entries, arguments: Arguments, form: str) -> str:
     totals = entries.stats()
     if totals.size:
         power = min((totals.size.bit_length() - 1) // 10, 4)
@@ -211,12 +214,6 @@ def _stats(entries: Entries, arguments: Arguments, form: str) -> str:
         **_damaged(entries),
     }
     return _success(fields, form)
-
-
-_RUNS = (_remember, _recall, _forget, _search, _list_namespaces, _clear_namespace, _stats)
-_TOOLS: dict[str, Callable[[Entries, Arguments, str], str]] = {
-    f"memory{run.__name__}": run for run in _RUNS
-}
 
 
 def _key(arguments: Arguments) -> str:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memoranda.faces.notes import read_tools, replies, write_tools
 from memoranda.faces.texts import text_file
-from memoranda.faces.tool import Run, Toolset, declared
-
-if TYPE_CHECKING:
-    from memoranda.faces.notes.drop_in_replies import Vault
+from memoranda.faces.tool import Run, Toolset, declared, function_of
 
 _COMMON: dict[str, Any] = {
     "output_format": {"type": "string", "enum": ["text", "json"]},
@@ -22,58 +19,26 @@ _COMMON: dict[str, Any] = {
 }
 
 
-_WIDE = (
-    "search_notes",
-    "recent_activity",
-    "list_directory",
-    "list_memory_projects",
-    "build_context",
-)
-"""Tools whose answer may lack what a project in trouble has."""
+def toolset(agents_may_add_projects: bool = True) -> Toolset:
+    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1."""
 
+    def run(name: str) -> Run:
+        function = function_of(name, write_tools, read_tools)
+        if name == "create_memory_project":
+            function = partial(function, allowed=agents_may_add_projects)
+        return function
 
-def toolset(agents_may_add_projects: bool = True, vault: Vault | None = None) -> Toolset:
-    """The note tools with all that goes with them. `agents_may_add_projects`: contract 000b, 1.
-    `vault`: in the manner of Basic Memory, with what its configuration says."""
-    runs: dict[str, Run] = {
-        each.__name__: each
-        for each in (
-            write_tools.write_note,
-            write_tools.edit_note,
-            write_tools.move_note,
-            write_tools.delete_note,
-            write_tools.list_memory_projects,
-            write_tools.delete_project,
-            read_tools.read_note,
-            read_tools.list_directory,
-            read_tools.search_notes,
-            read_tools.build_context,
-            read_tools.recent_activity,
-        )
-    }
-    runs["create_memory_project"] = partial(
-        write_tools.create_memory_project, allowed=agents_may_add_projects
-    )
-    tools = declared(
-        "notes-tools.json", lambda name: replies.answering(runs[name], name in _WIDE), _COMMON
-    )
+    tools = declared("notes-tools.json", run, _COMMON)
+    tools = [replace(tool, run=replies.answering(tool.run, tool.is_wide)) for tool in tools]
     rewrites = {
         "move_note": write_tools.with_destination,
         "search_notes": read_tools.as_text_search,
     }
     tools = [replace(tool, rewrite=rewrites.get(tool.name)) for tool in tools]
-    shown = replies.PROMPTS
-    templates = [replies.TEMPLATE]
-    if vault is not None:
-        from memoranda.faces.notes import drop_in, drop_in_views
-
-        shown = drop_in_views.prompts_of(vault)
-        templates = drop_in_views.templates_of(vault)
-        tools = drop_in.tools(tools, vault)
     return Toolset(
         "notes",
         tools,
         text_file("notes-instructions.md").strip(),
-        prompts=shown,
-        templates=templates,
+        prompts=replies.PROMPTS,
+        templates=[replies.TEMPLATE],
     )

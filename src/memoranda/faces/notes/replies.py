@@ -238,12 +238,7 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
         # The trouble of other projects is not this call's
         named = args.get("project")
         if named:
-            mine = f"project {named.lower()} "
-            warnings = [
-                warning
-                for warning in warnings
-                if "project " not in warning or mine in warning.lower()
-            ]
+            warnings = [warning for warning in warnings if warning.is_about(named)]
 
         data = dict(reply.data or {})
         own = data.get("warnings", [])
@@ -273,7 +268,7 @@ def project_id(name: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"memory://{name}"))
 
 
-def shown_warnings(warnings: list[str]) -> list[str]:
+def shown_warnings(warnings: Sequence[str]) -> list[str]:
     """The warnings a reply carries: the first few, each on one line."""
     more = len(warnings) - _WARNINGS
     if more > 0:

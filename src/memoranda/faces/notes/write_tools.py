@@ -7,7 +7,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import parse_stamp
-from memoranda.errors import Exists, InvalidInput, NotFound, ProjectRefused
+from memoranda.errors import (
+    Exists,
+    InvalidInput,
+    NotFound,
+    NothingToReplace,
+    ProjectRefused,
+    Taken,
+)
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes.read_tools import folder_named, relative
 from memoranda.faces.notes.replies import lines, note_data, plural, short, whole
@@ -21,6 +28,7 @@ from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
+    from memoranda.engine.notes import Stored
 
 _SHOWN = 20
 _STATES = {"resolved": "resolved", "unwritten": "not written yet", "ambiguous": "ambiguous"}
@@ -36,26 +44,7 @@ _OWNERS = "adding projects is left to the owner. Ask them to run: memory project
 def write_note(memory: MemorySession, args: Arguments) -> Reply:
     """Create a note, or replace one with `overwrite`."""
     draft = _draft(memory, args)
-    try:
-        stored = memory.store(
-            draft, overwrite=args["overwrite"], checksum=args.get("expected_checksum")
-        )
-    except NotFound as error:
-        if "expected_checksum" not in args or draft.supersedes:
-            raise
-        text = f'Note not found in {error.project}: "{error.identifier}", so it has no checksum to compare. '
-        return refused(f"{text}Leave expected_checksum out to create it.", error.code)
-    except Exists as error:
-        text = str(error)
-        is_hidden = args["overwrite"]
-        try:
-            memory.find_ref((draft.project, error.path))
-        except NotFound:
-            is_hidden = True
-        # What is no note, or not the caller's, cannot be changed by them
-        if is_hidden:
-            text = f"Note already exists: {error.permalink or error.path}. Choose another title or directory."
-        return refused(text, error.code)
+    stored = _store(memory, draft, args)
     note = stored.note
     action = "created" if stored.created else "updated"
     edges = memory.outgoing(note) if note.relations or note.links else ()
@@ -88,6 +77,32 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     }
     rows = [f"{name}: {text}" for name, text in shown.items() if text]
     return Reply(lines(*_changed(action, note), *rows), data)
+
+
+def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
+    """Store the draft. Raises NothingToReplace, Taken, and as `store`."""
+    checksum = args.get("expected_checksum")
+    overwrite = args["overwrite"]
+    try:
+        return memory.store(draft, overwrite=overwrite, checksum=checksum)
+    except NotFound as error:
+        if checksum is None or draft.supersedes:
+            raise
+        raise NothingToReplace(error.identifier, error.project) from None
+    except Exists as error:
+        if overwrite or not _is_there(memory, draft.project, error.path):
+            # What is no note, or not the caller's, cannot be changed by them
+            raise Taken(error.path, error.permalink) from None
+        raise
+
+
+def _is_there(memory: MemorySession, project: str, path: str) -> bool:
+    """Whether the caller sees a note at this path."""
+    try:
+        memory.find_ref((project, path))
+    except NotFound:
+        return False
+    return True
 
 
 def _changed(action: str, note: Note, detail: str = "") -> list[str]:
@@ -231,7 +246,26 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     else:
         added = content.count("\n") + (not content.endswith("\n"))
         result = f"added: {plural(added, 'line')} at line {edited.line}"
-    return Reply(lines(*_changed(action, note, f" ({operation})"), result), data)
+    if changed.updated:
+        data["updated_links"] = changed.updated
+    if changed.broken:
+        data["broken_links"] = changed.broken
+    text = lines(
+        *_changed(action, note, f" ({operation})"),
+        result,
+        *_links_lines(changed.updated, changed.broken),
+    )
+    return Reply(text, data)
+
+
+def _links_lines(updated: list[str], broken: list[str]) -> list[str]:
+    """What became of links to what was moved or renamed."""
+    rows = []
+    if updated:
+        rows.append(f"Links updated in: {_listed(updated)}")
+    if broken:
+        rows.append(f"Links that no longer lead there, in: {_listed(broken)}")
+    return rows
 
 
 def with_destination(args: Arguments) -> Arguments:
@@ -284,8 +318,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         f"from: {flat(moved.old_path)}",
         f"to: {flat(moved.new_path)}",
         f"notes: {moved.notes}" if is_folder else f"permalink: {flat(permalink)}",
-        f"Links updated in: {_listed(moved.updated)}" if moved.updated else "",
-        f"Links that no longer lead there, in: {_listed(moved.broken)}" if moved.broken else "",
+        *_links_lines(moved.updated, moved.broken),
     )
     return Reply(text, data)
 
@@ -367,12 +400,29 @@ def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
             "default": project.default,
             "built_in": project.built_in,
         }
-        entries.append(entry)
+        habits = _habits(memory, project.name)
+        entries.append(entry | habits)
         rows.append(
             f"{project.name}: {plural(count, 'note')}, {flat(path)}"
             + (" (default)" if project.default else "")
         )
+        rows += [f"  {name.replace('_', ' ')}: {value}" for name, value in habits.items()]
     return Reply(lines("# Projects", *rows), {"projects": entries})
+
+
+def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
+    """What an agent should know of a folder that people keep with another program."""
+    conventions = memory.conventions(project)
+    access = memory.access_to(project)
+    daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))
+    said = {
+        "kept_with": conventions.program,
+        "read_only": "yes" if access.is_read_only else "",
+        "you_write_in": access.write_folder,
+        "new_notes_go_to": conventions.new_notes,
+        "notes_of_days": daily,
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bool = True) -> Reply:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from memoranda.errors import ConfigError, DatabaseAway, DatabaseRefused
 from memoranda.extras import install_command
+from memoranda.store.files import closed_on_error
 
 if TYPE_CHECKING:
     import psycopg
@@ -127,10 +128,11 @@ class Connection:
             raise DatabaseRefused(self.server, "it must be PostgreSQL 15 or later")
         self._away = ""
         settings = self.settings | {"memoranda.space": self.space}
-        db.execute(
-            "select " + ", ".join(["set_config(%s, %s, false)"] * len(settings)),
-            [each for pair in settings.items() for each in pair],
-        )
+        with closed_on_error(db):
+            db.execute(
+                "select " + ", ".join(["set_config(%s, %s, false)"] * len(settings)),
+                [text for pair in settings.items() for text in pair],
+            )
         self._connection = db
         return db
 

@@ -195,6 +195,10 @@ class LockedFile:
         except BaseException:
             os.unlink(temp)
             raise
+        with suppress(OSError):
+            renamed = files.stamp_of(os.stat(self.target))
+            if renamed.is_same_file(stamp):
+                stamp = renamed
         return stamp
 
     def remove_leftover(self) -> None:

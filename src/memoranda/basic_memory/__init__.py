@@ -1,0 +1,161 @@
+"""The note tools in the manner of Basic Memory 0.24 (contract 000b, 10; amendment 8).
+
+Names, arguments, aliases, JSON keys, configuration and effects on files are those of that program.
+The sentences are ours, and so are the listed schemas; what the program accepts beyond them is in
+texts/arguments.json. A tool that is not served any more is answered with the one that does its work.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from memoranda.basic_memory import reading, views, writing
+from memoranda.basic_memory.documents import either, error_fields, text_reply
+from memoranda.basic_memory.texts import text_file
+from memoranda.basic_memory.vault import Vault
+from memoranda.errors import MemorandaError, ProjectNotFound
+from memoranda.faces.arguments import Arguments
+from memoranda.faces.reply import Reply
+from memoranda.faces.tool import Tool, Toolset
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+
+Answer = Callable[[Vault, "MemorySession", Arguments], Reply]
+_READS = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+
+
+@dataclass(frozen=True, slots=True)
+class TheirTool:
+    """What answers a tool in that program's manner. `has_project`: a call is about one project.
+    `is_verbatim`: the reply is the text of a note or a file.
+    """
+
+    answer: Answer
+    has_project: bool = True
+    is_verbatim: bool = False
+
+    @property
+    def name(self) -> str:
+        """The tool's name, which is that of its function."""
+        return self.answer.__name__
+
+
+TOOLS = [
+    TheirTool(writing.write_note),
+    TheirTool(reading.read_note, is_verbatim=True),
+    TheirTool(writing.edit_note),
+    TheirTool(writing.move_note),
+    TheirTool(writing.delete_note),
+    TheirTool(reading.list_directory),
+    TheirTool(reading.search_notes),
+    TheirTool(reading.build_context),
+    TheirTool(reading.recent_activity),
+    TheirTool(writing.list_memory_projects, has_project=False),
+    TheirTool(writing.create_memory_project, has_project=False),
+    TheirTool(writing.delete_project, has_project=False),
+    TheirTool(views.view_note, is_verbatim=True),
+    TheirTool(views.read_content, is_verbatim=True),
+    TheirTool(views.search),
+    TheirTool(views.fetch, is_verbatim=True),
+]
+"""All tools of the program that are served. One without an entry is served as our own."""
+
+FORMER = {
+    "cat": "read_note",
+    "ls": "list_directory",
+    "find": "list_directory or search_notes with metadata_filters",
+    "grep": "search_notes",
+    "tail": "recent_activity",
+    "schema_validate": "search_notes with note_types and metadata_filters",
+    "schema_infer": "search_notes with note_types",
+    "schema_diff": "search_notes with note_types",
+}
+"""Tools that the program has and we do not serve, each with what does it here."""
+
+
+def in_manner(vault: Vault) -> Callable[[Toolset], Toolset]:
+    """What makes our note tools those of the program, over the projects of `vault`."""
+
+    def adapted(own: Toolset) -> Toolset:
+        arguments = json.loads(text_file("arguments.json"))
+        known = {tool.name: tool for tool in TOOLS}
+        tools = [_over_ours(tool, known.get(tool.name), arguments, vault) for tool in own.tools]
+        tools += [_further(row, known[row["name"]], arguments, vault) for row in arguments["tools"]]
+        return replace(
+            own,
+            tools=tools,
+            prompts=views.prompts_of(vault),
+            templates=views.templates_of(vault),
+            former=FORMER,
+        )
+
+    return adapted
+
+
+def _over_ours(tool: Tool, theirs: TheirTool | None, arguments: Any, vault: Vault) -> Tool:
+    """Our tool, with the arguments and the replies of the program's tool of this name."""
+    if theirs is None:
+        return tool
+    accepted = {
+        **arguments["accepted"]["*"],
+        **arguments["accepted"].get(tool.name, {}),
+        **arguments["loosened"].get(tool.name, {}),
+    }
+    aliases = {
+        alias: name
+        for name, names in arguments["aliases"].get(tool.name, {}).items()
+        for alias in names.split()
+    }
+    optional = arguments["optional"].get(tool.name, ())
+    required = [name for name in tool.schema.get("required", ()) if name not in optional]
+    properties = {**tool.schema["properties"], **accepted}
+    ours = {name: meaning for name, meaning in tool.also.items() if name not in accepted}
+    return replace(
+        tool,
+        run=partial(_run, theirs, vault),
+        also={**ours, **aliases},
+        accepts={**tool.schema, "properties": properties, "required": required},
+        rewrite=_without_unset,
+    )
+
+
+def _without_unset(args: Arguments) -> Arguments:
+    """The arguments without an `overwrite` that is null, which the program's schema allows."""
+    if args.get("overwrite", False) is None:
+        del args["overwrite"]
+    return args
+
+
+def _further(row: dict[str, Any], theirs: TheirTool, arguments: Any, vault: Vault) -> Tool:
+    """A tool that the program has besides ours."""
+    return Tool(
+        row["name"],
+        row["description"],
+        {"type": "object", "properties": row["properties"], "required": row.get("required", [])},
+        partial(_run, theirs, vault),
+        annotations=_READS,
+        also={**arguments["accepted"]["*"], **row.get("also", {})},
+    )
+
+
+def _run(theirs: TheirTool, vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """Find the call's project, if it is about one, and answer it."""
+    try:
+        if theirs.has_project:
+            args["project"] = vault.detected(memory, args) or vault.named(memory, args)
+        reply = theirs.answer(vault, memory, args)
+    except ProjectNotFound as error:
+        # The engine also knows projects that the program has not
+        error = ProjectNotFound(error.name, list(vault.projects(memory)))
+        reply = either(args, error_fields(error), str(error), True)
+    except MemorandaError as error:
+        reply = either(args, error_fields(error), str(error), True)
+    is_text = reply.data == {"result": reply.text}
+    if not is_text or (theirs.is_verbatim and not reply.is_error):
+        return reply
+    return text_reply(vault.in_their_names(reply.text), reply.is_error)

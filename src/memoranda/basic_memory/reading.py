@@ -1,0 +1,560 @@
+"""The tools that read and search, with Basic Memory's JSON. Their texts are those of our tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from memoranda.basic_memory.documents import (
+    UNNAMED,
+    bounded,
+    either,
+    identity,
+    is_json,
+    json_reply,
+    paged,
+    text_reply,
+)
+from memoranda.basic_memory.vault import Vault
+from memoranda.errors import InvalidInput, NotFound, OutsideError
+from memoranda.faces.arguments import Arguments
+from memoranda.faces.notes import read_tools
+from memoranda.faces.notes.replies import Page, body_of, short
+from memoranda.faces.reply import Reply
+from memoranda.index.rows import Hit, Hits, NoteInfo
+from memoranda.note.links import slug
+from memoranda.note.model import Note, Observation
+from memoranda.query import Query
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+    from memoranda.index.rows import Edge
+
+Row = dict[str, Any]
+KINDS = {"entity", "observation", "relation"}
+_BATCH = 200
+MOST_READ = 4_000
+"""Notes read at a time, and at most, for a page of their observations and relations."""
+_PROSE = ("content", "matched_chunk")
+_CONTENT = 1000
+"""Characters of a note's text in a search result."""
+_FILTERS = ("note_types", "tags", "status", "metadata_filters", "categories", "after_date")
+_FORMER_TIMES = ("valid_at", "valid_overlaps", "time_kind")
+"""Arguments about times written into observations, which are text here."""
+
+
+def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """A note, some of its lines, or what is known of it without its text."""
+    for name in ("page", "page_size", "start_line", "end_line"):
+        bounded(args, name, 1)
+    first = args.get("start_line")
+    last = args.get("end_line")
+    if last and last < (first or 1):
+        raise InvalidInput(f"end_line must be >= start_line, got {last}")
+    is_ranged = bool(first or last)
+    has_content = args.get("include_content") is not False
+    if is_ranged and not has_content:
+        raise InvalidInput("include_content=False cannot be combined with start_line/end_line.")
+    try:
+        check_inside(args["identifier"])
+        info = memory.find_ref(args["identifier"], args["project"])
+    except OutsideError as error:
+        return _outside(vault, args, error)
+    except NotFound as error:
+        beside = read_tools.beside_notes(memory, args["identifier"], args["project"])
+        if isinstance(beside, Reply):
+            return beside
+        if beside is None:
+            return missing_note(vault, memory, args, error)
+        info = memory.find_ref(beside)
+
+    if not has_content:
+        note = memory.read(info, count=False)
+        data = identity(note) | {"checksum": note.checksum, "updated_at": info.changed}
+        return either(args, data, "\n".join(f"{key}: {value}" for key, value in data.items()))
+    if is_ranged:
+        return _lines(memory, args, info)
+    note = memory.read(info)
+    content = note.text
+    if not args.get("include_frontmatter"):
+        content = note.text[note.body_at :].lstrip("\n")
+    data = identity(note) | {"content": content, "frontmatter": note.header}
+    return either(args, data | {"checksum": note.checksum}, note.text)
+
+
+def check_inside(address: str) -> None:
+    """Raise OutsideError for an address in a home folder, on another machine, or far up."""
+    place = address.strip().removeprefix("memory://")
+    climbs = ".." in address and len(address) > 2048
+    if place.startswith(("~", "\\\\")) or climbs:
+        raise OutsideError(address)
+
+
+def _outside(vault: Vault, args: Arguments, error: OutsideError) -> Reply:
+    project = vault.shown(args["project"])
+    text = str(OutsideError(short(error.path), project))
+    data = {**UNNAMED, "content": None, "frontmatter": None}
+    return either(args, data | {"error": "SECURITY_VALIDATION_ERROR", "message": text}, text)
+
+
+def _lines(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
+    """Some lines of a note."""
+    first = args.get("start_line") or 1
+    last = args.get("end_line") or -1
+    if not is_json(args):
+        asked = {"identifier": (info.project, info.path), "start_line": first, "end_line": last}
+        return text_reply(read_tools.read_note(memory, {**asked, "as_json": False}).text)
+    note: Note = memory.read(info)
+    rows = note.text.split("\n")
+    if rows[-1] == "":
+        rows = rows[:-1]
+    total = len(rows)
+    last = total if last == -1 else min(last, total)
+    has_more = last < total
+    data = identity(note) | {
+        "content": "\n".join(rows[first - 1 : last]),
+        "frontmatter": note.header,
+        "start_line": first,
+        "end_line": last,
+        "total_lines": total,
+        "has_more": has_more,
+        "next_start_line": last + 1 if has_more else None,
+        "next_end_line": min(total, last + last - first + 1) if has_more else None,
+    }
+    return json_reply(data)
+
+
+def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: NotFound) -> Reply:
+    """What read_note says of a note there is not: the notes that come near."""
+    name = args["identifier"]
+    page, size = paged(args)
+    words = name.removeprefix("memory://").replace("/", " ").strip()
+    query = Query(text=words, projects=(args["project"],))
+    hits = memory.search(query, limit=size, offset=(page - 1) * size)
+    data: Row = dict.fromkeys([*UNNAMED, "content", "frontmatter"])
+    data |= {"error": "NOTE_NOT_FOUND", "message": f"Note not found: {name}"}
+    rows = [f"- {short(hit.note.title)} ({hit.note.permalink})" for hit in hits]
+    if rows:
+        data["related_results"] = [identity(hit.note) for hit in hits]
+        rows = ["", "Notes that come near:", *rows]
+    text = "\n".join([str(error), *rows])
+    return either(args, data, vault.in_their_names(text))
+
+
+def list_directory(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """The folders and notes of a folder; one that is not there is empty."""
+    page, size = paged(args, 50)
+    asked = {"dir_name": "/", "depth": 1, "page": page, "page_size": size}
+    asked |= {key: value for key, value in args.items() if value is not None}
+    try:
+        reply = read_tools.list_directory(memory, asked | {"as_json": is_json(args)})
+    except NotFound as error:
+        nothing = {"nodes": [], "page": page, "page_size": size, "total": 0, "has_more": False}
+        return either(args, nothing, str(error))
+    assert reply.data is not None
+    listed = reply.data
+    data = {
+        "nodes": [_node(entry) for entry in listed["entries"]],
+        "page": listed["page"],
+        "page_size": listed["page_size"],
+        "total": listed["total"],
+        "has_more": listed["more"],
+    }
+    return either(args, data, reply.text)
+
+
+def _node(entry: Row) -> Row:
+    """A folder, a note or another file as listings show it."""
+    path = entry["path"]
+    row = {"name": path.rpartition("/")[2], "directory_path": f"/{path}"}
+    if entry["kind"] == "folder":
+        return row | {"type": "directory"}
+    row |= {"type": "file", "file_path": path, "updated_at": entry["changed"]}
+    if entry["kind"] == "attachment":
+        return row | {"title": None, "permalink": None, "content_type": entry["type"]}
+    return row | {
+        "title": entry["title"],
+        "permalink": entry["permalink"],
+        "content_type": "text/markdown",
+        "note_type": "note",
+    }
+
+
+def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """Notes, or with `entity_types` the observations and relations of those that match."""
+    page, size = paged(args)
+    own = _search_arguments(vault, memory, args)
+    words = own["query"]
+    if not words and not any(own.get(name) for name in _FILTERS):
+        raise InvalidInput("Give a query or at least one filter.")
+    search = RowSearch(
+        memory,
+        read_tools.search_query(memory, own, words),
+        _kinds(args),
+        {name.casefold() for name in args.get("categories") or ()},
+        bool(args.get("compact")),
+        _prefixes(vault, memory, own),
+    )
+    if search.kinds == {"entity"}:
+        hits = memory.search(search.query, limit=size, offset=(page - 1) * size)
+        rows = [row for hit in hits for row in search.rows_of(hit)]
+        total = hits.total
+        is_exact = not hits.is_lower_bound
+        has_more = page * size < total or not is_exact
+        text = read_tools.search_text(memory, hits, words, Page(page, size))
+    else:
+        every, is_exact = search.facts(page * size)
+        rows = every[(page - 1) * size : page * size]
+        total = len(every)
+        has_more = page * size < total
+        lines = [f"- {short(row['title'])} ({row['permalink']})" for row in rows]
+        text = "\n".join([f"# {total} found", *lines])
+    data = {
+        "results": rows,
+        "current_page": page,
+        "page_size": size,
+        "total": total,
+        "total_is_exact": is_exact,
+        "has_more": has_more,
+    }
+    return either(args, data, text)
+
+
+def _search_arguments(vault: Vault, memory: MemorySession, args: Arguments) -> Arguments:
+    """The arguments of our search_notes that mean the same. Raises InvalidInput."""
+    former = [name for name in _FORMER_TIMES if args.get(name) is not None]
+    if former:
+        raise InvalidInput(
+            f"{former[0]} is not used here: times in observations are text. Search for the words, "
+            "or give as_of to search_notes for what held on a day."
+        )
+    own = {key: value for key, value in args.items() if value is not None}
+    for name in ("tags", "note_types"):
+        texts = ",".join(own.get(name) or ())
+        own[name] = [part.strip() for part in texts.split(",") if part.strip()]
+    if own.get("search_type") not in ("title", "permalink"):
+        own["search_type"] = "text"
+    own["query"] = _with_single_tags(own.get("query") or "").strip()
+    if args.get("search_all_projects") or args.get("projects"):
+        own["projects"] = _searched_projects(vault, memory, args.get("projects") or [])
+        own.pop("project", None)
+    return own
+
+
+def _with_single_tags(words: str) -> str:
+    """`tag:a,b` means both tags there."""
+    parts = []
+    for word in words.split(" "):
+        if word.startswith("tag:") and '"' not in word:
+            parts += [f"tag:{tag}" for tag in word.removeprefix("tag:").split(",") if tag]
+        else:
+            parts.append(word)
+    return " ".join(parts)
+
+
+def _searched_projects(vault: Vault, memory: MemorySession, names: list[str]) -> list[str]:
+    projects = vault.projects(memory)
+    if not names:
+        return [project.name for project in projects.values()]
+    known = {name: vault.known_name(memory, name) for name in names}
+    unknown = [name for name, there in known.items() if there is None]
+    if unknown:
+        raise InvalidInput(
+            f"Unknown project(s): {', '.join(unknown)}. Available projects: {', '.join(projects)}"
+        )
+    return [projects[name].name for name in known.values() if name is not None]
+
+
+def _kinds(args: Arguments) -> set[str]:
+    usual = ["observation"] if args.get("categories") else ["entity"]
+    kinds = set(args.get("entity_types") or usual)
+    unknown = kinds - KINDS
+    if unknown:
+        raise InvalidInput(
+            f"Invalid entity_types: {', '.join(unknown)}. They are entity, observation, relation."
+        )
+    return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class RowSearch:
+    """A search whose results are rows: of notes, of their observations, of their relations.
+
+    `categories`: only observations of these, folded; empty: of all. `prefixes`: what goes before a
+    path, by project, in compact rows.
+    """
+
+    memory: MemorySession
+    query: Query
+    kinds: set[str]
+    categories: set[str]
+    is_compact: bool
+    prefixes: dict[str, str]
+
+    def facts(self, needed: int) -> tuple[list[Row], bool]:
+        """More than `needed` rows, if there are so many; and whether that is all of them."""
+        rows: list[Row] = []
+        offset = 0
+        while True:
+            hits, found = self.memory.at_once(partial(self._batch, offset))
+            rows += found
+            offset += len(hits)
+            if len(hits) < _BATCH:
+                return rows, True
+            if len(rows) > needed or offset >= MOST_READ:
+                return rows, False
+
+    def _batch(self, offset: int) -> tuple[Hits, list[Row]]:
+        hits = self.memory.search(self.query, limit=_BATCH, offset=offset)
+        return hits, [row for hit in hits for row in self.rows_of(hit)]
+
+    def rows_of(self, hit: Hit) -> Iterator[Row]:
+        """The rows of one note."""
+        note = hit.note
+        if "entity" in self.kinds:
+            yield self._shown(hit, entity_row(self.memory, hit))
+        if "observation" in self.kinds:
+            for observation in self.memory.observations(note):
+                category = observation.category or "note"
+                is_wanted = not self.categories or category.casefold() in self.categories
+                if is_wanted and self._holds(observation.content, category):
+                    yield self._shown(hit, _observation_row(hit, observation))
+        if "relation" in self.kinds:
+            for edge in self.memory.outgoing(note):
+                if self._holds(f"{note.title} → {edge.target}", edge.type):
+                    yield self._shown(hit, _relation_row(hit, edge))
+
+    def _holds(self, *texts: str) -> bool:
+        """Whether one of the texts holds a word of the query."""
+        words = self.query.text.replace('"', " ").casefold().split()
+        text = "\n".join(texts).casefold()
+        return not words or any(word in text for word in words)
+
+    def _shown(self, hit: Hit, row: Row) -> Row:
+        """The row; if compact, without the note's prose, also in an observation's name."""
+        if not self.is_compact:
+            return row
+        shown = {key: value for key, value in row.items() if key not in _PROSE}
+        if row["type"] == "observation":
+            shown["title"] = row["category"]
+            shown["permalink"] = self.prefixes.get(hit.note.project, "") + row["file_path"]
+        return shown
+
+
+def entity_row(memory: MemorySession, hit: Hit) -> Row:
+    """A note as a search finds it."""
+    note = hit.note
+    return {
+        "title": note.title,
+        "type": "entity",
+        "permalink": note.permalink,
+        "matched_chunk": hit.passage,
+        **_found_in(hit),
+        "content": body_of(memory, note)[0][:_CONTENT],
+        "metadata": {"note_type": note.type, "tags": list(note.tags)},
+    }
+
+
+def _observation_row(hit: Hit, observation: Observation) -> Row:
+    text = observation.content
+    category = observation.category or "note"
+    name = short(text, 60).lower().replace(" ", "-")
+    return {
+        "title": f"{category}: {short(text)}",
+        "type": "observation",
+        "permalink": f"{hit.note.permalink}/observations/{category}/{name}",
+        **_found_in(hit),
+        "content": text,
+        "matched_chunk": text,
+        "category": category,
+    }
+
+
+def _relation_row(hit: Hit, edge: Edge) -> Row:
+    title = f"{hit.note.title} → {edge.target}"
+    to = edge.note.permalink if edge.note else None
+    return {
+        "title": title,
+        "type": "relation",
+        "permalink": f"{hit.note.permalink}/{edge.type}/{to or edge.target}",
+        "matched_chunk": title,
+        **_found_in(hit),
+        "content": edge.context or "",
+        "from_entity": hit.note.permalink,
+        "to_entity": to,
+        "relation_type": edge.type,
+    }
+
+
+def _found_in(hit: Hit) -> Row:
+    """The keys that every row has of its note."""
+    note = hit.note
+    return {
+        "score": round(hit.score, 4),
+        "file_path": note.path,
+        "updated_at": note.changed,
+        "external_id": note.id,
+        "entity": note.permalink,
+        "created_at": note.created,
+    }
+
+
+def _prefixes(vault: Vault, memory: MemorySession, own: Arguments) -> dict[str, str]:
+    """The beginning of paths by project, where several projects are searched."""
+    if "project" in own:
+        return {}
+    return {project.name: f"{slug(name)}/" for name, project in vault.projects(memory).items()}
+
+
+def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """The notes at an address with what is linked to them; JSON unless text is asked for."""
+    url = args["url"].strip()
+    _check_url(url)
+    project = args["project"]
+    page, size = paged(args, 10, 50)
+    depth = max(bounded(args, "depth", 1, 5, least=0), 1)
+    most = bounded(args, "max_related", 10, 100, least=0)
+    frame = args.get("timeframe")
+    since = memory.since(at_least_a_day(frame)) if frame else None
+    try:
+        infos, total = read_tools.notes_at(memory, url, project, Page(page, size))
+    except NotFound:
+        infos, total = [], 0
+    if args.get("output_format") == "text":
+        asked = {"url": url, "project": project, "page": page, "page_size": size, "depth": depth}
+        asked |= {"max_related": most, "as_json": False}
+        if not total:
+            return text_reply(f"No note is at {url}. Find one with search_notes.")
+        return text_reply(read_tools.build_context(memory, asked).text)
+    is_compact = bool(args.get("compact"))
+    entries = [_context_entry(memory, info, depth, since, most, is_compact) for info in infos]
+    related = sum(len(entry["related_results"]) for entry in entries)
+    metadata = {
+        "uri": url.removeprefix("memory://"),
+        "depth": depth,
+        "timeframe": frame,
+        "primary_count": len(entries),
+        "related_count": related,
+        "total_results": len(entries) + related,
+        "total_observations": sum(len(entry.get("observations", ())) for entry in entries),
+    }
+    paging = {"page": page, "page_size": size, "has_more": page * size < total}
+    return json_reply({"results": entries, "metadata": metadata, **paging})
+
+
+def _check_url(url: str) -> None:
+    """Raise InvalidInput for what is no address there."""
+    if "://" in url and not url.startswith("memory://"):
+        raise InvalidInput(f"An address begins with memory:// or with a name: {url}")
+    bare = url.removeprefix("memory://")
+    if not bare:
+        raise InvalidInput("The address is empty.")
+    if "//" in bare:
+        raise InvalidInput(f"An address has no double slashes: {url}")
+    bad = [sign for sign in '<>"|?' if sign in bare]
+    if bad:
+        raise InvalidInput(f"An address does not hold {''.join(bad)}: {url}")
+
+
+def _context_entry(
+    memory: MemorySession,
+    info: NoteInfo,
+    depth: int,
+    since: datetime | None,
+    most: int,
+    is_compact: bool,
+) -> Row:
+    known = memory.context(info, depth=depth, since=since, limit=most)
+    primary = _entity(info)
+    near = [_context_edge(info, edge) for edge in known.edges]
+    near += [_entity(reached.note) for reached in known.reached]
+    if is_compact:
+        return {"primary_result": primary, "related_results": near[:most]}
+    facts = [
+        {
+            "type": "observation",
+            "category": observation.category or "note",
+            "content": observation.content,
+            "file_path": info.path,
+            "created_at": info.created,
+        }
+        for observation in known.observations
+    ]
+    primary["content"] = body_of(memory, info)[0]
+    return {"primary_result": primary, "observations": facts, "related_results": near[:most]}
+
+
+def _context_edge(info: NoteInfo, edge: Edge) -> Row:
+    if edge.direction == "out":
+        to = edge.note.title if edge.note else None
+        ends = {"from_entity": info.title, "to_entity": to, "to_name": edge.target}
+    else:
+        ends = {"from_entity": edge.target, "to_entity": info.title, "to_name": info.title}
+    end = edge.note.permalink if edge.note else edge.target
+    return {
+        "type": "relation",
+        "title": edge.type,
+        "relation_type": edge.type,
+        **ends,
+        "file_path": info.path,
+        "created_at": info.created,
+        "permalink": f"{info.permalink}/{edge.type}/{end}",
+    }
+
+
+def _entity(info: NoteInfo) -> Row:
+    return {
+        "type": "entity",
+        "external_id": info.id,
+        **identity(info),
+        "created_at": info.created,
+        "updated_at": info.changed,
+    }
+
+
+def at_least_a_day(frame: str) -> str:
+    """The program takes `0d` for today, and looks a day back at least."""
+    if frame.strip().lower() in ("0d", "0 days"):
+        return "1d"
+    return frame
+
+
+def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """The notes changed lately, or with `type` their observations and relations."""
+    frame = at_least_a_day(args.get("timeframe") or "7d")
+    page, size = paged(args, 10, 100)
+    bounded(args, "depth", 1, 5)
+    kinds = {kind.lower() for kind in args.get("type") or () if kind} or {"entity"}
+    unknown = kinds - KINDS
+    if unknown:
+        raise InvalidInput(
+            f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation."
+        )
+    asked = {"timeframe": frame, "project": args["project"], "page": page, "page_size": size}
+    text = read_tools.recent_activity(memory, asked | {"as_json": False}).text
+    infos, _, _ = memory.recent(
+        frame, projects=(args["project"],), limit=size, offset=(page - 1) * size
+    )
+    rows = [_recent_row("entity", info) for info in infos if "entity" in kinds]
+    facts = [row for info in infos for row in _recent_facts(memory, info, kinds)]
+    if is_json(args):
+        return json_reply(rows + facts)
+    return text_reply("\n".join([text, *(f"- {row['title']}" for row in facts)]))
+
+
+def _recent_facts(memory: MemorySession, info: NoteInfo, kinds: set[str]) -> Iterator[Row]:
+    place = {"permalink": info.permalink, "file_path": info.path, "created_at": info.created}
+    if "observation" in kinds:
+        for observation in memory.observations(info):
+            yield {"type": "observation", "title": observation.content, **place}
+    if "relation" in kinds:
+        for edge in memory.outgoing(info):
+            title = f"[[{info.title}]] → {edge.type} → [[{edge.target}]]"
+            yield {"type": "relation", "title": title, **place}
+
+
+def _recent_row(kind: str, info: NoteInfo) -> Row:
+    return {"type": kind, **identity(info), "created_at": info.created}

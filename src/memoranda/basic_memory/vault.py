@@ -1,0 +1,223 @@
+"""The configuration of Basic Memory 0.24: its projects, options and environment.
+
+The file is read, never written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memoranda.errors import ConfigFileError, InvalidInput, ProjectNotFound
+from memoranda.faces.arguments import Arguments
+from memoranda.faces.notes.replies import project_id
+from memoranda.note.links import slug
+from memoranda.note.model import BUILT_IN_PROJECTS
+from memoranda.note.names import named_one
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+    from memoranda.engine.projects import Project
+
+_OPTIONS = (
+    "kebab_filenames",
+    "write_note_overwrite_default",
+    "update_permalinks_on_move",
+    "permalinks_include_project",
+)
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_ADDRESSES = ("identifier", "url", "path", "id")
+"""Arguments whose value may begin with the name of a project."""
+_NO_WORKSPACES = (
+    "Cloud workspaces are not used here; every project is a folder. Leave `workspace` out."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """What a configuration says.
+
+    `names`: the program's project names and ours. `places`: our names and their folders. `only`:
+    the one project every call is about. `start`: our name of the default project. `cloud`: projects
+    that are not on this disk. The rest are options of the same names.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
+    only: str | None = None
+    start: str | None = None
+    cloud: frozenset[str] = frozenset()
+    kebab_filenames: bool = False
+    write_note_overwrite_default: bool = False
+    update_permalinks_on_move: bool = False
+    permalinks_include_project: bool = True
+
+    def projects(self, memory: MemorySession) -> dict[str, Project]:
+        """Every project that the program would know, by its name there."""
+        theirs = {ours: name for name, ours in self.names.items()}
+        known = {}
+        for project in memory.projects:
+            is_alone = not theirs and project.name == memory.default_project
+            if project.name in theirs or not project.built_in or is_alone:
+                known[theirs.get(project.name, project.name)] = project
+        return known
+
+    def known_name(self, memory: MemorySession, name: str) -> str | None:
+        """The project name that the program would take `name` for."""
+        projects = self.projects(memory)
+        exact = named_one(name, projects)
+        if exact is not None:
+            return exact
+        # `ExampleProject` has the permalink `example-project` there
+        return next((project for project in projects if slug(project) == slug(name)), None)
+
+    def named(self, memory: MemorySession, args: Arguments) -> str:
+        """Our name of the project a call is about. Raises ProjectNotFound, InvalidInput."""
+        if args.get("workspace"):
+            raise InvalidInput(_NO_WORKSPACES)
+        if not self.only and args.get("project_id"):
+            return self._of_id(memory, str(args["project_id"]))
+
+        name = self.only or args.get("project")
+        if not name:
+            return memory.default_project
+        known = self.known_name(memory, str(name).strip())
+        if known is not None:
+            return self.projects(memory)[known].name
+        if name in self.cloud:
+            raise InvalidInput(
+                f"Project {name} is kept in Basic Memory's cloud, which is not used here. "
+                "Add its folder on this disk with create_memory_project."
+            )
+        raise ProjectNotFound(str(name), list(self.projects(memory)))
+
+    def _of_id(self, memory: MemorySession, identity: str) -> str:
+        for name, project in self.projects(memory).items():
+            if project_id(name) == identity.lower():
+                return project.name
+        raise InvalidInput(f"No project has the id {identity}. list_memory_projects shows them.")
+
+    def detected(self, memory: MemorySession, args: Arguments) -> str | None:
+        """Our name of the project that an address begins with, where the call names none.
+
+        The address in `args` stays as it is: an address may begin with its project.
+        """
+        if args.get("project") or args.get("project_id") or self.only:
+            return None
+        for key in _ADDRESSES:
+            address = args.get(key)
+            if not isinstance(address, str):
+                continue
+            address = address.strip()
+            first, _, rest = address.removeprefix("memory://").partition("/")
+            known = self.known_name(memory, first) if rest else None
+            if known is None:
+                continue
+            ours = self.projects(memory)[known].name
+            if ours != memory.default_project:
+                if address.startswith("memory://"):
+                    args[key] = f"memory://{rest}"
+                return ours
+        return None
+
+    def in_their_names(self, text: str) -> str:
+        """`text` of ours with the program's names of the projects that have another one here."""
+        for theirs, ours in self.names.items():
+            if ours != theirs:
+                text = text.replace(ours, theirs)
+        return text
+
+    def shown(self, name: str) -> str:
+        """The program's name of our project."""
+        return next((theirs for theirs, ours in self.names.items() if ours == name), name)
+
+
+def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
+    """The vault of an installed Basic Memory.
+
+    environ: the environment variables that count.
+
+    Without a configuration the vault is the one the program would use by itself, if it is there.
+    Raises ConfigError.
+    """
+    settings = _settings(environ)
+    only = environ.get("BASIC_MEMORY_MCP_PROJECT") or None
+    names: dict[str, str] = {}
+    places: dict[str, str] = {}
+    cloud: set[str] = set()
+    for name, entry in settings["projects"].items():
+        path = _local_path(entry)
+        if path is None:
+            cloud.add(name)
+            continue
+        names[name] = _our_name(name, names.values())
+        places[names[name]] = path
+    start = _start(names, only, settings.get("default_project"))
+    options = _options(settings, environ)
+    return Vault(names, places, only, start, frozenset(cloud), **options)
+
+
+def _settings(environ: Mapping[str, str]) -> dict[str, Any]:
+    base = environ.get("XDG_CONFIG_HOME")
+    usual = f"{base}/basic-memory" if base else "~/.basic-memory"
+    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or usual
+    file = Path(os.path.expanduser(folder)) / "config.json"
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
+        projects = {"main": root} if os.path.isdir(root) else {}
+        return {"projects": projects, "default_project": "main"}
+    except (OSError, ValueError) as error:
+        reason = str(getattr(error, "strerror", None) or error)
+        raise ConfigFileError(file, reason) from None
+    if not isinstance(settings, dict) or not isinstance(settings.get("projects"), dict):
+        raise ConfigFileError(file, "it names no projects")
+    return settings
+
+
+def _local_path(entry: Any) -> str | None:
+    """The folder of a project's entry; None if it is not on this disk, or nobody knows where.
+
+    An entry is a path, or since release 0.18 an object that has one.
+    """
+    if not isinstance(entry, dict):
+        entry = {"path": entry}
+    path = entry.get("path")
+    if entry.get("mode") == "cloud" or not isinstance(path, str):
+        return None
+    return path if path.startswith(("/", "~")) else None
+
+
+def _our_name(name: str, given: Any) -> str:
+    """The name under which we serve a project.
+
+    `notes` takes the place of our own project, which other faces do not need. The other built-in
+    projects have notes of another form, so a vault of such a name gets a suffix that no reply shows.
+    """
+    shown = "notes" if name.lower() == "notes" else name
+    taken = {*BUILT_IN_PROJECTS, *map(str.lower, given)} - {"notes"}
+    return f"{name} basic-memory" if shown.lower() in taken else shown
+
+
+def _start(names: Mapping[str, str], only: str | None, default: Any) -> str | None:
+    """Our name of the project a server begins in: the only one, the default or the first."""
+    for name in (only, default):
+        known = named_one(name, names) if isinstance(name, str) else None
+        if known is not None:
+            return names[known]
+    return next(iter(names.values()), None)
+
+
+def _options(settings: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, bool]:
+    """The options of the file; those of the environment count instead."""
+    options = {key: settings[key] for key in _OPTIONS if isinstance(settings.get(key), bool)}
+    for key in _OPTIONS:
+        text = environ.get(f"BASIC_MEMORY_{key.upper()}", "").lower()
+        if text in _BOOLEANS:
+            options[key] = _BOOLEANS[text]
+    return options

@@ -1,0 +1,534 @@
+"""The tools that change notes and projects, with Basic Memory's effects on files and its JSON."""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from memoranda.basic_memory.documents import (
+    UNNAMED,
+    Refused,
+    either,
+    error_fields,
+    identity,
+    is_json,
+    json_reply,
+    text_reply,
+)
+from memoranda.basic_memory.vault import Vault
+from memoranda.errors import (
+    Exists,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    OutsideError,
+    ProjectNotFound,
+)
+from memoranda.faces.arguments import Arguments
+from memoranda.faces.notes import write_tools
+from memoranda.faces.notes.read_tools import has_folder
+from memoranda.faces.notes.replies import project_id
+from memoranda.faces.reply import Reply
+from memoranda.index.rows import NoteInfo
+from memoranda.note.edit import SetKeys
+from memoranda.note.grammar import scan
+from memoranda.note.links import permalink_for, slug
+from memoranda.note.markdown import own_permalink
+from memoranda.note.names import Looseness
+from memoranda.query import Query
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+
+_FOLDERS = 1000
+"""How many entries of a folder are looked at for a name in another case."""
+_SIGNS = re.compile(r'[-/\\<>:"|?*]+')
+"""Signs that a title may have and a file's name may not."""
+_OPERATIONS = (
+    "append",
+    "prepend",
+    "find_replace",
+    "replace_section",
+    "insert_before_section",
+    "insert_after_section",
+)
+
+
+def write_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """Create a note where the program would, or replace one with `overwrite`."""
+    try:
+        data = _written(vault, memory, args)
+    except MemorandaError as error:
+        return _not_written(memory, args, error)
+    if not is_json(args):
+        return text_reply(data["text"])
+    keys = ("title", "permalink", "file_path", "checksum", "action")
+    return json_reply({**{key: data[key] for key in keys}, "similar_notes": []})
+
+
+def _written(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, Any]:
+    project = args["project"]
+    if args.get("overwrite") is None:
+        args["overwrite"] = vault.write_note_overwrite_default
+    if args.get("expected_checksum") and not args["overwrite"]:
+        raise InvalidInput("expected_checksum requires overwrite=True.")
+    args["note_type"] = _type_name(args.get("note_type") or "note")
+    directory = (args.get("directory") or "").strip()
+    if directory.endswith("/"):
+        directory = directory.strip("/")
+    directory = in_existing_case(memory, project, directory)
+    args["directory"] = directory
+    args["file_name"] = _file_stem(vault, args["title"])
+    args["metadata"] = _without_own_arguments(args)
+    if not args["content"].startswith(("---", "\n")):
+        # The program leaves an empty line after the frontmatter
+        args["content"] = f"\n{args['content']}"
+
+    file = f"{directory}/{args['file_name']}.md".lstrip("/")
+    own = own_permalink(args["content"].lstrip("\n"))
+    is_new = not _is_note(memory, project, file)
+    _give_permalink(vault, memory, args, file, own, is_new)
+    reply = write_tools.write_note(memory, args)
+    assert reply.data is not None
+    data = {**reply.data, "text": reply.text}
+    if own and not is_new:
+        edit = SetKeys({"permalink": own})
+        changed = memory.edit((project, data["file_path"]), edit).note
+        data |= {"permalink": changed.permalink, "checksum": changed.checksum}
+    return data
+
+
+def _type_name(kind: str) -> str:
+    """The type as the program writes it: `Decision Log` is `decision_log`."""
+    return slug(kind).replace("-", "_") or kind
+
+
+def _file_stem(vault: Vault, title: str) -> str:
+    if vault.kebab_filenames:
+        return slug(title.replace("/", "-").replace("\\", "-"))
+    return _SIGNS.sub("-", title).strip(".").strip("-")
+
+
+def _without_own_arguments(args: Arguments) -> dict[str, Any]:
+    """The metadata without the keys that have an argument of their own."""
+    own = {"title", "type", "permalink"}
+    if args.get("tags"):
+        own.add("tags")
+    metadata = args.get("metadata") or {}
+    return {key: value for key, value in metadata.items() if key not in own}
+
+
+def _is_note(memory: MemorySession, project: str, path: str) -> bool:
+    try:
+        memory.find_ref((project, path))
+    except NotFound:
+        return False
+    return True
+
+
+def _give_permalink(
+    vault: Vault,
+    memory: MemorySession,
+    args: Arguments,
+    file: str,
+    own: str | None,
+    is_new: bool,
+) -> None:
+    """Put the permalink that the program would give a new note into its metadata.
+
+    Raises Refused if an overwrite means a note that is somewhere else by now.
+    """
+    project = args["project"]
+    derived = slug(file.removesuffix(".md"))
+    if vault.permalinks_include_project:
+        derived = permalink_for(project, file)
+    permalink = own or derived
+    holder = _holder(memory, project, permalink)
+    is_elsewhere = holder is not None and holder.path.lower() != file.lower()
+    if holder and is_elsewhere and args["overwrite"] and (is_new or own):
+        raise Refused(
+            "NOTE_PATH_CONFLICT",
+            f"The note {holder.permalink} is at {holder.path} now, so nothing was written. "
+            "Change it there with edit_note, or write with overwrite=False.",
+            **identity(holder),
+        )
+    if not is_new:
+        return
+    if holder:
+        numbered = (f"{permalink}-{number}" for number in count(1))
+        permalink = next(name for name in numbered if _holder(memory, project, name) is None)
+    if holder or not vault.permalinks_include_project:
+        args["metadata"]["permalink"] = permalink
+
+
+def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | None:
+    """The note that has a permalink."""
+    return next(iter(memory.matching(permalink, project=project, limit=1)[0]), None)
+
+
+def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
+    """`path` with the names of existing folders that differ in case only.
+
+    The program does so on a disk that ignores case.
+    """
+    folders = path.split("/")
+    parent = ""
+    for number, name in enumerate(folders):
+        try:
+            entries = memory.directory(project, parent, limit=_FOLDERS).entries
+        # Nothing below exists; what is wrong with the path, the caller says
+        except MemorandaError:
+            break
+        names = {entry.path.rpartition("/")[2] for entry in entries if entry.kind == "folder"}
+        if name not in names:
+            alike = (known for known in sorted(names) if known.casefold() == name.casefold())
+            name = next(alike, name)
+        folders[number] = name
+        parent = f"{parent}/{name}".lstrip("/")
+    return "/".join(folders)
+
+
+def _not_written(memory: MemorySession, args: Arguments, error: MemorandaError) -> Reply:
+    action = "created" if isinstance(error, OutsideError) else "conflict"
+    data = {**UNNAMED, "title": args["title"], "checksum": None, "action": action}
+    if isinstance(error, Exists):
+        data |= _known(memory, error.permalink or error.path, args["project"])
+        data |= {"error": "NOTE_ALREADY_EXISTS"}
+    else:
+        data |= error_fields(error)
+    return either(args, data, str(error), True)
+
+
+def _known(memory: MemorySession, name: str, project: str) -> dict[str, Any]:
+    try:
+        return identity(memory.find(name, project))
+    except MemorandaError:
+        return {}
+
+
+def edit_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """Apply one operation, and set header keys with `metadata`."""
+    try:
+        data = _edited(memory, args)
+    except MemorandaError as error:
+        return _not_edited(vault, memory, args, error)
+    shown = {key: data[key] for key in (*UNNAMED, "checksum", "operation")}
+    shown["fileCreated"] = data["action"] == "created"
+    return either(args, shown, data["text"])
+
+
+def _edited(memory: MemorySession, args: Arguments) -> dict[str, Any]:
+    operation = args["operation"]
+    if operation not in _OPERATIONS:
+        names = ", ".join(_OPERATIONS)
+        raise InvalidInput(f"Invalid operation '{operation}'. Must be one of: {names}")
+    if operation in ("append", "prepend"):
+        args.pop("section", None)
+    metadata = _edited_metadata(args)
+    if args.get("expected_checksum"):
+        _check_is_there(memory, args)
+    if args.get("replace_subsections") is False and operation == "replace_section":
+        args["content"] += _subsections(memory, args)
+    args["expected_replacements"] = args.get("expected_replacements") or 1
+    reply = write_tools.edit_note(memory, _without_none(args))
+    assert reply.data is not None
+    data = {**reply.data, "text": reply.text}
+    if metadata:
+        place = (data["project"], data["file_path"])
+        data["checksum"] = memory.edit(place, SetKeys(metadata)).note.checksum
+    return data
+
+
+def _edited_metadata(args: Arguments) -> dict[str, Any]:
+    given = args.get("metadata") or {}
+    metadata = {key: value for key, value in given.items() if key not in ("title", "permalink")}
+    absent = [key for key, value in metadata.items() if value is None]
+    if absent:
+        raise InvalidInput(
+            f"metadata values cannot be null (keys are not deleted): {', '.join(absent)}"
+        )
+    if "type" in metadata:
+        kind = str(metadata["type"])
+        if not kind.strip():
+            raise InvalidInput("metadata.type must not be blank: it is the note's type.")
+        metadata["type"] = _type_name(kind)
+    return metadata
+
+
+def _check_is_there(memory: MemorySession, args: Arguments) -> None:
+    """Raise Refused for a checksum of a note that is not there: nothing has that revision."""
+    name = args["identifier"]
+    try:
+        memory.find(name, args["project"], looseness=Looseness.CASE)
+    except NotFound as error:
+        raise Refused("NOTE_REVISION_CONFLICT", str(error), currentChecksum=None) from None
+
+
+def _subsections(memory: MemorySession, args: Arguments) -> str:
+    """The text below the first heading inside the section, to stay behind its new text."""
+    note = memory.read(args["identifier"], project=args["project"], count=False)
+    headings = scan(note.text, note.body_at)[2]
+    lines = note.text.splitlines(keepends=True)
+    section = args["section"].strip().lstrip("#").strip()
+    for number, heading in enumerate(headings):
+        if heading.text != section:
+            continue
+        later = headings[number + 1 :]
+        ends = (other.line - 1 for other in later if other.level <= heading.level)
+        end = next(ends, len(lines))
+        inner = next((other.line - 1 for other in later if other.line <= end), end)
+        if inner < end:
+            return "\n\n" + "".join(lines[inner:end]).rstrip("\n")
+        return ""
+    return ""
+
+
+def _without_none(args: Arguments) -> Arguments:
+    return {key: value for key, value in args.items() if value is not None}
+
+
+def _not_edited(
+    vault: Vault, memory: MemorySession, args: Arguments, error: MemorandaError
+) -> Reply:
+    operation = args["operation"]
+    data = {**UNNAMED, "checksum": None, "operation": operation, "fileCreated": False}
+    data |= error_fields(error)
+    text = str(error)
+    if isinstance(error, ProjectNotFound):
+        route = args["identifier"].removeprefix("memory://").partition("/")[0]
+        data |= {
+            "error": "UNRESOLVED_PROJECT_ROUTE",
+            "project": vault.shown(args["project"]),
+            "projectRoute": route,
+        }
+        # Our sentence would name projects that the program has not
+        text = f"No project `{route}`. list_memory_projects shows those there are."
+    elif "currentChecksum" in data:
+        data |= _known(memory, args["identifier"], args["project"])
+    return either(args, data, text, True)
+
+
+def move_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """Move a note or a folder; no other note is rewritten, as there."""
+    name = args["identifier"]
+    data = {"moved": False, **UNNAMED, "source": name}
+    data["destination"] = args.get("destination_path") or args.get("destination_folder")
+    try:
+        _take_destination(vault, memory, args)
+        args["follow"] = vault.update_permalinks_on_move
+        args["update_links"] = False
+        args["is_directory"] = bool(args.get("is_directory"))
+        reply = write_tools.move_note(memory, args)
+    except Refused as error:
+        return either(args, data | error_fields(error), str(error))
+    except NotFound as error:
+        data["error"] = f"Entity not found: {name}"
+        return either(args, data, str(error), True)
+    except MemorandaError as error:
+        return either(args, data | error_fields(error), str(error), True)
+    assert reply.data is not None
+    moved = reply.data
+    data["moved"] = True
+    if args["is_directory"]:
+        number = moved["notes"]
+        data |= {"destination": args["destination_path"], "is_directory": True}
+        data |= {"total_files": number, "successful_moves": number, "failed_moves": 0}
+    else:
+        note = memory.find_ref((moved["project"], moved["new_path"]))
+        data |= {**identity(note), "destination": moved["new_path"]}
+    return either(args, data, reply.text)
+
+
+def _take_destination(vault: Vault, memory: MemorySession, args: Arguments) -> None:
+    """Make `destination_path` of the destination a caller gave. Raises Refused, NotFound."""
+    project = args["project"]
+    path = args.get("destination_path") or ""
+    folder = args.get("destination_folder") or ""
+    _check_destination(path, folder, bool(args.get("is_directory")))
+    folder = in_existing_case(memory, project, folder.strip("/") or folder)
+    path = in_existing_case(memory, project, path)
+    _check_project(vault, memory, project, path, folder)
+    if not args.get("is_directory"):
+        info = memory.find(args["identifier"], project, looseness=Looseness.CASE)
+        if folder:
+            path = folder.strip("/") + "/"
+        else:
+            _check_file_name(path)
+        if path.strip("/") == info.path:
+            message = f"The note is at {info.path} already. Choose another destination_path."
+            raise Refused("DESTINATION_SAME_AS_SOURCE", message)
+    args["destination_path"] = path
+
+
+def _check_destination(path: str, folder: str, is_folder: bool) -> None:
+    if path and folder:
+        message = "Give destination_path or destination_folder, not both."
+        raise Refused("MUTUALLY_EXCLUSIVE_PARAMS", message)
+    if not path and not folder:
+        raise Refused("MISSING_DESTINATION", "Give destination_path or destination_folder.")
+    if folder and is_folder:
+        message = "destination_folder is for notes; give destination_path for a folder."
+        raise Refused("DESTINATION_FOLDER_NOT_FOR_DIRECTORIES", message)
+    target = (path or folder).replace("\\", "/")
+    is_outside = target.startswith(("/", "~")) or ".." in target.split("/")
+    if is_outside or target[1:3] == ":/":
+        raise Refused("SECURITY_VALIDATION_ERROR", str(OutsideError(path or folder)))
+
+
+def _check_project(
+    vault: Vault, memory: MemorySession, project: str, path: str, folder: str
+) -> None:
+    """Raise Refused for a destination in another project; a folder of that name is meant first."""
+    if "/" not in path and not folder:
+        return
+    first = (folder or path).strip("/").partition("/")[0]
+    other = vault.known_name(memory, first)
+    if other is None or vault.projects(memory)[other].name == project:
+        return
+    if not has_folder(memory, project, first):
+        message = (
+            f"A move stays inside its project; {first} is another one. Write the note there with "
+            "write_note, then delete it here."
+        )
+        raise Refused("CROSS_PROJECT_MOVE_NOT_SUPPORTED", message)
+
+
+def _check_file_name(path: str) -> None:
+    if "." not in path.rpartition("/")[2].rstrip("."):
+        raise Refused("FILE_EXTENSION_REQUIRED", f"Give destination_path its ending: {path}.md")
+    if not path.endswith((".md", ".markdown")):
+        stem = path.rpartition(".")[0]
+        raise Refused("FILE_EXTENSION_MISMATCH", f"A note's file ends in .md: {stem}.md")
+
+
+def delete_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """Delete a note of exactly this name, or a folder. The answer to a note is true or false."""
+    name = args["identifier"]
+    if args.get("is_directory"):
+        return _delete_folder(memory, args)
+    try:
+        info = memory.find(name, args["project"], looseness=Looseness.EXACT)
+    except NotFound:
+        if is_json(args):
+            return json_reply({"deleted": False, **UNNAMED})
+        return Reply("false", {"result": False})
+    memory.delete(info)
+    if is_json(args):
+        return json_reply({"deleted": True, **identity(info)})
+    return Reply("true", {"result": True})
+
+
+def _delete_folder(memory: MemorySession, args: Arguments) -> Reply:
+    name = args["identifier"]
+    data = {"deleted": False, "is_directory": True, "identifier": name, "total_files": 0}
+    args["identifier"] = name.strip("/") or name
+    args["is_directory"] = True
+    try:
+        reply = write_tools.delete_note(memory, args)
+    except MemorandaError as error:
+        return either(args, data | {"error": str(error)}, str(error), True)
+    assert reply.data is not None
+    number = reply.data["notes"]
+    data |= {
+        "deleted": True,
+        "total_files": number,
+        "successful_deletes": number,
+        "failed_deletes": 0,
+        "deleted_files": reply.data["paths"],
+        "errors": [],
+    }
+    return either(args, data, reply.text)
+
+
+def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """Add a folder as a project; one that is there is answered with what it is."""
+    name = args["project_name"]
+    if vault.only is not None:
+        return _constrained(vault, args)
+    if args.get("workspace"):
+        raise InvalidInput("Cloud workspaces are not used here. Leave `workspace` out.")
+    projects = vault.projects(memory)
+    known = next((each for each in projects if each.casefold() == name.strip().casefold()), None)
+    if known is not None:
+        row = _project_row(memory, known, projects[known].name, str(projects[known].root))
+        row |= {"created": False, "already_exists": True}
+        text = f"Project {known} is there already."
+    else:
+        reply = write_tools.create_memory_project(memory, {"set_default": False, **args})
+        if reply.is_error:
+            return text_reply(reply.text, True)
+        text = reply.text
+        assert reply.data is not None
+        if reply.data["action"] == "asked":
+            return either(args, _asked(reply), text)
+        ours = reply.data["name"]
+        row = _project_row(memory, ours, ours, reply.data["path"])
+        row |= {"created": True, "already_exists": False}
+    total = memory.list(Query(projects=(vault.names.get(row["name"], row["name"]),)), limit=1)[1]
+    row["indexing"] = {"state": "completed", "total_files": total, "enqueued_files": total}
+    return either(args, row, text)
+
+
+def _asked(reply: Reply) -> dict[str, Any]:
+    """The row of a folder that waits for the owner: nothing was added."""
+    assert reply.data is not None
+    return {
+        "name": reply.data["name"],
+        "external_id": None,
+        "path": reply.data["path"],
+        "is_default": False,
+        "created": False,
+        "already_exists": False,
+        "error": "OWNER_ASKED",
+        "message": reply.text,
+    }
+
+
+def _project_row(memory: MemorySession, name: str, ours: str, path: str) -> dict[str, Any]:
+    is_default = memory.default_project == ours
+    return {"name": name, "external_id": project_id(name), "path": path, "is_default": is_default}
+
+
+def _constrained(vault: Vault, args: Arguments) -> Reply:
+    text = f"Projects are not changed here: this server serves project '{vault.only}' alone."
+    data = {"name": args["project_name"], "created": False, "already_exists": False}
+    return either(args, data | {"error": "PROJECT_CONSTRAINED", "message": text}, text)
+
+
+def delete_project(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """Take a project off the list; its files stay."""
+    if vault.only is not None:
+        return _constrained(vault, args)
+    if args.get("delete_notes"):
+        raise InvalidInput(
+            "delete_project never deletes notes here. Leave `delete_notes` out; "
+            "delete the folder by hand."
+        )
+    name = vault.known_name(memory, args["project_name"])
+    if name is None:
+        raise ProjectNotFound(args["project_name"], list(vault.projects(memory)))
+    project = vault.projects(memory)[name]
+    if project.name == memory.default_project:
+        raise InvalidInput(f"Project {name} is the default. Make another one the default first.")
+    memory.remove_project(project.name)
+    return text_reply(f"Removed project {name}. Its files stay in {project.root}.")
+
+
+def list_memory_projects(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
+    """The projects that the program would know."""
+    rows = []
+    for name, project in sorted(vault.projects(memory).items(), key=lambda pair: slug(pair[0])):
+        row = _project_row(memory, name, project.name, str(project.root))
+        row |= {"local_path": row["path"], "source": "local"}
+        rows.append(row | {"is_private": False, "display_name": None})
+    data = {
+        "projects": rows,
+        "default_project": vault.shown(memory.default_project),
+        "constrained_project": vault.only,
+    }
+    lines = [f"- {row['name']} (local) [{row['external_id']}]" for row in rows]
+    head = "Projects, each with the id that `project_id` takes:"
+    if vault.only:
+        head = f"Every call is about project {vault.only}:"
+    return either(args, data, "\n".join([head, *lines]))

@@ -1,0 +1,309 @@
+"""Verbs about what is in a project's folder beside its notes: attachments, symlinks, what is left
+out; and about links that lead to no note, with the reason."""
+
+from __future__ import annotations
+
+import builtins
+import fnmatch
+import json
+import posixpath
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from memoranda.clock import stamp
+from memoranda.engine.engine import verb
+from memoranda.engine.reading import ReadVerbs
+from memoranda.errors import InvalidInput, ProjectNotFound
+from memoranda.index.resolve import AMBIGUOUS, RESOLVED, root_path
+from memoranda.index.rows import Edge, NoteInfo
+from memoranda.note.names import without_case
+from memoranda.query import Query
+from memoranda.store.conventions import Conventions as Conventions
+from memoranda.store.folder import FolderStore
+from memoranda.store.inventory import Attachment as Attachment
+from memoranda.store.inventory import Inventory as Inventory
+from memoranda.store.inventory import LeftOut as LeftOut
+from memoranda.store.inventory import (
+    attachment_kind,
+    inventory_of,
+    symlink_at,
+)
+
+ATTACHMENT = "attachment"
+"""The state of a link that leads to a file which is no note."""
+_PLACEHOLDER = re.compile(r"\{\{|<%|\$\{")
+_MOST_LINKING = 20
+_LARGEST_CANVAS = 4 << 20
+
+
+@dataclass(slots=True)
+class AttachedFile:
+    """A file that is no note. `size` in bytes; `linked_from` are the paths of notes that link to
+    it; `notes` are the paths a canvas has on it, and `texts` is how many cards with text it has."""
+
+    project: str
+    path: str
+    kind: str
+    size: int
+    changed: str
+    linked_from: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    texts: int = 0
+
+
+@dataclass(slots=True)
+class UnresolvedLink:
+    """A link that leads to no note: the path of its note, its line, its target, and why."""
+
+    path: str
+    line: int
+    target: str
+    state: str
+    reason: str
+
+
+class AttachmentVerbs(ReadVerbs):
+    """The verbs about a folder as a whole."""
+
+    def vault(self, project: str) -> FolderStore | None:
+        """The store of a project in a folder that people keep by themselves; None for others."""
+        store = self.engine.store(project)
+        if not self.engine.access_to(store.name).admits(self.agent):
+            raise ProjectNotFound(project, [])
+        if isinstance(store, FolderStore) and store.name not in self.engine.layout.built_in:
+            return store
+        return None
+
+    @verb
+    def conventions(self, project: str) -> Conventions:
+        """What other programs have set for the folder of a project; nothing for other projects."""
+        store = self.vault(project)
+        if store is None:
+            return Conventions()
+        return store.conventions
+
+    @verb
+    def inventory(self, project: str) -> Inventory:
+        """What the folder of a project holds, attachments and symlinks too. Raises
+        ProjectNotFound, InvalidInput for a project that memoranda keeps itself."""
+        self.engine.fresh()
+        store = self.vault(project)
+        if store is None:
+            raise InvalidInput(f"Project {project} is kept by memoranda and holds notes alone.")
+        return inventory_of(store)
+
+    @verb
+    def attachments(
+        self, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None
+    ) -> builtins.list[Attachment]:
+        """The files below a folder, `depth` levels deep, that are no notes, by path."""
+        store = self.vault(project)
+        if store is None:
+            return []
+        attachments = inventory_of(store, folder, is_deep=depth > 1).attachments
+        level = len(folder.split("/")) if folder else 0
+        return [
+            attachment
+            for attachment in attachments
+            if attachment.path.count("/") < level + depth
+            and (not glob or fnmatch.fnmatch(attachment.path.rpartition("/")[2], glob))
+        ]
+
+    @verb
+    def attachment(self, name: str, project: str | None = None) -> AttachedFile | None:
+        """The file, no note, that `name` means in a project [the default one, then all others]: a
+        path in it, or the name of one file alone."""
+        plain = name.removeprefix("memory://").strip()
+        for candidate in self._asked(project):
+            store = self.vault(candidate)
+            if store is None or (attachment_kind(plain) == "file" and "." not in plain):
+                continue
+            head, _, rest = plain.partition("/")
+            inside = plain
+            if rest and head.casefold() == store.name.casefold():
+                inside = rest
+            usual = store.conventions.attachments
+            attachment = inventory_of(store).attachment(inside, usual=usual)
+            if attachment is not None:
+                return self._described(store, attachment)
+        return None
+
+    def _asked(self, project: str | None) -> builtins.list[str]:
+        """The names of the projects to look in: this one, or all that the caller may use."""
+        if project is not None:
+            return [project]
+        names = [self.default_project, *self.engine.stores]
+        return [
+            name for name in dict.fromkeys(names) if self.engine.access_to(name).admits(self.agent)
+        ]
+
+    def _described(self, store: FolderStore, attachment: Attachment) -> AttachedFile:
+        changed = stamp(attachment.changed)
+        attached = AttachedFile(
+            store.name, attachment.path, attachment.kind, attachment.size, changed
+        )
+        attached.linked_from = self._linking(store.name, attachment.path)
+        if attachment.path.lower().endswith(".canvas") and attachment.size <= _LARGEST_CANVAS:
+            _read_canvas(Path(store.root, attachment.path), attached)
+        return attached
+
+    def _linking(self, project: str, path: str) -> builtins.list[str]:
+        """The paths of notes whose text has a link with the name of this file."""
+        name = posixpath.basename(path)
+        # Links leave the `.md` of a drawing out
+        short = re.sub(r"(?i)(\.excalidraw)\.md$", r"\1", name)
+        infos, _ = self.index.notes.listing(
+            Query(projects=(project,), contains=short), viewer=self.agent, order="path", limit=200
+        )
+        link = re.compile(rf"(?:\[\[|\]\(<?)[^\[\]()<>\n]*?{_pattern_of(short)}", re.IGNORECASE)
+        linking = []
+        for info in infos:
+            if link.search(self.engine.file_of(info).data.decode("utf-8", "replace")):
+                linking.append(info.path)
+        return linking[:_MOST_LINKING]
+
+    def symlink(self, name: str, project: str | None = None) -> tuple[str, str] | None:
+        """(project, path) of the note that a symlink inside a project leads to, where `name` is the
+        path of the symlink; None for another path, and for a symlink that leads elsewhere."""
+        for candidate in self._asked(project):
+            store = self.vault(candidate)
+            if store is None:
+                continue
+            for path in (name, f"{name}.md"):
+                if ".." in path.split("/") or store.rules.reason(path):
+                    continue
+                if Path(store.root, path).is_symlink():
+                    target = symlink_at(store, path)
+                    if target.is_inside:
+                        return store.name, target.target
+                    return None
+        return None
+
+    def mark_attachments(self, info: NoteInfo, edges: Sequence[Edge]) -> builtins.list[Edge]:
+        """`edges` of one note, where those that lead to a file which is no note say so."""
+        store = self.vault(info.project)
+        missing = [
+            edge
+            for edge in edges
+            if edge.direction == "out" and edge.note is None and _may_be_file(edge.target)
+        ]
+        if store is None or not missing:
+            return [*edges]
+        inventory = inventory_of(store)
+        usual = store.conventions.attachments
+        folder = posixpath.dirname(info.path)
+        return [
+            replace(edge, state=ATTACHMENT)
+            if edge in missing and inventory.attachment(edge.target, folder, usual)
+            else edge
+            for edge in edges
+        ]
+
+    @verb
+    def unresolved_links(self, project: str) -> builtins.list[UnresolvedLink]:
+        """The links of a project's notes that lead to no note and to no other file, by path and
+        line, each with the reason."""
+        self.engine.fresh()
+        store = self.vault(project)
+        name = self.engine.store(project).name
+        inventory = Inventory()
+        if store is not None:
+            inventory = inventory_of(store)
+        reasons = _Reasons(store, inventory)
+        links: list[UnresolvedLink] = []
+        for info in self.index.notes.below(name, ""):
+            if not self.sees(info.scope):
+                continue
+            for edge in self.index.links.outgoing(info, self.agent):
+                if edge.state == RESOLVED or reasons.is_attachment(info, edge):
+                    continue
+                reason = reasons.reason(info, edge)
+                links.append(UnresolvedLink(info.path, edge.line, edge.target, edge.state, reason))
+        links.sort(key=lambda link: (link.path, link.line))
+        return links
+
+
+class _Reasons:
+    """Why links of one project lead nowhere."""
+
+    def __init__(self, store: FolderStore | None, inventory: Inventory):
+        self._store = store
+        self._inventory = inventory
+        self._symlinks = {without_case(_plain(link.path)): link for link in inventory.symlinks}
+
+    def is_attachment(self, info: NoteInfo, edge: Edge) -> bool:
+        """Whether the link leads to a file that is no note."""
+        if self._store is None or not _may_be_file(edge.target):
+            return False
+        folder = posixpath.dirname(info.path)
+        usual = self._store.conventions.attachments
+        return self._inventory.attachment(edge.target, folder, usual) is not None
+
+    def reason(self, info: NoteInfo, edge: Edge) -> str:
+        """The reason in one sentence, without its full stop."""
+        if edge.state == AMBIGUOUS:
+            return "several notes have this name; write the folder in front of it"
+        if _PLACEHOLDER.search(edge.target):
+            return "it is a placeholder of a template"
+        path = root_path(edge.target, posixpath.dirname(info.path))
+        if path is None:
+            return "it leads out of the folder"
+        left_out = self._left_out(path)
+        if left_out:
+            return left_out
+        symlink = self._symlinks.get(without_case(_plain(path)))
+        if symlink is not None:
+            return f"{symlink.path} is a symlink to {symlink.target}"
+        if _may_be_file(edge.target):
+            return "there is no such file"
+        return "no note has this name yet"
+
+    def _left_out(self, path: str) -> str:
+        if self._store is None:
+            return ""
+        note = path
+        if not self._store.has_note_name(path):
+            note = f"{path}.md"
+        reason = self._store.rules.reason(note)
+        if reason and Path(self._store.root, note).exists():
+            return f"{note} is left out by {reason}"
+        for hidden in self._inventory.left_out:
+            folder = Path(self._store.root, hidden.path)
+            if "/" not in path and folder.is_dir() and any(folder.rglob(f"{_escaped(path)}.md")):
+                return f"it is in {hidden.path}, which is left out by {hidden.reason}"
+        return ""
+
+
+def _read_canvas(file: Path, attached: AttachedFile) -> None:
+    """What is on a canvas of Obsidian (JSON Canvas 1.0); nothing of one that cannot be read."""
+    try:
+        canvas = json.loads(file.read_text("utf-8"))
+        nodes = [node for node in canvas["nodes"] if isinstance(node, dict)]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return
+    files = [node.get("file") for node in nodes if node.get("type") == "file"]
+    attached.notes = sorted({path for path in files if isinstance(path, str)})
+    attached.texts = sum(node.get("type") == "text" for node in nodes)
+
+
+def _may_be_file(target: str) -> bool:
+    """Whether a link's target ends like the name of a file that is no note."""
+    name = target.rpartition("/")[2]
+    return attachment_kind(name) != "file"
+
+
+def _plain(path: str) -> str:
+    return unicodedata.normalize("NFC", path).removesuffix(".md")
+
+
+def _escaped(name: str) -> str:
+    """A name as a glob that means it alone."""
+    return re.sub(r"([*?\[])", r"[\1]", name)
+
+
+def _pattern_of(name: str) -> str:
+    """A regular expression for a name as links write it, percent-encoded or not."""
+    return re.escape(name).replace(r"\ ", "(?: |%20)")

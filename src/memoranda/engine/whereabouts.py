@@ -1,0 +1,84 @@
+"""Where a note is by now that was at a place once: moved, sorted into a category, archived, merged."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+from memoranda.engine.engine import verb
+from memoranda.engine.history import HistoryVerbs
+from memoranda.errors import MemorandaError
+from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import Change
+from memoranda.note.model import MEMORY_PROJECTS
+
+_ID_IN_NAME = re.compile(r"-([0-9a-f]{8})\.md$")
+_MOST_MOVES = 20
+"""Places a note is followed through: a circle of moves ends there."""
+
+Place = tuple[str, str]
+"""A project, and a path in it."""
+
+
+@verb
+def where_now(memory: HistoryVerbs, project: str, path: str) -> NoteInfo | None:
+    """The note that is, or once was, at `path` of `project`; None when nothing is left of it.
+
+    A note that is there now counts before one that was there earlier. Of one that was merged into
+    another the other is returned.
+    """
+    place = (project, path)
+    met: set[Place] = set()
+    for _ in range(_MOST_MOVES):
+        info = _note_at(memory, place) or _by_id_in_name(memory, place)
+        if info is not None:
+            return info
+        met.add(place)
+        following = _left_for(memory, place)
+        if following is None or following in met:
+            return None
+        place = following
+    return None
+
+
+def _note_at(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
+    with suppress(MemorandaError):
+        return memory.find_ref(place)
+    return None
+
+
+def _by_id_in_name(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
+    """The memory whose id is in the name of its file, wherever it lies."""
+    match = _ID_IN_NAME.search(place[1])
+    if match is None or place[0] not in MEMORY_PROJECTS:
+        return None
+    with suppress(MemorandaError):
+        return memory.memory_id(match[1])
+    return None
+
+
+def _left_for(memory: HistoryVerbs, place: Place) -> Place | None:
+    """Where the last change that emptied a place took its note."""
+    with suppress(MemorandaError):
+        for change in memory.log("/".join(place), limit=0):
+            following = _taken_by(change, place)
+            if following is not None:
+                return following
+    return None
+
+
+def _taken_by(change: Change, place: Place) -> Place | None:
+    """Where one change took the note of a place: by a move, or by writing it elsewhere."""
+    removed = False
+    for touched in change.files:
+        at = (touched.project, touched.path)
+        if touched.do == "move" and at == place:
+            return touched.project, touched.to
+        # A folder that was moved with all its notes
+        if touched.do == "move" and place[1].startswith(f"{touched.path}/") and touched.old is None:
+            return touched.project, touched.to + place[1][len(touched.path) :]
+        removed |= touched.do == "remove" and at == place
+    written = [touched for touched in change.files if touched.do == "put"]
+    if removed and len(written) == 1:
+        return written[0].project, written[0].path
+    return None

@@ -1,0 +1,72 @@
+"""Rows of the index's tables, written and read by the names of their columns.
+
+A row is a dict: the names in it are the columns that are written, so that nothing depends on the
+order in which `schema.sql` lists them. A column is added in three steps: `schema.sql`; the function
+of `writer.py` that makes the row of its table; and, if notes are shown with it, `NOTE_COLUMNS` of
+`rows.py` with the field of `NoteInfo` that it fills.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+Row = dict[str, Any]
+MOST_ROWS = 32
+"""How many rows one statement inserts at most: while SQLite is at it, other threads run."""
+
+
+def insert(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
+    """Insert rows that all have the same columns.
+
+    db: a connection in a transaction.
+    table: the table's name.
+    rows: values by column.
+    """
+    if not rows:
+        return
+    columns = tuple(rows[0])
+    values = [_values(columns, row) for row in rows]
+    begin = 0
+    while begin < len(rows):
+        left = len(rows) - begin
+        # Powers of two, so that few different statements are prepared
+        size = min(MOST_ROWS, 1 << left.bit_length() - 1)
+        part = values[begin : begin + size]
+        db.execute(_insertion(table, columns, size), [*chain.from_iterable(part)])
+        begin += size
+
+
+def _values(columns: tuple[str, ...], row: Row) -> tuple[Any, ...]:
+    if len(columns) == 1:
+        return (row[columns[0]],)
+    values: tuple[Any, ...] = itemgetter(*columns)(row)
+    return values
+
+
+@lru_cache(maxsize=256)
+def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
+    marks = f"({', '.join('?' * len(columns))})"
+    return f"insert into {table} ({', '.join(columns)}) values {', '.join([marks] * rows)}"
+
+
+def take_words_out(db: sqlite3.Connection, table: str, row: int, words: Row) -> None:
+    """Take a row out of a full-text table without content.
+
+    words: the very words it was given, by column.
+    """
+    columns = ", ".join(words)
+    marks = ", ".join("?" * (len(words) + 1))
+    db.execute(
+        f"insert into {table} ({table}, rowid, {columns}) values ('delete', {marks})",
+        (row, *words.values()),
+    )
+
+
+def joined(columns: Iterable[str]) -> str:
+    """The names of columns for a `select`."""
+    return ", ".join(columns)

@@ -1,0 +1,184 @@
+"""Moving a file or folder where the system cannot rename it: its two places are on different file
+systems, or it is a folder of a lower layer of overlayfs (EXDEV), as in containers.
+
+The copy is made under a temporary name beside the destination, synced, and renamed into place as
+one. Only then the original goes, file by file, and only what is as it was copied. What somebody
+saved there meanwhile goes to the new place, over the copy.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from contextlib import suppress
+
+from memoranda.errors import Conflict
+from memoranda.ledger.file_exchange import Entry, put_new
+from memoranda.store.base import Stamp
+from memoranda.store.files import stamp_of, stat_in
+from memoranda.store.layout import TEMP_PREFIX
+
+_COPY = f"{TEMP_PREFIX}moving"
+"""The name of a copy under way. There is one writer, and who completes the work of one that died
+begins the copy again.
+"""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+
+def move(old: Entry, new: Entry) -> None:
+    """Give the file or folder `old` the free name `new`, by a copy where it cannot be renamed.
+
+    Raises Conflict when somebody saved a file while it was copied, OSError; then nothing moved.
+    """
+    try:
+        os.rename(old.name, new.name, src_dir_fd=old.folder, dst_dir_fd=new.folder)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _move_by_copy(old, new)
+
+
+def _move_by_copy(old: Entry, new: Entry) -> None:
+    copy = Entry(new.folder, _COPY)
+    _remove_all(copy)
+    try:
+        stamps = _copy(old, copy, "")
+        if "" in stamps:
+            put_new(copy, new)
+        else:
+            os.rename(copy.name, new.name, src_dir_fd=copy.folder, dst_dir_fd=new.folder)
+    except BaseException:
+        _remove_all(copy)
+        raise
+    os.fsync(new.folder)
+    if "" not in stamps:
+        _remove_copied(old, new, "", stamps)
+        return
+    status = stat_in(old.name, old.folder)
+    if status is not None and stamp_of(status) != stamps[""]:
+        os.unlink(new.name, dir_fd=new.folder)
+        raise Conflict(old.name, "another text", "the one that was moved")
+    os.unlink(old.name, dir_fd=old.folder)
+
+
+def _copy(old: Entry, new: Entry, path: str) -> dict[str, Stamp]:
+    """Copy a file, link or folder whole, and sync it. Returns the stamps of what was copied, by
+    path; a folder has none itself.
+    """
+    status = os.stat(old.name, dir_fd=old.folder, follow_symlinks=False)
+    if stat.S_ISLNK(status.st_mode):
+        os.symlink(os.readlink(old.name, dir_fd=old.folder), new.name, dir_fd=new.folder)
+        return {path: stamp_of(status)}
+    if not stat.S_ISDIR(status.st_mode):
+        return {path: _copy_file(old, new)}
+    os.mkdir(new.name, 0o700, dir_fd=new.folder)
+    stamps: dict[str, Stamp] = {}
+    source = os.open(old.name, _FOLDER, dir_fd=old.folder)
+    try:
+        target = os.open(new.name, _FOLDER, dir_fd=new.folder)
+        try:
+            for name in sorted(os.listdir(source)):
+                stamps |= _copy(Entry(source, name), Entry(target, name), f"{path}/{name}")
+            os.fchmod(target, stat.S_IMODE(status.st_mode))
+            os.fsync(target)
+        finally:
+            os.close(target)
+    finally:
+        os.close(source)
+    return stamps
+
+
+def _copy_file(old: Entry, new: Entry) -> Stamp:
+    source = os.open(old.name, _FILE, dir_fd=old.folder)
+    try:
+        status = os.fstat(source)
+        target = os.open(new.name, _NEW_FILE, 0o600, dir_fd=new.folder)
+        with open(source, "rb", closefd=False) as reading, open(target, "wb") as writing:
+            shutil.copyfileobj(reading, writing)
+            writing.flush()
+            os.fchmod(target, stat.S_IMODE(status.st_mode))
+            os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+            os.fsync(target)
+        return stamp_of(status)
+    finally:
+        os.close(source)
+
+
+def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) -> None:
+    """Remove what was copied from `old`; what is newer than its copy replaces it at `new`."""
+    status = stat_in(old.name, old.folder)
+    if status is None:
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        if stamps.get(path) == stamp_of(status):
+            os.unlink(old.name, dir_fd=old.folder)
+            return
+        with suppress(FileNotFoundError):
+            os.unlink(new.name, dir_fd=new.folder)
+        _copy(old, new, path)
+        os.unlink(old.name, dir_fd=old.folder)
+        return
+    source = os.open(old.name, _FOLDER, dir_fd=old.folder)
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(new.name, 0o700, dir_fd=new.folder)
+        target = os.open(new.name, _FOLDER, dir_fd=new.folder)
+        try:
+            for name in sorted(os.listdir(source)):
+                _remove_copied(Entry(source, name), Entry(target, name), f"{path}/{name}", stamps)
+        finally:
+            os.close(target)
+    finally:
+        os.close(source)
+    # Somebody may have put another file there just now: then the folder stays
+    with suppress(OSError):
+        os.rmdir(old.name, dir_fd=old.folder)
+
+
+def clear_moved(old: Entry, new: Entry) -> None:
+    """Remove from the folder `old` what is there at `new` with the same bytes: a writer died after
+    it had put the copy in place.
+    """
+    status = stat_in(old.name, old.folder)
+    moved = stat_in(new.name, new.folder)
+    if status is None or moved is None:
+        return
+    if stat.S_ISREG(status.st_mode) and stat.S_ISREG(moved.st_mode):
+        is_same_file = os.path.samestat(status, moved)
+        if not is_same_file and _bytes_of(old) == _bytes_of(new):
+            os.unlink(old.name, dir_fd=old.folder)
+        return
+    if not (stat.S_ISDIR(status.st_mode) and stat.S_ISDIR(moved.st_mode)):
+        return
+    source = os.open(old.name, _FOLDER, dir_fd=old.folder)
+    try:
+        target = os.open(new.name, _FOLDER, dir_fd=new.folder)
+        try:
+            for name in sorted(os.listdir(source)):
+                clear_moved(Entry(source, name), Entry(target, name))
+        finally:
+            os.close(target)
+    finally:
+        os.close(source)
+    with suppress(OSError):
+        os.rmdir(old.name, dir_fd=old.folder)
+
+
+def _bytes_of(entry: Entry) -> bytes:
+    with open(os.open(entry.name, _FILE, dir_fd=entry.folder), "rb") as reading:
+        return reading.read()
+
+
+def _remove_all(entry: Entry) -> None:
+    """Remove a file or folder whole, where there is one."""
+    status = stat_in(entry.name, entry.folder)
+    if status is None:
+        return
+    if stat.S_ISDIR(status.st_mode):
+        shutil.rmtree(entry.name, dir_fd=entry.folder)
+    else:
+        os.unlink(entry.name, dir_fd=entry.folder)

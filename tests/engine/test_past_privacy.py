@@ -1,0 +1,217 @@
+"""A note that became private is private in its past: another agent is shown no older text of it, no
+path, no number, whatever made it private and whatever is asked (docs/trust.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoranda.engine import MemorySession, open_session
+from memoranda.errors import CannotUndo, MemorandaError
+from memoranda.note.model import Draft
+
+SECRET = "wombat"
+PRIVATE = "---\nscope: agent:bob\n---\nnow private\n"
+PLACE = "notes/plans/trip.md"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[MemorySession]:
+    with open_session(tmp_path / "home", watch=False) as opened:
+        opened.write(Draft(f"{SECRET} first\n", project="notes", folder="plans", title="trip"))
+        tool(opened, "carol", "edit_note", identifier=PLACE, operation="append", content="more\n")
+        opened.write(Draft("beside it\n", project="notes", folder="plans", title="other"))
+        yield opened
+
+
+def tool(memory: MemorySession, agent: str, name: str, **arguments: Any) -> Any:
+    """A call of a tool by an agent; it must succeed."""
+    from memoranda import faces
+
+    caller = memory.as_caller(agent, "mcp", client="test 1")
+    reply = faces.registry(["all"], memory.settings).call(caller, name, arguments)
+    assert not reply.is_error, reply.text
+    return reply
+
+
+def file_of(memory: MemorySession, place: str) -> Path:
+    return memory.engine.layout.root / place
+
+
+def by_tool(memory: MemorySession) -> str:
+    tool(
+        memory,
+        "bob",
+        "write_note",
+        title="trip",
+        content=PRIVATE,
+        directory="plans",
+        overwrite=True,
+    )
+    return PLACE
+
+
+def by_hand(memory: MemorySession) -> str:
+    file_of(memory, PLACE).write_text(PRIVATE)
+    return PLACE
+
+
+def then_deleted(memory: MemorySession) -> str:
+    by_tool(memory)
+    tool(memory, "bob", "delete_note", identifier=PLACE)
+    return PLACE
+
+
+def by_hand_then_deleted(memory: MemorySession) -> str:
+    by_hand(memory)
+    memory.delete(PLACE)
+    return PLACE
+
+
+def after_a_move(memory: MemorySession) -> str:
+    memory.move(PLACE, "archive/journey.md")
+    file_of(memory, "notes/archive/journey.md").write_text(PRIVATE)
+    return "notes/archive/journey.md"
+
+
+def after_a_move_of_its_folder(memory: MemorySession) -> str:
+    memory.move_folder("notes", "plans", "done")
+    file_of(memory, "notes/done/trip.md").write_text(PRIVATE)
+    return "notes/done/trip.md"
+
+
+def after_deletion_and_undo(memory: MemorySession) -> str:
+    memory.delete(PLACE)
+    memory.undo()
+    return by_hand(memory)
+
+
+def after_deletion_and_restore(memory: MemorySession) -> str:
+    memory.delete(PLACE)
+    memory.restore(PLACE)
+    return by_hand(memory)
+
+
+def and_public_again(memory: MemorySession) -> str:
+    by_tool(memory)
+    tool(
+        memory,
+        "bob",
+        "write_note",
+        title="trip",
+        content="open\n",
+        directory="plans",
+        overwrite=True,
+    )
+    return PLACE
+
+
+WAYS = [
+    by_tool,
+    by_hand,
+    then_deleted,
+    by_hand_then_deleted,
+    after_a_move,
+    after_a_move_of_its_folder,
+    after_deletion_and_undo,
+    after_deletion_and_restore,
+]
+
+
+def everything(memory: MemorySession) -> str:
+    """All that a caller is told of the past."""
+    told: list[Any] = []
+    changes = memory.log(limit=0)
+    told += [(change.number, change.project, change.path, change.files) for change in changes]
+    told += memory.log_by_run(limit=0)
+    for number in range(1, 12):
+        for ask in (memory.revisions, memory.undo):
+            try:
+                told.append(ask(number))
+            except MemorandaError as error:
+                told.append(str(error).replace(f"#{number}", ""))
+    return repr(told)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_another_agent_sees_nothing_of_the_past_of_a_note_that_became_private(
+    home: MemorySession, way: Callable[[MemorySession], str]
+) -> None:
+    place = way(home)
+    alice = home.as_caller("alice", "mcp")
+    told = everything(alice)
+    assert SECRET not in told
+    assert "trip" not in told
+    assert "journey" not in told
+    # The note beside it is as it was
+    assert "other" in told
+    for name in (place, PLACE):
+        # A name that never was is answered alike
+        never = f"{name.rpartition('/')[0]}/never.md"
+        for ask in (alice.restore, alice.log):
+            assert answer(ask, name) == answer(ask, never)
+
+
+def answer(ask: Callable[[str], Any], name: str) -> str:
+    try:
+        told = repr(ask(name))
+    except MemorandaError as error:
+        told = str(error)
+    return told.replace(name, "NAME")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_its_agent_and_the_owner_see_all_of_it(
+    home: MemorySession, way: Callable[[MemorySession], str]
+) -> None:
+    way(home)
+    for caller in (home, home.as_caller("bob", "mcp")):
+        texts = [
+            text
+            for change in caller.log(limit=0)
+            for revision in caller.revisions(change.number)
+            for text in (revision.before, revision.after)
+        ]
+        assert any(SECRET in (text or "") for text in texts)
+
+
+def test_what_a_note_said_while_it_was_public_again_is_shown(home: MemorySession) -> None:
+    and_public_again(home)
+    file_of(home, PLACE).write_text("later\n")
+    alice = home.as_caller("alice", "mcp")
+    told = repr([alice.revisions(change.number) for change in alice.log(limit=0)])
+    assert SECRET not in told
+    assert "now private" not in told
+
+
+def test_another_note_of_the_same_path_is_another_note(home: MemorySession) -> None:
+    """What Alice wrote and deleted stays hers, whoever uses the path later."""
+    tool(home, "alice", "delete_note", identifier=PLACE)
+    tool(home, "bob", "write_note", title="trip", content=PRIVATE, directory="plans")
+    alice = home.as_caller("alice", "mcp")
+    assert PLACE in repr([(change.project + "/" + change.path) for change in alice.log(limit=0)])
+    with pytest.raises(CannotUndo) as refusal:
+        alice.undo()
+    assert str(refusal.value) == "cannot undo #4: the path notes/plans/trip.md cannot be used"
+
+
+def test_undoing_the_move_of_a_folder_leaves_what_is_anothers(home: MemorySession) -> None:
+    home.move_folder("notes", "plans", "done")
+    number = home.engine.home.history.last
+    tool(home, "bob", "write_note", title="own", content=PRIVATE, directory="done")
+    home.as_caller("alice", "mcp").undo(number)
+    assert file_of(home, "notes/done/own.md").exists()
+    assert file_of(home, "notes/plans/trip.md").exists()
+    assert not file_of(home, "notes/done/trip.md").exists()
+
+
+def test_the_time_of_a_change_to_a_private_note_is_not_told(home: MemorySession) -> None:
+    alice = home.as_caller("alice", "mcp")
+    before = alice.last_change("daemon")
+    tool(home, "bob", "write_note", title="own", content=PRIVATE, directory="mine")
+    assert alice.last_change("daemon") == before
+    assert home.last_change("daemon") != before

@@ -1,0 +1,114 @@
+"""Where a note is by now, and which changes could be taken back now."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoranda import Draft
+from memoranda.engine import open_session
+from memoranda.engine.pausing import paused_agents, set_paused
+from memoranda.engine.refusals import can_undo_run, refused_undos
+from memoranda.engine.upkeep import Upkeep
+from memoranda.engine.whereabouts import where_now
+from memoranda.errors import AgentPaused, CannotUndo, InvalidInput
+from memoranda.jobs import dream
+from memoranda.jobs.lifecycle import archive_named, upgrade_named
+from memoranda.note.edit import Append
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with open_session(tmp_path / "home") as session:
+        yield session
+
+
+def stored(memory, text, category="inbox"):
+    return memory.write(Draft(text, project="categories", category=category))
+
+
+def test_a_sorted_then_archived_memory_is_found_at_each_of_its_places(memory):
+    note = stored(memory, "Bob is a colleague of Ann")
+    places = [(note.project, note.path)]
+    upgrade_named(memory, [note.id], "people")
+    places.append(_place(memory, note))
+    archive_named(memory, [note.id])
+    places.append(_place(memory, note))
+    assert len(set(places)) == 3
+    for place in places:
+        assert where_now(memory, *place).id == note.id, place
+
+
+def _place(memory, note):
+    info = memory.memory_id(note.id)
+    return info.project, info.path
+
+
+def test_a_moved_note_and_the_notes_of_a_moved_folder_are_followed(memory):
+    memory.write(Draft("x", project="notes", title="One", folder="a"))
+    memory.move("notes/a/One.md", "b/Uno.md")
+    memory.move("notes/b/Uno.md", "c/Eins.md")
+    assert where_now(memory, "notes", "a/One.md").path == "c/Eins.md"
+    memory.write(Draft("y", project="notes", title="One", folder="a"))
+    assert where_now(memory, "notes", "a/One.md").path == "a/One.md", (
+        "what is there now comes first"
+    )
+
+
+def test_a_deleted_note_is_nowhere_and_a_merged_one_is_the_other(memory):
+    gone = memory.write(Draft("x", project="notes", title="Gone"))
+    memory.delete(gone)
+    assert where_now(memory, "notes", "Gone.md") is None
+    assert where_now(memory, "notes", "never.md") is None
+    first = stored(memory, "The staging server is called heron", "knowledge")
+    second = stored(memory, "The staging server is named heron", "knowledge")
+    kept, other = memory.memory_id(first.id), memory.memory_id(second.id)
+    Upkeep(memory).merge(kept, other)
+    assert where_now(memory, second.project, second.path).id == first.id
+
+
+def test_what_undo_refuses_is_foretold_and_nothing_else(memory):
+    note = memory.write(Draft("one\n", project="notes", title="Plan"))
+    memory.edit(note, Append("two\n"))
+    memory.tag(note, ["x"])
+    memory.write(Draft("of itself", project="notes", title="Other"))
+    memory.undo(4)
+    memory.write(Draft("more", project="notes", title="More"))
+    (memory.home / "notes" / "More.md").write_text("by hand")
+    stored(memory, "a secret")
+    memory.erase(memory.list("", limit=1)[0][0].id)
+    numbers = [change.number for change in memory.log(limit=0)]
+    refused = refused_undos(memory, numbers)
+    for number in sorted(numbers, reverse=True):
+        before = memory.engine.home.history.last
+        try:
+            memory.undo(number)
+        except CannotUndo:
+            assert number in refused, number
+        else:
+            assert number not in refused, number
+            memory.undo(before + 1)
+
+
+def test_a_run_is_undone_as_long_as_its_notes_are_as_it_left_them(memory):
+    for text in ("Bob is a colleague of Ann", "We decided to use Postgres"):
+        stored(memory, text)
+    dream.run(memory, 1)
+    run = memory.log_by_run(limit=1)[0]
+    assert len(run) > 1
+    assert can_undo_run(memory, run)
+    memory.edit(memory.list("", limit=1)[0][0], Append("later\n"))
+    assert not can_undo_run(memory, run)
+
+
+def test_a_paused_agent_writes_nothing_until_it_may_go_on(memory):
+    claude = memory.as_caller("claude", "mcp")
+    set_paused(memory, "Claude", True)
+    assert paused_agents(memory) == ["claude"]
+    with pytest.raises(AgentPaused):
+        claude.write(Draft("x", project="notes", title="X"))
+    with pytest.raises(InvalidInput):
+        set_paused(claude, "claude", False)
+    memory.as_caller("cursor", "mcp").write(Draft("y", project="notes", title="Y"))
+    set_paused(memory, "claude", False)
+    claude.write(Draft("x", project="notes", title="X"))
+    assert paused_agents(memory) == []

@@ -62,10 +62,11 @@ BELOW = {
         "index",
         "former_name",
     },
-    "faces": {"errors", "clock", "text", "config", "note", "query", "engine", "llm"},
-    "basic_memory": {"errors", "note", "query", "engine", "faces"},
+    "documents": {"errors", "clock", "note", "engine"},
+    "faces": {"documents", "errors", "clock", "text", "config", "note", "query", "engine", "llm"},
+    "basic_memory": {"documents", "errors", "note", "query", "engine", "faces"},
     "jobs": {"errors", "clock", "text", "config", "note", "query", "engine", "llm"},
-    "transfer": {"errors", "clock", "text", "note", "query", "engine"},
+    "transfer": {"documents", "errors", "clock", "text", "note", "query", "engine"},
     "ingest": {"errors", "clock", "text", "config", "note", "query", "engine"},
     "anthropic": {
         "errors",
@@ -74,6 +75,7 @@ BELOW = {
         "extras",
     },
     "serve": {
+        "documents",
         "errors",
         "clock",
         "text",
@@ -101,6 +103,7 @@ BELOW = {
         "extras",
     },
     "cli": {
+        "documents",
         "errors",
         "clock",
         "text",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda import config as settings_file
-from memoranda import config_text
+from memoranda import config_text, documents
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure, table_row
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, group, option, stored
@@ -22,8 +22,6 @@ from memoranda.text.user_path import absolute_path
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
-    from memoranda.engine import MemorySession
-    from memoranda.engine.projects import Project
     from memoranda.serve.auth import Access, Space, StoredToken
 
 _KEYS = ("key", "value", "default", "set", "meaning")
@@ -164,8 +162,6 @@ def config_list(call: Invocation) -> None:
     )
 
 
-_PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
-
 project = group(
     "project",
     "settings_commands",
@@ -179,20 +175,11 @@ _REMOVABLE = lambda context: [
 ]
 
 
-def _rows(memory: MemorySession, *projects: Project) -> list[dict[str, Any]]:
-    counts = memory.stats().projects
-    cells = (
-        (each.name, str(each.root), counts.get(each.name, 0), each.default, each.built_in)
-        for each in projects
-    )
-    return [dict(zip(_PROJECT_KEYS, row, strict=True)) for row in cells]
-
-
 @command(
     "add",
     "[NAME]",
     "[DIR]",
-    keys={"project": _PROJECT_KEYS},
+    keys={"project": documents.PROJECT_KEYS},
     example="memory project add work ~/work/notes",
 )
 @flag("--default", "Make it the default project.", "as_default")
@@ -213,14 +200,14 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
 
         with call.memory() as memory:
             rows, refused = add_native(memory)
-            documents = _rows(memory, *rows)
+            added_rows = documents.projects(memory, rows)
             lines = [
                 f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"
-                for row in documents
+                for row in added_rows
             ]
             lines += [f"Left out {folder}: {why}" for folder, why in refused]
             said = "\n".join(lines) or "No memories of other programs that are not projects yet."
-            return call.answer(said, projects=documents)
+            return call.answer(said, projects=added_rows)
     if not words:
         raise Usage("accepts between 1 and 2 arg(s), received 0")
     if words[-1]:
@@ -246,7 +233,7 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
         added, action = memory.add_project(name, place, as_default)
         if action == "unchanged":
             raise Failure(f"project exists: {added.name}", "exists")
-        (row,) = _rows(memory, added)
+        (row,) = documents.projects(memory, [added])
         if action == "asked":
             return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
         if is_new and call.on_terminal:
@@ -258,11 +245,11 @@ def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -
         )
 
 
-@command("list", keys={"projects": _PROJECT_KEYS}, example="memory project list")
+@command("list", keys={"projects": documents.PROJECT_KEYS}, example="memory project list")
 def project_list(call: Invocation) -> None:
     """List the projects with their notes and folders."""
     with call.memory() as memory:
-        rows = _rows(memory, *memory.projects)
+        rows = documents.projects(memory, memory.projects)
         head = ("Name", "Notes", "Folder")
         if call.json:
             return call.document(projects=rows)
@@ -276,21 +263,21 @@ def project_list(call: Invocation) -> None:
 @command(
     "remove",
     "NAME",
-    keys={"project": _PROJECT_KEYS},
+    keys={"project": documents.PROJECT_KEYS},
     complete=_REMOVABLE,
     example="memory project remove work",
 )
 def project_remove(call: Invocation, name: str) -> None:
     """Take a project off the list. Its files stay."""
     with call.memory() as memory:
-        (row,) = _rows(memory, memory.project(name))
+        (row,) = documents.projects(memory, [memory.project(name)])
         call.answer(f"Removed project {memory.remove_project(name).name}", project=row)
 
 
 @command(
     "default",
     "NAME",
-    keys={"project": _PROJECT_KEYS},
+    keys={"project": documents.PROJECT_KEYS},
     complete="project",
     example="memory project default work",
 )
@@ -298,7 +285,9 @@ def project_default(call: Invocation, name: str) -> None:
     """Make NAME the default project: where new notes go."""
     with call.memory() as memory:
         chosen = memory.set_default(name)
-        call.answer(f"Default project: {chosen.name}", project=_rows(memory, chosen)[0])
+        call.answer(
+            f"Default project: {chosen.name}", project=documents.projects(memory, [chosen])[0]
+        )
 
 
 _TOKEN_KEYS = (

@@ -13,9 +13,9 @@ from typing import Any
 
 from starlette.responses import Response
 
+from memoranda import documents
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
-from memoranda.engine.review import ReviewItem
 from memoranda.errors import Ambiguous, CannotUndo, MemorandaError, NotFound
 from memoranda.index.rows import Hit
 from memoranda.ledger.change import Change
@@ -119,7 +119,7 @@ def undo(visit: Visit) -> Response | dict[str, Any]:
 
 def changes_json(visit: Visit) -> dict[str, Any]:
     runs = _runs(visit, min(visit.number("limit", CHANGES), 1000) or CHANGES)
-    return {"runs": [[_change_row(each) for each in run] for run in runs]}
+    return {"runs": [[documents.change(each) for each in run] for run in runs]}
 
 
 def change_json(visit: Visit) -> dict[str, Any]:
@@ -135,23 +135,7 @@ def change_json(visit: Visit) -> dict[str, Any]:
         }
         for revision in revisions
     ]
-    return {"files": files} | (_change_row(revisions[0].change) if revisions else {})
-
-
-def _change_row(each: Change) -> dict[str, Any]:
-    row = {
-        "change": each.number,
-        "time": each.time,
-        "verb": each.verb,
-        "project": each.project,
-        "path": each.path,
-        "agent": each.agent,
-        "face": each.face,
-        "by": each.by,
-        "undoes": each.undoes,
-        "run": each.run,
-    }
-    return {name: value for name, value in row.items() if value is not None}
+    return {"files": files} | (documents.change(revisions[0].change) if revisions else {})
 
 
 def inbox(visit: Visit) -> Response | dict[str, Any]:
@@ -160,14 +144,14 @@ def inbox(visit: Visit) -> Response | dict[str, Any]:
     memory, given, kind = visit.memory, visit.given, visit.given.get("kind") or None
     if visit.is_post:
         item = memory.decide(given.get("key", ""), given.get("choice", ""))
-        answer = {"change": memory.changed or None, "item": _question(item)}
+        answer = {"change": memory.changed or None, "item": documents.question(item)}
         if visit.is_api:
             return answer
         return visit.back(f"{HOME}/inbox")
     if visit.is_api:
         return {
             "items": [
-                _question(each)
+                documents.question(each)
                 for each in memory.review(limit=visit.number("limit", CARDS), kind=kind)
             ]
         }
@@ -193,18 +177,6 @@ def inbox(visit: Visit) -> Response | dict[str, Any]:
         inbox=INBOX,
         preview=_PREVIEW,
     )
-
-
-def _question(item: ReviewItem) -> dict[str, Any]:
-    choices = [{"letter": letter, "label": label} for letter, label in item.choices]
-    return {
-        "key": item.key,
-        "kind": item.kind,
-        "text": item.text,
-        "refs": item.refs,
-        "lines": item.lines,
-        "choices": choices,
-    }
 
 
 def query_of(memory: MemorySession, given: Mapping[str, str]) -> Query:
@@ -256,17 +228,13 @@ def search_json(visit: Visit) -> dict[str, Any]:
     hits = visit.memory.search(
         query_of(visit.memory, visit.given), limit=limit, offset=offset, explain=True
     )
-    keys = ("id", "title", "project", "path", "source", "category")
     rows = [
-        {key: getattr(hit.note, key) for key in keys}
-        | {
-            "passage": hit.passage,
-            "line": hit.line,
-            "date": hit.note.date or hit.note.created,
-            "tags": list(hit.note.tags),
-            "score": round(hit.score, 4),
-            "shares": hit.shares,
-            "why": hit.why,
+        {
+            "id": hit.note.id,
+            "path": hit.note.path,
+            "category": hit.note.category,
+            **documents.reference(hit.note),
+            **documents.hit(hit),
         }
         for hit in hits
     ]

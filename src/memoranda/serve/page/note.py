@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from memoranda.engine.overview import record
+from memoranda import documents
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import Conflict, InvalidInput, NotFound
 from memoranda.index.rows import NoteInfo
@@ -216,34 +216,4 @@ def json(visit: Visit) -> dict[str, Any]:
 
     # Else what was archived would come back
     note = memory.read(info, count=not (visit.csrf or visit.is_post))
-    links = {
-        name: [
-            {"type": edge.type, "target": edge.target, "id": edge.note and edge.note.id}
-            for edge in edges
-        ]
-        for name, edges in (
-            ("outgoing", memory.outgoing(info)),
-            ("incoming", memory.incoming(info)),
-        )
-    }
-    own = {
-        "project": note.project,
-        "title": note.title,
-        "type": note.type,
-        "permalink": note.permalink,
-    }
-    facts = [
-        {
-            "category": observation.category,
-            "content": observation.content,
-            "tags": list(observation.tags),
-        }
-        for observation in note.observations
-    ]
-    more = {
-        "checksum": note.checksum,
-        "text": note.text,
-        "observations": facts,
-        "provenance": info.provenance.row(),
-    }
-    return changed | {"note": record(memory, note, note.content) | own | more | links}
+    return changed | {"note": documents.page_of_note(memory, note, info)}

@@ -63,10 +63,33 @@ BELOW = {
         "former_name",
     },
     "documents": {"errors", "clock", "note", "engine"},
-    "faces": {"documents", "errors", "clock", "text", "config", "note", "query", "engine", "llm"},
+    "faces": {
+        "documents",
+        "errors",
+        "clock",
+        "text",
+        "config",
+        "note",
+        "query",
+        "engine",
+        "llm",
+        "transcripts",
+    },
     "basic_memory": {"documents", "errors", "note", "query", "engine", "faces"},
     "jobs": {"errors", "clock", "text", "config", "note", "query", "engine", "llm"},
     "transfer": {"documents", "errors", "clock", "text", "note", "query", "engine"},
+    "citations": {"errors", "clock", "text", "config", "note", "query", "engine"},
+    "transcripts": {
+        "errors",
+        "clock",
+        "text",
+        "config",
+        "note",
+        "query",
+        "engine",
+        "jobs",
+        "citations",
+    },
     "ingest": {"errors", "clock", "text", "config", "note", "query", "engine"},
     "anthropic": {
         "errors",
@@ -85,6 +108,8 @@ BELOW = {
         "engine",
         "faces",
         "jobs",
+        "citations",
+        "transcripts",
         "",
         "former_name",
     },
@@ -98,6 +123,8 @@ BELOW = {
         "engine",
         "faces",
         "jobs",
+        "citations",
+        "transcripts",
         "",
         "former_name",
         "extras",
@@ -117,6 +144,8 @@ BELOW = {
         "jobs",
         "transfer",
         "ingest",
+        "citations",
+        "transcripts",
         "serve",
         "clients",
         "llm",
@@ -167,7 +196,7 @@ PACKAGES = {
     "click": {"cli"},
     "borax": {"note"},
     "inotify_simple": {"index"},
-    "sqlite3": {"index", "ledger", "engine"},
+    "sqlite3": {"index", "ledger", "engine", "transcripts"},
     "numpy": {"index/vectors"},
     "tokenizers": {"index/vectors"},
     "onnxruntime": {"index/vectors"},
@@ -356,14 +385,14 @@ def test_broad_excepts_stand_only_at_the_outermost_loops():
     assert wrong == []
 
 
-def test_sql_is_written_in_the_index_and_the_ledger_alone():
+def test_sql_is_written_in_the_index_the_ledger_and_the_transcripts_alone():
     statement = re.compile(
         r"\s*(?:select|insert|update|delete|create|pragma|attach)\s", re.IGNORECASE
     )
     wrong = [
         f"{name}:{node.lineno}"
         for name in FILES
-        if layer(name) not in ("index", "ledger")
+        if layer(name) not in ("index", "ledger", "transcripts")
         for node in ast.walk(tree(name))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)

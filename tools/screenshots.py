@@ -23,19 +23,22 @@ SHOTS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "today": ("/page", WIDE, "light", "en"),
     "search": ("/page/search?q=lost+rename", WIDE, "light", "en"),
     "note": ("/page/note/vault/people/Mara%20Lindqvist.md", (1100, 1500), "light", "en"),
-    "inbox": ("/page/inbox", WIDE, "light", "en"),
+    "review": ("/page/review", WIDE, "light", "en"),
     "graph": ("/page/graph?note=vault/projects/Heron.md", WIDE, "dark", "en"),
     "calendar": ("/page/calendar", WIDE, "light", "en"),
     "agents": ("/page/agents", WIDE, "light", "en"),
+    "people": ("/page/people", WIDE, "light", "en"),
+    "dark": ("/page", WIDE, "dark", "en"),
     "phone": ("/page/search?q=全文检索", PHONE, "dark", "zh-CN"),
 }
 """By name: the address, the window, the colours and the language."""
-_OPENED = {"today": "#c13 details", "search": "details.why"}
+_OPENED = {"search": "details.why"}
 """What is opened before the picture is taken: the first of these."""
 
 _AWAITED = {
-    "inbox": "[data-card]",
-    "agents": "#findings > :not(:has(a))",
+    "today": "[data-part='/page/needs'] li",
+    "dark": "[data-part='/page/needs'] li",
+    "review": ".question",
     "note": "#history + div li",
 }
 """What comes after the page itself."""

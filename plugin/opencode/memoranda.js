@@ -1,5 +1,6 @@
 // Memory for OpenCode: copy this file to ~/.config/opencode/plugin/. It asks `memory hook opencode` (docs/hooks.md)
-// when a session begins, at each prompt, before compaction, and when a session ends; on any trouble it does nothing.
+// when a session begins, at each prompt, before a command or an edit, after a command failed, before compaction, and when
+// a session ends; on any trouble it does nothing.
 import { spawn } from "node:child_process"
 
 const ask = (payload) =>
@@ -27,7 +28,26 @@ export const Memoranda = async ({ directory }) => {
     const text = await ask({ hook_event_name: event, session_id: session, cwd: directory, ...more })
     if (text) context.set(session, [...(context.get(session) ?? []), text])
   }
+  const known = new Map() // of each call of a tool: what was known of it before it ran
+  const acting = new Set(["bash", "edit", "write", "patch"])
+  const about = (session, event, tool, given, more = {}) =>
+    ask({ hook_event_name: event, session_id: session, cwd: directory, tool_name: tool, tool_input: given, ...more })
   return {
+    // OpenCode takes no text before a tool runs: what is known stands in front of what the tool gave back
+    "tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
+      if (!acting.has(tool)) return
+      const text = await about(sessionID, "tool", tool, args)
+      if (text) known.set(callID, text)
+    },
+    "tool.execute.after": async ({ tool, sessionID, callID, args }, output) => {
+      if (!acting.has(tool)) return
+      const texts = [known.get(callID)]
+      known.delete(callID)
+      const exit = output.metadata?.exit
+      if (exit) texts.push(await about(sessionID, "failed", tool, args ?? {}, { error: String(output.output ?? "") }))
+      const text = texts.filter(Boolean).join("\n")
+      if (text) output.output = `${text}\n${output.output ?? ""}`
+    },
     "chat.message": async ({ sessionID }, { parts }) => {
       if (!context.has(sessionID)) {
         context.set(sessionID, [])

@@ -52,6 +52,7 @@ _MODULES = {
         "NotFound",
         "NotPutBack",
         "NotText",
+        "NotWritable",
         "OutcomeUnknown",
         "OutsideError",
         "PastTime",

@@ -35,6 +35,7 @@ from memoranda.errors import NotFound as NotFound
 from memoranda.errors import NoTime as NoTime
 from memoranda.errors import NotPutBack as NotPutBack
 from memoranda.errors import NotText as NotText
+from memoranda.errors import NotWritable as NotWritable
 from memoranda.errors import OutcomeUnknown as OutcomeUnknown
 from memoranda.errors import OutsideError as OutsideError
 from memoranda.errors import PastTime as PastTime

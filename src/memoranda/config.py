@@ -19,6 +19,7 @@ from memoranda import config_text
 from memoranda.clock import SYSTEM_ZONE, duration
 from memoranda.errors import ConfigError, ConfigFileError, InvalidInput
 from memoranda.note.model import CATEGORIES
+from memoranda.note.project_access import ProjectAccess
 from memoranda.text.user_path import absolute_path, user_folder, user_path
 
 OWN_FOLDER = "projects"
@@ -33,6 +34,7 @@ _CHOICES = {
 }
 """The fields of Settings that are one of some words."""
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
+_ACCESS_KEYS = {"read_only", "agents", "write_folder", "ignore"}
 _WEB = ("http://", "https://")
 
 
@@ -72,6 +74,9 @@ class Settings:
     decay_threshold: timedelta = timedelta(hours=720)
     decay_exempt: tuple[str, ...] = ("soul",)
     traces: bool = True
+    hook_tools: bool = True
+    transcripts: bool = False
+    transcripts_without: tuple[str, ...] = ()
     keep: tuple[str, ...] = ("soul", "preferences", "people", "skills", "lessons", "decisions")
     upgrade_access_threshold: int = 3
     ingestion: Mapping[str, str] = field(default_factory=dict)
@@ -88,6 +93,7 @@ class Settings:
     instructions: tuple[str, ...] = ()
     view_max_characters: int = 0
     projects: Mapping[str, str] = field(default_factory=dict)
+    access: Mapping[str, ProjectAccess] = field(default_factory=dict)
     default_project: str = "notes"
     agents_may_add_projects: bool = True
     roots: tuple[str, ...] = ()
@@ -417,13 +423,13 @@ class _File(NamedTuple):
         return value
 
     def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
-        """A value of the type of the `usual` one: one of some `words`, categories, a text (None), a
-        duration, a whole number from 0 or a truth value. Raises ConfigError.
+        """A value of the type of the `usual` one: one of some `words`, categories, a list of texts
+        (an empty tuple), a text (None), a duration, a whole number from 0 or a truth value. Raises ConfigError.
         """
         if words:
             return self._word(name, value, words)
         if isinstance(usual, tuple):
-            return self._categories(name, value)
+            return self._categories(name, value) if usual else self._texts(name, value)
         if usual is None:
             return self.text(name, value)
         if isinstance(usual, timedelta):
@@ -477,6 +483,7 @@ class _File(NamedTuple):
         values = {
             "agents": agents,
             "projects": self._projects(),
+            "access": {str(name): self._access(str(name)) for name in self.section("access")},
             "roots": self._roots(),
             "graph_file": self._graph_file(),
             **self._sources(),
@@ -540,6 +547,31 @@ class _File(NamedTuple):
             if enabled is not None and not self.typed(f"ingestion.{name}.enabled", enabled, True):
                 switched_off.add(str(name))
         return {"ingestion": folders, "ingestion_off": frozenset(switched_off)}
+
+    def _access(self, project: str) -> ProjectAccess:
+        """What agents may do in a project."""
+        keys = self.section(project, "access")
+        name = f"access.{project}"
+        read_only = keys.get("read_only")
+        folder = self.text(f"{name}.write_folder", keys.get("write_folder")) or ""
+        is_outside = folder.startswith(("/", "~")) or ".." in folder.split("/")
+        if is_outside:
+            raise self.refuse(
+                f"{name}.write_folder", f'must be a folder of the project, got "{folder}"'
+            )
+        return ProjectAccess(
+            False if read_only is None else self.typed(f"{name}.read_only", read_only, True),
+            tuple(agent.lower() for agent in self._texts(f"{name}.agents", keys.get("agents"))),
+            folder.strip("/"),
+            self._texts(f"{name}.ignore", keys.get("ignore")),
+        )
+
+    def _texts(self, name: str, value: Any) -> tuple[str, ...]:
+        """A list of texts, or one text."""
+        listed = [value] if isinstance(value, str) else value or []
+        if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+            raise self.refuse(name, f'must be a list of texts, got "{value}"')
+        return tuple(listed)
 
     def llm(self, environ: Mapping[str, str]) -> dict[str, Any]:
         """The endpoint that may help and its key: `llm.*`, else the variables of the memory-bank
@@ -618,6 +650,9 @@ class _File(NamedTuple):
             if isinstance(rows, dict):
                 names = [f"{section}.{key}" for key in rows]
                 unknown_names += [name for name in names if name not in known_names]
+        for project, rows in self.section("access").items():
+            further = sorted({*map(str, rows or ())} - _ACCESS_KEYS)
+            unknown_names += [f"access.{project}.{key}" for key in further]
         unknown_names += self._unknown_sources()
         return [f"unknown key {name}" for name in unknown_names]
 

@@ -13,7 +13,8 @@ MemorandaError            code           exit
 │   ├── SecretRefused       invalid        1    a text that holds what looks like a secret
 (docs/gate.md)
 │   ├── LineOutOfRange      invalid        1    a line number the file does not have
-│   └── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
+│   ├── ReadOnlyProject     invalid        1    a note that is an entity of a graph file
+│   └── NotWritable         invalid        1    a change that the owner of a project has not allowed
 ├── NotFound                not_found      1    no such note (or none the caller may see)
 │   ├── NotInHistory        not_found      1    no older text of it is kept
 │   └── NothingToReplace    not_found      1    a checksum was given for a note there is not
@@ -38,6 +39,7 @@ may not know
 │   └── DatabaseRefused storage        1    the database of the notes said no
 │       └── DatabaseAway storage       1    it cannot be reached
 ├── OutcomeUnknown          unknown_outcome 1   the connection was lost in the middle of a commit
+├── AgentPaused             paused         1    the owner paused the agent
 ├── LimitExceeded           limit          1    a note too large, or more than an agent may write in
 a day
 ├── CannotUndo              cannot_undo    1    a later change is in the way
@@ -222,8 +224,7 @@ class NotInHistory(NotFound):
     """No older text of `identifier` is kept."""
 
     def __init__(self, identifier: str):
-        super().__init__(identifier)
-        self.args = (f"no older text of {identifier} is kept",)
+        super().__init__(identifier, "the history")
 
 
 class NothingToReplace(NotFound):
@@ -446,6 +447,31 @@ class ReadOnlyProject(InvalidInput):
         super().__init__(
             f'The notes of project "{project}" are the entities of the graph file {file}, so nothing was changed. '
             f'Change them with the graph tools (project "{project}"), or edit the file.'
+        )
+
+
+class AgentPaused(MemorandaError):
+    """The owner paused `agent`: it reads and writes nothing."""
+
+    code = "paused"
+
+    def __init__(self, agent: str):
+        self.agent = agent
+        super().__init__(
+            f"{agent} is paused by the owner of this memory, so nothing was read or changed. "
+            "Go on without it; only the owner can end the pause."
+        )
+
+
+class NotWritable(InvalidInput):
+    """The owner of the memory has not allowed this change in `project`; `reason` says what is."""
+
+    def __init__(self, project: str, reason: str):
+        self.project = project
+        self.reason = reason
+        super().__init__(
+            f"Nothing was changed in project {project}: {reason}. "
+            "Its owner can allow it with memory project access."
         )
 
 

@@ -29,6 +29,7 @@ erase GONE --yes | project add extra DIR | project list | project remove work | 
 token add laptop | token list | space add team | space list | graph export | graph import - | export --output FILE |
 import | backup DIR | mirror DIR | move-home HOME DIR | graph show Anna | edit ID | config get timezone |
 config set timezone UTC | config unset timezone | config list | kv set key value | kv get editor | kv list |
+transcripts status | transcripts on | transcripts off | transcripts forget |
 kv del editor | man | install | uninstall zed | call list_memory_projects | completion bash | help write
 """
 RUNS = re.split(r"\s*\|\s*", LINES.strip())

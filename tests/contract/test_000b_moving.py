@@ -334,3 +334,15 @@ def _leads(tools: Tools, path: str) -> list[str | None]:
         edge.note and tools.memory.text_of(edge.note).partition("\n")[0]
         for edge in tools.memory.outgoing(info)
     ]
+
+
+@pytest.mark.promise("amendments-4.2")
+def test_link_to_a_note_of_the_root_keeps_it_when_one_of_its_name_comes_beside(
+    emptied: Tools,
+) -> None:
+    emptied.put("Ideas.md", "at the root\n")
+    emptied.put("far/Ideas.md", "elsewhere\n")
+    source = emptied.put("sub/Source.md", "[[Ideas]] and [[Ideas#Part|shown]]\n")
+    emptied("move_note", identifier="far/Ideas.md", destination_path="sub/Ideas.md")
+    assert source.read_text() == "[[/Ideas]] and [[/Ideas#Part|shown]]\n"
+    assert {each[2] for each in relations(emptied, "sub/Source")} == {"notes/ideas"}

@@ -6,10 +6,11 @@ import pytest
 
 from memoranda import Draft
 from memoranda.engine import open_session
+from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.engine.refusals import can_undo_run, refused_undos
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.whereabouts import where_now
-from memoranda.errors import CannotUndo
+from memoranda.errors import AgentPaused, CannotUndo, InvalidInput
 from memoranda.jobs import dream
 from memoranda.jobs.lifecycle import archive_named, upgrade_named
 from memoranda.note.edit import Append
@@ -97,3 +98,17 @@ def test_a_run_is_undone_as_long_as_its_notes_are_as_it_left_them(memory):
     assert can_undo_run(memory, run)
     memory.edit(memory.list("", limit=1)[0][0], Append("later\n"))
     assert not can_undo_run(memory, run)
+
+
+def test_a_paused_agent_writes_nothing_until_it_may_go_on(memory):
+    claude = memory.as_caller("claude", "mcp")
+    set_paused(memory, "Claude", True)
+    assert paused_agents(memory) == ["claude"]
+    with pytest.raises(AgentPaused):
+        claude.write(Draft("x", project="notes", title="X"))
+    with pytest.raises(InvalidInput):
+        set_paused(claude, "claude", False)
+    memory.as_caller("cursor", "mcp").write(Draft("y", project="notes", title="Y"))
+    set_paused(memory, "claude", False)
+    claude.write(Draft("x", project="notes", title="X"))
+    assert paused_agents(memory) == []

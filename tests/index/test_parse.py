@@ -27,7 +27,7 @@ def test_a_question_that_says_little_takes_the_sentence_before_along() -> None:
     prompt = "You are a careful assistant. " * 20
     asked = read_question(prompt + "Mara sold the boat. Why?")
     assert asked.words[:3] == ("mara", "sold", "boat")
-    assert asked.beside == {"careful", "assistant"}
+    assert asked.beside.keys() == {"careful", "assistant"}
 
 
 def test_the_newest_turn_of_a_dialogue_comes_first_and_the_others_count_beside() -> None:
@@ -35,7 +35,7 @@ def test_the_newest_turn_of_a_dialogue_comes_first_and_the_others_count_beside()
         "Ada: I painted the canoe red.\nMel: Lovely!\nAda: Now the oars want varnish and a bag."
     )
     assert asked.words[:3] == ("ada", "oars", "varnish")
-    assert {"painted", "canoe", "red", "lovely"} <= asked.beside
+    assert {"painted", "canoe", "red", "lovely"} <= asked.beside.keys()
     assert "varnish" not in asked.beside
 
 

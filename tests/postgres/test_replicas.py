@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import psycopg
@@ -13,6 +14,7 @@ from memoranda.ledger.database import LedgerDatabase
 from memoranda.ledger.history import History
 from memoranda.store.layout import Layout
 from postgres.conftest import Replica
+from postgres.server import admin_of
 
 
 def files(home: Path) -> dict[str, bytes]:
@@ -84,7 +86,10 @@ def test_erased_text_is_nowhere_on_any_replica_nor_in_the_database(replica: Repl
     note = a.write(Draft("the unspeakable xyzzy", title="N"))
     b.write(Draft("something else", title="Other"))
     assert [hit.note.id for hit in b.search("xyzzy")] == [note.id]
-    assert a.erase(note.id).remains == ()
+    done = a.erase(note.id)
+    assert done.remains == ()
+    assert any("write-ahead log" in place for place in done.out_of_reach), done.out_of_reach
+    assert not any("dead rows" in place for place in done.out_of_reach), done.out_of_reach
     assert b.search("xyzzy").total == 0
     b.close()
     found = [path for path in b.home.rglob("*") if path.is_file() and b"xyzzy" in path.read_bytes()]
@@ -94,6 +99,30 @@ def test_erased_text_is_nowhere_on_any_replica_nor_in_the_database(replica: Repl
         for table in ("note", "blob"):
             rows = db.execute(f"select body from memoranda.{table}").fetchall()
             assert not any(b"xyzzy" in bytes(body or b"") for (body,) in rows)
+    assert tables_with(database, b"xyzzy") == []
+
+
+def tables_with(database: str, text: bytes) -> list[str]:
+    """The files of tables, on the server's disk, that hold a text, dead rows included."""
+    if os.environ.get("MEMORY_TEST_PG_URL"):
+        return []
+    with psycopg.connect(admin_of(database), autocommit=True) as db:
+        db.execute("checkpoint")
+        (folder,) = db.execute("select current_setting('data_directory')").fetchone() or ("",)
+    files = [path for path in Path(folder, "base").rglob("*") if path.is_file()]
+    assert files
+    return [str(path) for path in files if text in path.read_bytes()]
+
+
+def test_an_erasure_says_what_another_session_keeps(replica: Replica, database: str):
+    a = replica("a")
+    note = a.write(Draft("the unspeakable xyzzy", title="N"))
+    with psycopg.connect(database) as other:
+        other.execute("set transaction isolation level repeatable read")
+        other.execute("select set_config('memoranda.space', %s, false)", [a.engine.settings.space])
+        other.execute("select count(*) from memoranda.note")
+        done = a.erase(note.id)
+    assert any("dead rows" in place for place in done.out_of_reach), done.out_of_reach
 
 
 def test_a_note_edited_by_hand_in_the_folder_of_copies_is_put_back(replica: Replica):

@@ -49,6 +49,13 @@ def test_row_level_security_hides_and_refuses_the_rows_of_other_spaces(space: st
         passes = "select rolsuper or rolbypassrls from pg_roles where rolname = current_user"
         if db.execute(passes).fetchone() != (False,):
             pytest.skip("this role passes by row-level security")
+        partitions = db.execute(
+            "select inhrelid::regclass::text from pg_inherits where inhparent::regclass::text "
+            "like 'memoranda.%' and not exists (select 1 from pg_index where indexrelid = inhrelid)"
+        ).fetchall()
+        assert len(partitions) >= 4
+        for (partition,) in partitions:
+            assert db.execute(f"select count(*) from {partition}").fetchone() == (0,)
         for table in ("note", "journal", "blob", "access", "shared_file", "space"):
             assert db.execute(f"select count(*) from memoranda.{table}").fetchone() == (0,)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -11,7 +11,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.index.search import queries
-from memoranda.serve.page import lists
+from memoranda.serve.page import search as page_search
 from serve.test_page import memory, plain
 from serve.web import bearer
 
@@ -34,8 +34,8 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
     shown = await page.see("/page/search?q=harbour+lights")
     assert "Found: 2" in plain(shown)
     assert "<mark>harbour</mark>" in shown.lower()
-    assert len(re.findall(r"<rect class=\"s\d\" x=", shown)) >= 4
-    part = await page.see("/page/search?q=harbour+lights", **{"hx-request": "true"})
+    assert len(re.findall(r"<rect class=\"i\d\" x=", shown)) >= 4
+    part = await page.see("/page/search?q=harbour+lights", **{"x-part": "1"})
     assert "<!doctype" not in part
     found = {
         "archive=1": 3,
@@ -56,7 +56,7 @@ async def test_search_says_where_each_hit_comes_from_and_why(web, page, monkeypa
             assert {"passage", "date", "source", "why", "line"} <= hit.keys()
     assert (await page.client.get("/page/search?from=never")).status_code == 400
     monkeypatch.setattr(queries, "MAX_COUNTED", 1)
-    monkeypatch.setattr(lists, "HITS", 1)
+    monkeypatch.setattr(page_search, "HITS", 1)
     assert "Found: 1+" in plain(await page.see("/page/search?q=harbour+lights"))
     answer = (await page.client.get("/api/search?q=harbour+lights&limit=1")).json()
     assert (answer["total"], answer["total_is_lower_bound"]) == (1, True)
@@ -134,7 +134,9 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
     answer = await page.send("/page/reminder", action="snooze", when="2026-12-24 10:00", **form)
     assert answer.headers["location"].startswith("/page/calendar?done=")
     assert (await states())[1]["late"] == "later"
-    await page.send("/page/undo", change=answer.headers["location"].partition("=")[2])
+    await page.send(
+        "/page/undo", change=answer.headers["location"].partition("=")[2].partition(".")[0]
+    )
     assert (await states())[1]["late"] == "overdue"
     answer = await page.client.post(
         "/api/reminder", json=form | {"action": "done", "csrf": page.csrf}
@@ -150,7 +152,7 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
     )
     await page.send("/page/reminder", action="snooze", when="2026-11-30 10:00", ref=again.id)
     shown = plain(await page.see("/page/calendar?day=2026-11-30"))
-    assert "2026-11-28 09:00 repeats put off to 2026-11-30 10:00 again" in shown
+    assert "2026-11-28 09:00 · repeats · put off to 2026-11-30 10:00" in shown
     assert "◷ 10:00 again" in shown
     assert web.memory.read(again.id).header["due_at"] == "2026-11-28T09:00:00Z"
     assert (
@@ -179,7 +181,7 @@ async def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_a
     assert (await page.client.get("/api/health", headers=bearer(secret))).status_code == 400
     page.client.cookies = cookies
     shown = plain(await page.see("/page/agents"))
-    assert "claude 1 notes today claude-code 2.1" in shown
+    assert "claude-code 2.1 · one session · one note today" in shown
     assert "connected" in shown
     found = (await page.client.get("/api/health")).json()
     assert (found["projects"], found["writers"][0]["sessions"]) == ({"notes": 1}, 1)
@@ -195,8 +197,8 @@ async def test_agents_and_health_tell_who_wrote_and_called_and_how_large_it_is_a
 @pytest.mark.promise("page-health")
 async def test_the_doctors_findings_are_shown_and_mended(web, page):
     web.memory.home.chmod(0o755)
-    found = await page.see("/page/doctor", **{"hx-request": "true"})
+    found = await page.see("/page/doctor", **{"x-part": "1"})
     assert "others can read the home" in found
-    assert re.search(r'action="/page/doctor".*Mend', found, re.DOTALL)
-    assert "mended" in (await page.send("/page/doctor")).text
+    assert re.search(r'action="/page/doctor".*Fix', found, re.DOTALL)
+    assert "fixed" in (await page.send("/page/doctor")).text
     assert "All is well" in await page.see("/page/doctor")

@@ -18,6 +18,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from memoranda.clients.preview import InstalledProgram, preview
 from memoranda.engine import open_session
 from memoranda.faces import ALL, registry
 from memoranda.serve.auth import Access, PageVisitors
@@ -73,6 +74,8 @@ class Web:
             routes=routes,
             pages=page_routes,
         )
+        server.app.state.preview = preview
+        server.app.state.programs = lambda: [InstalledProgram("claude-code", "Claude Code", False)]
         try:
             async with server.app.router.lifespan_context(server.app):
                 transport = httpx2.ASGITransport(app=server.app)

@@ -34,7 +34,8 @@ class Links:
         asked = key(text)
         if asked.startswith(("./", "../")):
             return self._at(posixpath.normpath(posixpath.join(key(folder), asked)))
-        asked = asked.lstrip("/")
+        if asked.startswith("/"):
+            return self._at(asked.lstrip("/"))
         beside = self._at(posixpath.join(key(folder), asked))
         if beside:
             return beside

@@ -432,6 +432,8 @@ def _web(
         output.notice(
             "No token is valid, so nobody can call over HTTP. Make one: memory token add NAME"
         )
+    from memoranda.clients.preview import installed_programs, preview
+
     homes = Homes(memory, served, lambda space: registry(offered, space.settings, served.hooks))
     identity = ServerIdentity("memoranda", __version__, call.caller, memory.settings.agents)
     routes = []
@@ -441,7 +443,7 @@ def _web(
         routes = oauth_routes(access, place.public)
 
     def made(threads: ThreadPoolExecutor, stopping: Event) -> HttpServer:
-        return HttpServer(
+        server = HttpServer(
             homes,
             access,
             place,
@@ -453,6 +455,10 @@ def _web(
             routes=routes,
             pages=page_routes,
         )
+        # Which the page may not import: they stand beside it
+        server.app.state.preview = preview
+        server.app.state.programs = installed_programs
+        return server
 
     return made
 

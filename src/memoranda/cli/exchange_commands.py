@@ -38,8 +38,18 @@ if TYPE_CHECKING:
     from memoranda.transfer.moving import MovePlan
 
 _EXPORTS = ("chatgpt", "claude", "mem0", "claude-mem", "mcp-memory-service")
-_KINDS = ("graph-jsonl", "agent-memory", "memory-bank", "basic-memory", "mirror", *_EXPORTS)
-_WITH_PROJECT = ("basic-memory", "chatgpt", "claude")
+_STORES = ("anthropic-memory", "deja-vu", "agent-files")
+_KINDS = (
+    "graph-jsonl",
+    "agent-memory",
+    "memory-bank",
+    "basic-memory",
+    "mirror",
+    "okf",
+    *_EXPORTS,
+    *_STORES,
+)
+_WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
 _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
 _BLOCK = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
@@ -55,6 +65,12 @@ _ANYWAY = 60
 @category_option("Only memories of this category.")
 @option("--scope", help="Only this scope: global or agent:NAME.")
 @flag("--redact", "Put [redacted: rule] in the place of what looks like a secret.")
+@option(
+    "--to",
+    "form",
+    type=Names("form", lambda _: ("okf",)),
+    help="okf: a bundle of the Open Knowledge Format in the new folder that --output names.",
+)
 def export(
     call: Invocation,
     *,
@@ -63,6 +79,7 @@ def export(
     category: Text,
     scope: Text,
     redact: bool,
+    form: Text,
 ) -> None:
     """Write all notes as JSON Lines: memories, oldest first, then those of other projects.
 
@@ -71,6 +88,12 @@ def export(
     """
     check_memory(category, scope=scope)
     file = None if file in ("", "-") else file
+    if form is not None:
+        if form != "okf":
+            raise Usage(f'invalid value "{form}" for --to: must be okf')
+        if file is None or category is not None or scope is not None or redact:
+            raise Usage("--to okf needs --output DIR, and takes --project alone besides")
+        return _export_bundle(call, user_path(file), projects)
     with call.memory(watch=True) as memory:
         names = [memory.project(name).name for name in projects]
         secrets: list[None] = []
@@ -95,6 +118,15 @@ def export(
             output.notice(
                 f"warning: {len(secrets)} memories hold what looks like a secret; it {done}"
             )
+
+
+def _export_bundle(call: Invocation, folder: Path, projects: Sequence[str]) -> None:
+    from memoranda.transfer.okf import write_bundle
+
+    with call.memory(watch=True) as memory:
+        names = [memory.project(name).name for name in projects]
+        count = write_bundle(memory, folder, names)
+        call.answer(f"Exported {count} notes to {folder}", exported=count, file=str(folder))
 
 
 def _export_lines(
@@ -191,7 +223,7 @@ def _write_file(place: Path, lines: Iterable[str]) -> None:
 @option(
     "--project",
     metavar="NAME",
-    help="With --from basic-memory, chatgpt or claude: the project the notes go to.",
+    help="With --from basic-memory, okf, chatgpt or claude: the project the notes go to.",
 )
 @flag("--dry-run", "Only say what would be imported.")
 @flag("--skip-bad", "Leave out what cannot be read, import the rest.")
@@ -315,7 +347,7 @@ def _move_in(
             for name, why in plan.skipped:
                 output.notice(flat(f"skipped {name}: {why}"))
             number = plan.count("import") + plan.count("update")
-            if kind in _EXPORTS:
+            if kind in _EXPORTS or kind in _STORES:
                 what = "memories and conversations"
             else:
                 what = "files"
@@ -352,6 +384,15 @@ def _plan(
         return moving.plan_agent_memory(memory, place, skip_bad=skip_bad)
     if kind == "mirror":
         return moving.plan_mirror(memory, place)
+    if kind in _STORES:
+        from memoranda.transfer.agent_stores import STORES
+        from memoranda.transfer.exports import plan_export
+
+        return plan_export(memory, kind, place, project, STORES[kind])
+    if kind == "okf":
+        from memoranda.transfer.okf import plan_bundle
+
+        return plan_bundle(memory, place, project)
     if kind == "basic-memory":
         return moving.plan_vault(memory, place, project)
     from memoranda.faces.bank.bank import find_repository, is_bank_id, repository_id
@@ -527,7 +568,8 @@ _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, ob
 def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: bool) -> None:
     """Store the notes of other programs as memories in the inbox; their files stay as they are.
 
-    A file is stored once; when its text changes, its memory follows.
+    A file is stored once; when its text changes, its memory follows. Take this for a program you
+    leave; a vault you go on using is added where it is: `memory project add`.
     """
     from memoranda import ingest
 

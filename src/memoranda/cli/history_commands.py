@@ -19,7 +19,7 @@ from memoranda.cli.memory_commands import any_note, minute, moment_of, place_of
 from memoranda.cli.older_texts import number_of, text_changed
 from memoranda.cli.output import Failure, confirmed, paint, table_row
 from memoranda.cli.rows import limit_option, traces_flag
-from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
+from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import to_utc
 from memoranda.errors import MemorandaError, NotInHistory
 from memoranda.note.model import TRACE_PROJECT
@@ -224,11 +224,38 @@ def _place(change: Change) -> str:
     metavar="N",
     help="All changes of one run of a job, by the number of its first.",
 )
-def undo(call: Invocation, number: str | None = None, *, run: int | None) -> None:
+@option("--by", "by", metavar="AGENT", help="All changes of this agent, as one.")
+@option(
+    "--since",
+    metavar="DATE",
+    help="With --by: only those since then, e.g. 2h, yesterday, 2026-05-07.",
+)
+@option(
+    "--project",
+    metavar="NAME",
+    type=Names("name", "project"),
+    help="With --by: only those in this project.",
+)
+def undo(
+    call: Invocation,
+    number: str | None = None,
+    *,
+    run: int | None,
+    by: Text,
+    since: Text,
+    project: Text,
+) -> None:
     """Take a change back: number N of `memory log`, else the latest. An undo is a change too.
 
-    A job leaves a memory alone whose change was taken back.
+    A job leaves a memory alone whose change was taken back. What an agent did is looked at with
+    `memory log --agent NAME -p` and taken back with `memory undo --by NAME`, all or nothing.
     """
+    if by is not None:
+        if number is not None or run is not None:
+            raise Usage("N, --run and --by exclude each other")
+        return _undo_agent(call, by, since, project)
+    if since is not None or project is not None:
+        raise Usage("--since and --project go with --by")
     if run is not None:
         if number is not None:
             raise Usage("N and --run exclude each other")
@@ -251,6 +278,18 @@ def undo(call: Invocation, number: str | None = None, *, run: int | None) -> Non
         call.answer(
             f"Undid #{undone}: {verb} {flat(_place(change))}", undone=undone, change=change.number
         )
+
+
+def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> None:
+    with call.memory() as memory:
+        start = None
+        if since is not None:
+            start = moment_of(memory.since, since, "--since date", _FRAMES)
+        change, done = memory.undo_changes_of(agent, start, project)
+        number = "1 change" if len(done) == 1 else f"{len(done)} changes"
+        lines = [f"Undid {number} of {agent}:"]
+        lines += [f"#{each.number}: {each.verb} {flat(_place(each))}" for each in done]
+        call.answer("\n".join(lines), undone=done[-1].number, change=change.number)
 
 
 @command(
@@ -365,6 +404,7 @@ def erase(
             left = "nothing of it is left"
         lines.append(f"Searched {done.files} files, {done.bytes} bytes: {left}")
         lines += [f"still in {remain}" for remain in done.remains]
+        lines += [f"out of reach: {place}" for place in done.out_of_reach]
         lines += [f"named by {mention}, which stays as it is" for mention in done.mentions]
         call.answer("\n".join(lines), **asdict(done))
         if done.remains:

@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from memoranda import __version__, former_name
+from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure, table_row
 from memoranda.cli.syntax import Text, Usage, command, flag, option
@@ -66,6 +67,12 @@ _STATUS = "{:<17} {:<6} {:<24} {:<8} {}"
     default=True,
     help="Bring memory into each session by the client's hooks, or take ours out [yes].",
 )
+@click.option(
+    "--transcripts/--no-transcripts",
+    "transcripts",
+    default=None,
+    help="Let the memory read the transcripts agents keep here [asked on a terminal].",
+)
 @flag(
     "--native-memory",
     "Let Claude Code keep its own memories in a project here, for all agents to find.",
@@ -85,6 +92,7 @@ def install(
     http: Text,
     token_env: Text,
     hooks: bool,
+    transcripts: bool | None,
     native_memory: bool,
     agents_md: bool,
     name: str,
@@ -175,10 +183,37 @@ def install(
         )
     if served and not dry_run and not print_:
         texts += _what_is_recorded(call)
+        texts += _transcripts_too(call, transcripts)
     texts += former_name.advice()
     call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
     failed = any(row["result"] in ("refused", "not found") for row in rows)
     return int(failed or (started is not None and started["error"] is not None))
+
+
+def _transcripts_too(call: Invocation, wanted: bool | None) -> list[str]:
+    """Turn the reading of transcripts on or off: as the option says, else as a person at the
+    terminal answers; in a pipe nothing changes, and it is said how to.
+    """
+    from memoranda.transcripts.tier import found_on_this_machine
+
+    is_on = call.settings.transcripts
+    found = found_on_this_machine()
+    if wanted is None and (is_on or not found):
+        return []
+    agents = ", ".join(f"{title} ({count})" for title, count in found.items())
+    said = Path(__file__).with_name("install-transcripts.txt").read_text("utf-8").splitlines()
+    told = [Template(line).substitute(agents=agents or "none") for line in said]
+    if wanted is None and call.on_terminal:
+        output.notice("\n".join(told))
+        wanted = output.confirmed("Read them?")
+    if wanted is None:
+        return ["", *told, "Turn it on: memory transcripts on"]
+    if wanted != is_on:
+        with call.memory() as memory:
+            memory.configure("transcripts.enabled", wanted)
+    if not wanted:
+        return ["Transcripts are not read."]
+    return ["Transcripts are read from now on. Index them now: memory transcripts sync"]
 
 
 def _what_is_recorded(call: Invocation) -> list[str]:

@@ -156,7 +156,7 @@ def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
 
 @command(
     "tidy",
-    keys=("actions", "processed", "questions"),
+    keys=("actions", "processed", "questions", "lessons"),
     now=True,
     example="memory tidy --dry-run",
 )
@@ -182,6 +182,9 @@ def tidy(call: Invocation, *, dry_run: bool) -> int:
             lines = ["Nothing to do."]
         if questions:
             lines.append(f"{_counted(questions)} for you: memory review")
+        lessons = _lessons(memory)
+        if lessons:
+            lines.append(f"{lessons} from your sessions to remember or not: {_LESSONS}")
         documents = [action.document() for action in actions]
         return _answer(
             call,
@@ -190,7 +193,20 @@ def tidy(call: Invocation, *, dry_run: bool) -> int:
             actions=documents,
             processed=len(actions),
             questions=questions,
+            lessons=lessons,
         )
+
+
+_LESSONS = "memory review --kind lesson"
+
+
+def _lessons(memory: MemorySession) -> int:
+    """How many things that sessions taught wait for an answer."""
+    if not memory.settings.transcripts or memory.agent is not None:
+        return 0
+    from memoranda.transcripts.proposals import count_proposals
+
+    return count_proposals(memory)
 
 
 _MOST_COUNTED = 50

@@ -325,10 +325,11 @@ def minute(value: datetime | str, zone: tzinfo | None) -> str:
 def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
     """Delete a note of any project. `memory undo` brings it back.
 
-    Several are one change: all are deleted, or none. Their documents are in the list `results`.
+    ID may also be an exact name, in upper and lower case as it is written. Several are one change:
+    all are deleted, or none. Their documents are in the list `results`.
     """
     with call.memory() as memory:
-        infos = notes_named(memory, refs)
+        infos = notes_named(memory, refs, looseness=Looseness.EXACT)
         if not dry_run:
             memory.delete(*infos)
         verb = "Would delete" if dry_run else "Deleted"
@@ -342,9 +343,11 @@ def _named(info: NoteInfo) -> str:
     return f"note: {place_of(info)}"
 
 
-def notes_named(memory: MemorySession, refs: Iterable[str]) -> list[NoteInfo]:
+def notes_named(
+    memory: MemorySession, refs: Iterable[str], *, looseness: Looseness = Looseness.CASE
+) -> list[NoteInfo]:
     """The notes of any project that these references name, each once. Raises NotFound, Ambiguous."""
-    infos = [any_note(memory, ref, looseness=Looseness.CASE) for ref in refs]
+    infos = [any_note(memory, ref, looseness=looseness) for ref in refs]
     return list({info.row: info for info in infos}.values())
 
 
@@ -373,7 +376,11 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
 
 @command("link", "A", "B", keys=("source", "target", "changed"), example="memory link 5a1f 77c2")
 def link(call: Invocation, a: str, b: str) -> None:
-    """Link two memories, both ways."""
+    """Link two memories, both ways; of other notes the first gets a relation to the second.
+
+    A and B may be ids, or what names a note of any project: a path as `log` shows it, a permalink,
+    a title, an address.
+    """
     _change_links(call, "Linked", a, b)
 
 
@@ -391,14 +398,17 @@ def _change_links(call: Invocation, done: str, *refs: str) -> None:
     with call.memory() as memory:
         for name, ref in zip(("source", "target"), refs, strict=True):
             try:
-                ends.append(memory.memory_id(ref))
+                ends.append(any_note(memory, ref, looseness=Looseness.CASE))
             except NotFound as error:
                 raise Failure(f"{name} not found: {error_sentence(error)}", error.code) from None
         source, target = ends
-        if source.id == target.id:
+        if source.row == target.row:
             raise Failure("cannot link a memory to itself")
         changed = (memory.link if done == "Linked" else memory.unlink)(source, target)
-        said = f"{done} {source.id[:8]} <-> {target.id[:8]}"
+        if {source.project, target.project} <= {*MEMORY_PROJECTS}:
+            said = f"{done} {source.id[:8]} <-> {target.id[:8]}"
+        else:
+            said = f"{done} {place_of(source)} -> {place_of(target)}"
         call.answer(said, source=source.id, target=target.id, changed=changed)
 
 

@@ -31,7 +31,9 @@ project_option = option(
     type=Names("name", "project"),
     help="Only notes of this project; may be repeated [all].",
 )
-traces_flag = flag("--traces", "Also traces of sessions.")
+traces_flag = flag(
+    "--traces", "Also traces of sessions, and in `search` the transcripts of agents."
+)
 
 
 def limit_option(default: int) -> Callable[..., Any]:

@@ -40,6 +40,7 @@ from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
+    from memoranda.transcripts.search import TraceHit
 
 DEFAULT_TOKENS = 2_000
 NO_LIMIT = 1 << 30
@@ -48,6 +49,7 @@ _LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 _DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _NEAREST = 5
+_PASSAGES = 10
 _QUESTION = 3
 _WIDE = 110
 """Columns from which a terminal shows all that a list knows of a note."""
@@ -235,23 +237,46 @@ def search(
         )
         query, text = narrowed(query, written, now=now, zone=zone)
         infos, hits = _found(memory, query, text, limit, most, ranked=ranked)
+        passages = _in_transcripts(memory, written, limit) if traces else []
         if call.json:
-            _search_document(call, memory, written, infos, hits)
+            _search_document(call, memory, written, infos, hits, passages)
         else:
             _show_found(call, memory, query, text, infos, hits)
+            _show_passages(call, memory, passages)
         if not ranked:
             mention_left_out(memory, query.replace(contains=text or None))
         elif query.projects is None:
             _mention_traces(memory, query.replace(text=text))
 
 
+def _in_transcripts(memory: MemorySession, text: str, limit: int) -> list[TraceHit]:
+    """What agents' transcripts say, where the owner lets them be read."""
+    from memoranda.transcripts.tier import find_traces
+
+    return find_traces(memory, text, limit=limit or _PASSAGES)
+
+
+def _show_passages(call: Invocation, memory: MemorySession, passages: Sequence[TraceHit]) -> None:
+    if passages:
+        from memoranda.cli.transcript_commands import hit_lines
+
+        lines = ["", "In transcripts (memory transcripts show REF):", *hit_lines(memory, passages)]
+        call.answer("\n".join(lines))
+
+
 def _search_document(
-    call: Invocation, memory: MemorySession, text: str, infos: Sequence[NoteInfo], hits: Hits
+    call: Invocation,
+    memory: MemorySession,
+    text: str,
+    infos: Sequence[NoteInfo],
+    hits: Hits,
+    passages: Sequence[TraceHit],
 ) -> None:
     rows = documents.notes(memory, infos)
     for row, hit in zip(rows, hits, strict=False):
         row |= documents.hit(hit) | {"provenance": hit.note.provenance.row()}
-    call.document(query=text, memories=rows, total=hits.total, **hits.bound)
+    more = {"transcripts": [hit.row() for hit in passages]} if passages else {}
+    call.document(query=text, memories=rows, total=hits.total, **hits.bound, **more)
 
 
 def _mention_traces(memory: MemorySession, query: Query) -> None:

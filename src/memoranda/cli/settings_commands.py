@@ -1,22 +1,19 @@
 """`config get | set | unset | list`: the keys of config.yaml (contract 001, 15; meanings:
-../config-keys.txt), and `project add | list | remove | default` (contract 001, 16; rules: contract
-000b, 1); `token add | list | revoke` and `space add | list | remove | member` (docs/http.md)."""
+../config-keys.txt); `token add | list | revoke` and `space add | list | remove | member` (docs/http.md)."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda import config as settings_file
-from memoranda import config_text, documents
+from memoranda import config_text
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure, table_row
-from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, group, option, stored
+from memoranda.cli.syntax import Names, Number, Text, command, group, option
 from memoranda.config import ConfigKey, keys
 from memoranda.errors import ConfigError, ConfigFileError, choices
-from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.query import split_list
 from memoranda.text.user_path import absolute_path
 
@@ -160,134 +157,6 @@ def config_list(call: Invocation) -> None:
         *([str(file)] if call.on_terminal else []),
         form=_ROW,
     )
-
-
-project = group(
-    "project",
-    "settings_commands",
-    "add list remove default",
-    "Add folders of notes or graph files as projects, list them, take them off the list.",
-)
-
-
-_REMOVABLE = lambda context: [
-    each for each in stored(context, "project") if each not in BUILT_IN_PROJECTS
-]
-
-
-@command(
-    "add",
-    "[NAME]",
-    "[DIR]",
-    keys={"project": documents.PROJECT_KEYS},
-    example="memory project add work ~/work/notes",
-)
-@flag("--default", "Make it the default project.", "as_default")
-@flag(
-    "--native",
-    "Add what Claude Code, Codex and Gemini CLI remember by themselves, a project for each folder.",
-)
-def project_add(call: Invocation, *words: str, as_default: bool, native: bool) -> None:
-    """Use the notes of a folder in place, or the entities of a graph file, as project NAME.
-
-    DIR is the folder or the JSON Lines file; without NAME its own name is taken: `memory project
-    add .` With --native JSON has a list, `projects`.
-    """
-    if native:
-        if words or as_default:
-            raise Usage("--native takes no NAME, DIR or --default")
-        from memoranda.clients.table import add_native
-
-        with call.memory() as memory:
-            rows, refused = add_native(memory)
-            added_rows = documents.projects(memory, rows)
-            lines = [
-                f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"
-                for row in added_rows
-            ]
-            lines += [f"Left out {folder}: {why}" for folder, why in refused]
-            said = "\n".join(lines) or "No memories of other programs that are not projects yet."
-            return call.answer(said, projects=added_rows)
-    if not words:
-        raise Usage("accepts between 1 and 2 arg(s), received 0")
-    if words[-1]:
-        folder = absolute_path(words[-1])
-    else:
-        folder = ""
-    if len(words) == 1 and not os.path.exists(folder):
-        if words[0].startswith(("~", ".", "/")):
-            raise Failure(
-                f"no such folder: {words[0]}",
-                "not_found",
-                "To make it: memory project add NAME DIR",
-            )
-        raise Usage("accepts 2 arg(s), received 1")
-    if len(words) > 1:
-        name = words[0]
-    else:
-        name = re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")[:64]
-    with call.memory() as memory:
-        # projects/NAME, on every machine
-        place = folder if memory.settings.url is None else words[-1]
-        is_new = memory.settings.url is None and not os.path.lexists(folder)
-        added, action = memory.add_project(name, place, as_default)
-        if action == "unchanged":
-            raise Failure(f"project exists: {added.name}", "exists")
-        (row,) = documents.projects(memory, [added])
-        if action == "asked":
-            return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
-        if is_new and call.on_terminal:
-            made = f"\n{folder} was not there, and was made."
-        else:
-            made = ""
-        call.answer(
-            f"Added project {added.name} ({added.root}, {row['notes']} notes){made}", project=row
-        )
-
-
-@command("list", keys={"projects": documents.PROJECT_KEYS}, example="memory project list")
-def project_list(call: Invocation) -> None:
-    """List the projects with their notes and folders."""
-    with call.memory() as memory:
-        rows = documents.projects(memory, memory.projects)
-        head = ("Name", "Notes", "Folder")
-        if call.json:
-            return call.document(projects=rows)
-        cells = [
-            (r["name"], str(r["notes"]), r["path"] + (" (default)" if r["default"] else ""))
-            for r in rows
-        ]
-        call.table(head, cells if call.on_terminal else [head, *cells], form="{:<12} {:>6} {}")
-
-
-@command(
-    "remove",
-    "NAME",
-    keys={"project": documents.PROJECT_KEYS},
-    complete=_REMOVABLE,
-    example="memory project remove work",
-)
-def project_remove(call: Invocation, name: str) -> None:
-    """Take a project off the list. Its files stay."""
-    with call.memory() as memory:
-        (row,) = documents.projects(memory, [memory.project(name)])
-        call.answer(f"Removed project {memory.remove_project(name).name}", project=row)
-
-
-@command(
-    "default",
-    "NAME",
-    keys={"project": documents.PROJECT_KEYS},
-    complete="project",
-    example="memory project default work",
-)
-def project_default(call: Invocation, name: str) -> None:
-    """Make NAME the default project: where new notes go."""
-    with call.memory() as memory:
-        chosen = memory.set_default(name)
-        call.answer(
-            f"Default project: {chosen.name}", project=documents.projects(memory, [chosen])[0]
-        )
 
 
 _TOKEN_KEYS = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import minute
-from memoranda.cli.syntax import Usage, command, flag
+from memoranda.cli.syntax import Usage, command, flag, option
 from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, TRACE_PROJECT
 from memoranda.store.files import lock_owner
 from memoranda.text.unicode import flat
@@ -218,14 +219,31 @@ def _counts(row: Mapping[str, int]) -> str:
 )
 @flag("--fix", "Repair what loses nothing.")
 @flag("--dry-run", "With --fix: only say what would be repaired.")
-def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
+@flag("--citations", "Only the code that notes cite: what changed, moved or went.")
+@option(
+    "--code",
+    "folders",
+    metavar="DIR",
+    multiple=True,
+    help="With --citations: where the code is; may be repeated [the working folder].",
+)
+def doctor(
+    call: Invocation, *, fix: bool, dry_run: bool, citations: bool, folders: tuple[str, ...]
+) -> int:
     """Examine the memory: files, links, configuration, index, permissions."""
     if dry_run and not fix:
         raise Usage("--dry-run needs --fix")
+    if folders and not citations:
+        raise Usage("--code needs --citations")
+    if citations and fix:
+        raise Usage("--citations has nothing to fix: the notes are yours")
     with call.memory() as memory:
         from memoranda.engine.doctor import examine, repair
 
-        findings = [*examine(memory), *_elsewhere(memory)]
+        if citations:
+            findings = _citations(memory, folders)
+        else:
+            findings = [*examine(memory), *_elsewhere(memory)]
         if fix and not dry_run:
             repair(memory, findings)
     rows = []
@@ -247,6 +265,17 @@ def doctor(call: Invocation, *, fix: bool, dry_run: bool) -> int:
     if "error" in levels:
         return 1
     return 0
+
+
+def _citations(memory: MemorySession, folders: Sequence[str]) -> list[Finding]:
+    """What became of the code that notes cite."""
+    from memoranda.citations.doctor import examine_citations
+    from memoranda.text.user_path import absolute_path
+
+    places = [absolute_path(folder) for folder in folders] or [os.getcwd()]
+    report = examine_citations(memory, places)
+    output.notice(f"Checked {report.checked} citations in {', '.join(places)}")
+    return report.findings
 
 
 def _elsewhere(memory: MemorySession) -> list[Finding]:

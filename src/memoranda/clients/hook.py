@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memoranda.clients.hook_events import HookEvent
+    from memoranda.clients.hook_sessions import SessionFile
     from memoranda.config import Settings
     from memoranda.engine import MemorySession
 
@@ -26,6 +27,7 @@ METHOD = "hook"
 """The command, and the daemon's method that answers an event."""
 _GRACE = 5.0
 """Seconds after which a hook ends though it has not put aside what was asked."""
+_ACTIONS = ("tool", "failed")
 LIMIT = 4 << 20
 """Bytes of an event that are read; a longer one is none."""
 
@@ -100,10 +102,13 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | N
     """
     from memoranda.engine.daemon_client import ask, start
 
+    is_action = event.kind in _ACTIONS
+    if is_action and not _may_say_something(event, settings):
+        return ""
     if agent is None:
         try:
             # One that is starting answers the next event
-            if not (settings.home / "memory.sock").exists():
+            if not is_action and not (settings.home / "memory.sock").exists():
                 start(settings)
             found = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
             if found:
@@ -115,6 +120,20 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | N
 
     with open_session(agent=agent, config=settings, face="hook", watch=False) as memory:
         return answer(memory, event)
+
+
+def _may_say_something(event: HookEvent, settings: Settings) -> bool:
+    """Whether memory is asked about a tool: it runs often, and a client waits each time."""
+    from memoranda.transcripts.recall import is_about_something
+
+    if not settings.hook_tools:
+        return False
+    from memoranda.clients.hook_glance import action_of, may_be_known
+
+    if not is_about_something(action_of(event)):
+        return False
+    # A daemon answers sooner than this looks
+    return (settings.home / "memory.sock").exists() or may_be_known(event, settings.home)
 
 
 def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
@@ -137,6 +156,8 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
     from memoranda.clients.hook_context import at_start, for_prompt
     from memoranda.clients.hook_events import CLIENTS, PROMPT, START, reply_of
     from memoranda.clients.hook_sessions import SessionFile
+    from memoranda.engine.pausing import paused_agents
+    from memoranda.engine.served import log_of
     from memoranda.store.layout import Layout
 
     known = CLIENTS[event.client]
@@ -147,12 +168,16 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
     if agent is None:
         agent = memory.settings.agents.get(known.handshake, known.agent)
     caller = memory.as_caller(agent, "hook", **by)
-    if event.kind not in (START, PROMPT):
+    if agent in paused_agents(memory):
+        return ""
+    if event.kind not in (START, PROMPT, *_ACTIONS):
         from memoranda.clients.hook_capture import checkpoint
 
         checkpoint(caller, event, session)
         return ""
     now = memory.clock()
+    if event.kind in _ACTIONS:
+        return _on_action(caller, event, session)
     if event.kind == START:
         told = caller.at_once(lambda: at_start(caller, event, session))
         session.sweep(now)
@@ -163,7 +188,25 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
         if PROMPT not in known.injects:
             return ""
         told = for_prompt(caller, event, session, said)
+    if agent is not None and told.notes:
+        how = "session start" if event.kind == START else "prompt"
+        log_of(memory).add(
+            now, agent, how, event.prompt if event.kind == PROMPT else "", told.notes
+        )
     saw = now if event.kind == START else None
     if saw or told.text:
         session.add(saw=saw, notes=told.notes, text=told.text)
+    return reply_of(event, told.text)
+
+
+def _on_action(memory: MemorySession, event: HookEvent, session: SessionFile) -> str:
+    """What the client is told of a tool that is about to run, or failed."""
+    from memoranda.clients.hook_action import for_action
+    from memoranda.clients.hook_events import CLIENTS, reply_of
+
+    if not memory.settings.hook_tools or event.kind not in CLIENTS[event.client].injects:
+        return ""
+    told = for_action(memory, event, session)
+    if told.text:
+        session.add(notes=told.notes, text=told.text)
     return reply_of(event, told.text)

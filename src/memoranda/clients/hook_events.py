@@ -14,6 +14,8 @@ START = "start"
 PROMPT = "prompt"
 CHECKPOINT = "checkpoint"
 END = "end"
+TOOL = "tool"
+FAILED = "failed"
 PROMPT_CHARACTERS = 20
 """Shorter prompts ask memory nothing; they may ask to remember something. A CJK character counts
 four.
@@ -22,16 +24,19 @@ _REMEMBER = ("remember", "记住")
 
 _TEXT = 20_000
 _ANSWER = 4_000
+_GIVEN = 60_000
+_OUTPUT = 8_000
 _NAME = 500
 _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
 
 
 class HookEvent(NamedTuple):
-    """One event of one client: `kind` is START, PROMPT, CHECKPOINT or END, `name` the client's own
-    name for it.
+    """One event of one client: `kind` is START, PROMPT, CHECKPOINT, END, TOOL (one is about to run)
+    or FAILED (a tool did), `name` the client's own name for it.
     `source`: what began a session, or whose prompt it is. `transcript`: the file with the session
     so far, or "".
-    `answer`: the last answer, where the client tells it."""
+    `answer`: the last answer, where the client tells it. `tool`, `given`, `output`: the tool, its
+    arguments as JSON, and of one that failed what came out."""
 
     client: str
     kind: str
@@ -42,6 +47,9 @@ class HookEvent(NamedTuple):
     source: str = ""
     transcript: str = ""
     answer: str = ""
+    tool: str = ""
+    given: str = ""
+    output: str = ""
 
 
 class HookDialect(NamedTuple):
@@ -55,7 +63,7 @@ class HookDialect(NamedTuple):
     events: Mapping[str, str]
     reply: Callable[[str, str], dict[str, Any]]
     keys: Mapping[str, str] = {}
-    injects: tuple[str, ...] = (START, PROMPT)
+    injects: tuple[str, ...] = (START, PROMPT, TOOL, FAILED)
     foreign: tuple[str, ...] = ("hookEventName", "sessionId", "conversation_id", "workspace_roots")
 
 
@@ -67,10 +75,20 @@ _CLAUDE = {
     "UserPromptSubmit": PROMPT,
     "PreCompact": CHECKPOINT,
     "SessionEnd": END,
+    "PreToolUse": TOOL,
+    "PostToolUseFailure": FAILED,
+}
+_CODEX = {
+    "SessionStart": START,
+    "UserPromptSubmit": PROMPT,
+    "PreCompact": CHECKPOINT,
+    "SessionEnd": END,
+    "PreToolUse": TOOL,
+    "PostToolUse": FAILED,
 }
 CLIENTS = {
     "claude-code": HookDialect("claude-code", "claude", _CLAUDE, _CLAUDE_REPLY),
-    "codex": HookDialect("codex-mcp-client", "codex", _CLAUDE, _CLAUDE_REPLY),
+    "codex": HookDialect("codex-mcp-client", "codex", _CODEX, _CLAUDE_REPLY),
     "gemini-cli": HookDialect(
         "gemini-cli-mcp-client",
         "gemini",
@@ -79,6 +97,8 @@ CLIENTS = {
             "BeforeAgent": PROMPT,
             "PreCompress": CHECKPOINT,
             "SessionEnd": END,
+            # It takes no text before a tool runs
+            "AfterTool": FAILED,
         },
         _CLAUDE_REPLY,
     ),
@@ -90,25 +110,41 @@ CLIENTS = {
             "beforeSubmitPrompt": PROMPT,
             "preCompact": CHECKPOINT,
             "sessionEnd": END,
+            # It takes text only once a tool has run: the next call is told
+            "postToolUse": TOOL,
+            "postToolUseFailure": FAILED,
         },
         lambda _, text: {"additional_context": text},
         {"session": "conversation_id", "cwd": "workspace_roots"},
-        (START,),
+        (START, TOOL, FAILED),
         ("hookEventName", "sessionId"),
     ),
     "copilot-cli": HookDialect(
         "copilot",
         "copilot",
-        {"sessionStart": START, "userPromptSubmitted": PROMPT, "sessionEnd": END},
+        {
+            "sessionStart": START,
+            "userPromptSubmitted": PROMPT,
+            "sessionEnd": END,
+            "preToolUse": TOOL,
+            "postToolUse": FAILED,
+        },
         lambda _, text: {"additionalContext": text},
-        {"session": "sessionId"},
-        (START,),
+        {"session": "sessionId", "tool": "toolName", "given": "toolArgs"},
+        (START, TOOL, FAILED),
         ("conversation_id", "workspace_roots"),
     ),
     "opencode": HookDialect(
         "opencode",
         "opencode",
-        {"start": START, "prompt": PROMPT, "checkpoint": CHECKPOINT, "end": END},
+        {
+            "start": START,
+            "prompt": PROMPT,
+            "checkpoint": CHECKPOINT,
+            "end": END,
+            "tool": TOOL,
+            "failed": FAILED,
+        },
         lambda _, text: {"context": text},
     ),
 }
@@ -150,7 +186,11 @@ def event_of(
     if client == "copilot-cli":
         # Its older versions name no session
         session = session or cwd
-    if kind is None or not session or payload.get("agent_id"):
+    if kind is None or not session:
+        return None
+    if kind in (TOOL, FAILED):
+        return _tool_event(known, payload, HookEvent(client, kind, name, session, cwd))
+    if payload.get("agent_id"):
         # A subagent's prompts are no person's
         return None
     event = HookEvent(
@@ -171,6 +211,49 @@ def event_of(
     if kind != PROMPT or is_asking:
         return event
     return None
+
+
+def _tool_event(
+    known: HookDialect, payload: Mapping[str, Any], event: HookEvent
+) -> HookEvent | None:
+    """The event of a tool; None for one that did not fail where only failures count."""
+    given = payload.get(known.keys.get("given", "tool_input"), "")
+    if not isinstance(given, str):
+        given = json.dumps(given, ensure_ascii=False)
+    tool = _text(payload, known.keys.get("tool", "tool_name"), _NAME)
+    event = event._replace(tool=tool, given=given[:_GIVEN])
+    if event.kind == TOOL:
+        return event
+    output = _failure(payload)
+    if not output:
+        return None
+    return event._replace(output=output[-_OUTPUT:])
+
+
+_RESULTS = ("tool_response", "toolResult", "tool_output", "output", "result")
+_FAILED_STATES = ("failure", "error", "failed", "rejected")
+
+
+def _failure(payload: Mapping[str, Any]) -> str:
+    """What a tool that failed gave back; "" where it did not fail."""
+    for key in ("error", "error_message"):
+        if isinstance(payload.get(key), str) and payload[key]:
+            return str(payload[key])
+    result: Any = next((payload[key] for key in _RESULTS if payload.get(key)), "")
+    state = result.get("resultType") if isinstance(result, dict) else None
+    if isinstance(result, dict) and isinstance(result.get("error"), dict | str) and result["error"]:
+        state = "error"
+    from memoranda.transcripts.blocks import failed_by_text, text_of
+    from memoranda.transcripts.lessons import is_broken
+
+    text = text_of(result)
+    if isinstance(result, dict) and not text:
+        text = str(result.get("textResultForLlm") or result.get("llmContent") or "")
+    if state in _FAILED_STATES or failed_by_text(text):
+        return text or "failed"
+    if state is None and failed_by_text(text) is None and is_broken(text[:1_000]):
+        return text
+    return ""
 
 
 def may_ask_to_remember(event: HookEvent) -> bool:

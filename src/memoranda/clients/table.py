@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda import former_name
 from memoranda.clients.editing import Name
-from memoranda.clients.hook_events import CLIENTS
+from memoranda.clients.hook_events import CLIENTS, FAILED, TOOL
 from memoranda.errors import InvalidInput, MemorandaError
 
 if TYPE_CHECKING:
@@ -207,10 +207,17 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     ]
     events = CLIENTS[client.id].events
     entries = [
-        (event, _filled(client.hooks["entry"], {"hook": command, "event": event}))
-        for event in events
+        (event, _filled(_hook_entry(client, kind), {"hook": command, "event": event}))
+        for event, kind in events.items()
     ]
     return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
+
+
+def _hook_entry(client: Client, kind: str) -> Any:
+    """The shape of a hook: one for tools is called for some tools alone, where a client can say so."""
+    if kind in (TOOL, FAILED):
+        return client.hooks.get("tool_entry", client.hooks["entry"])
+    return client.hooks["entry"]
 
 
 def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:

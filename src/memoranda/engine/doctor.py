@@ -22,6 +22,8 @@ from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.writing import links_without, set_keys
 from memoranda.errors import MemorandaError, StorageError
 from memoranda.index.rows import original_of
+from memoranda.ledger.examination import Damage, DamageKind, mend
+from memoranda.ledger.examination import examine as examine_ledger
 from memoranda.ledger.home import HOME_TEMP
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -53,6 +55,17 @@ _WARNING_LEVELS = {
 }
 
 
+_LEDGER = "ledger.db"
+_LEDGER_FIXES = {
+    DamageKind.PAGES: "set it aside and begin the history again",
+    DamageKind.TEXT: "forget it",
+    DamageKind.MISSING_TEXT: "note that it is gone",
+    DamageKind.LINE: "keep what can be read of it",
+    DamageKind.EMPTY: "remove its line",
+}
+_LEDGER_CODES = frozenset(kind.value for kind in DamageKind)
+
+
 @dataclass(slots=True)
 class Finding:
     """`level` is error, warning or info; `path` as `memory log` shows it; `fix` names a safe
@@ -75,7 +88,9 @@ def examine(memory: ReadVerbs) -> list[Finding]:
     )
     with engine.guard:
         # An index behind the disk is no finding: every call catches up by itself.
-        found = [*_unfinished(engine), *([] if engine.index.is_sound() else [damaged])]
+        history = _history(memory)
+        found = [*history, *_unfinished(engine)]
+        found += [] if engine.index.is_sound() else [damaged]
         try:
             found += _notes(memory)
         except sqlite3.Error as error:
@@ -83,13 +98,13 @@ def examine(memory: ReadVerbs) -> list[Finding]:
                 raise StorageError("the index", engine.index.explain(error)) from None
             # What the notes say can only be seen with an index
             engine.rebuild_index()
-            found = [*_unfinished(engine), damaged, *_notes(memory)]
+            found = [*history, *_unfinished(engine), damaged, *_notes(memory)]
         name = engine.settings.file.name
         warnings = engine.settings.warnings
         found += [Finding("warning", "bad_config", name, warning) for warning in warnings]
         trouble = engine.home.trouble()
         if trouble:
-            found.append(Finding("warning", "weak_role", engine.settings.space, trouble))
+            found.append(_home_trouble(engine, trouble))
         found += _leftovers(engine)
         found += [
             Finding("info", "former_name", path, text)
@@ -115,6 +130,39 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         found += _ownership(engine)
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
+
+
+def _home_trouble(engine: Engine, trouble: str) -> Finding:
+    if engine.settings.url is None:
+        return Finding("warning", "history_lost", ".memoranda/ledger.db", trouble)
+    return Finding("warning", "weak_role", engine.settings.space, trouble)
+
+
+def _history(memory: ReadVerbs) -> list[Finding]:
+    """What is damaged in the ledger. It names notes of everybody, so an agent is told of torn pages
+    alone.
+    """
+    has_all_texts = memory.engine.settings.url is None
+    try:
+        damages = examine_ledger(memory.engine.home.history, has_all_texts=has_all_texts)
+    except StorageError as error:
+        return [Finding("error", DamageKind.PAGES.value, _LEDGER, str(error))]
+    return [
+        Finding(
+            "error", damage.kind.value, _path_of(damage), damage.text, _LEDGER_FIXES[damage.kind]
+        )
+        for damage in damages
+        if memory.agent is None or damage.kind is DamageKind.PAGES
+    ]
+
+
+def _path_of(damage: Damage) -> str:
+    return f"{_LEDGER}/{damage.key}" if damage.key else _LEDGER
+
+
+def _mend_ledger(engine: Engine, finding: Finding) -> None:
+    key = finding.path.removeprefix(_LEDGER).lstrip("/")
+    mend(engine.home.history, Damage(DamageKind(finding.code), key, finding.text))
 
 
 def _ownership(engine: Engine) -> list[Finding]:
@@ -325,6 +373,8 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
     engine, home = memory.engine, memory.engine.home
     place, _, path = finding.path.partition("/")
     match finding.code:
+        case code if code in _LEDGER_CODES:
+            _mend_ledger(engine, finding)
         case "unfinished_write":
             home.retry(finding.path)
         case "unfinished_erase":

@@ -49,6 +49,7 @@ from memoranda.note.model import (
     Provenance,
 )
 from memoranda.note.names import named_one
+from memoranda.note.project_access import EVERYTHING, ProjectAccess
 from memoranda.store.base import File, Stamp, Store
 from memoranda.store.files import lock_folders, reason, storing
 from memoranda.store.folder import FolderStore
@@ -133,6 +134,7 @@ class Engine:
             serving,
             self.layout.socket,
         )
+        self.freshness.scopes = self._scopes()
         self._behind: threading.Thread | None = None
         self._ended = threading.Event()
         self.vectors: Vectors | None = None
@@ -195,7 +197,8 @@ class Engine:
 
                 stores[name] = GraphStore(name, place, optional=name in self.extra)
             else:
-                stores[name] = FolderStore(name, place)
+                ignored = self.access_to(name).ignore
+                stores[name] = FolderStore(name, place, ignored=ignored)
         self.index.projects = frozenset(stores)
         if self.only:
             stores = {name: store for name, store in stores.items() if name.lower() in self.only}
@@ -224,10 +227,16 @@ class Engine:
                 )
                 return
             self.gate = Gate(self.settings, self.layout.root)
-            if self.settings.projects != before.projects:
+            if (self.settings.projects, self.settings.access) != (before.projects, before.access):
                 self._open_stores()
                 self.freshness.stores = self.stores
+                self.freshness.scopes = self._scopes()
                 self.freshness.forget()
+
+    def _scopes(self) -> dict[str, str]:
+        """The scope in force of the projects that only some agents may use."""
+        access = self.settings.access
+        return {name: access[name].scope for name in access if access[name].agents}
 
     def store(self, project: str) -> Store:
         """The store of a project: of this name, else of the one that differs in case only, else of
@@ -242,6 +251,10 @@ class Engine:
             return self.stores[name]
         error = ProjectOutOfReach if project in BUILT_IN_PROJECTS else ProjectNotFound
         raise error(project, sorted({*self.stores} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
+
+    def access_to(self, project: str) -> ProjectAccess:
+        """What agents may do in a project; everything where nothing is set."""
+        return self.settings.access.get(project, EVERYTHING)
 
     def project_name(self, project: str) -> str | None:
         """The name of the project that `project` means, None for no project or several."""
@@ -399,7 +412,8 @@ class Engine:
             self.freshness.notice(store.name, path)
             return self.written_by(store.name, path, file)
 
-        if isinstance(store, FolderStore):
+        # Other processes do not know who may use the project
+        if isinstance(store, FolderStore) and not self.access_to(store.name).agents:
             return BulkSource(store, self.gate.suspicious, accept)
         return None
 
@@ -435,6 +449,9 @@ class Engine:
             # Other lines of the file changed since
             changed = datetime.fromisoformat(known.changed)
         note = file.note(project, path, text, changed)
+        access = self.access_to(project)
+        if access.agents:
+            note.scope = access.scope_of(note.scope)
         note.warnings += warnings
         return note
 

@@ -24,6 +24,7 @@ from memoranda.engine.engine import Engine, verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.overview import Overview, Pending
 from memoranda.engine.reading import Ref
+from memoranda.engine.served import log_of
 from memoranda.engine.trail import OUR_REMOVAL, Needles, Trail, search, written_by
 from memoranda.engine.transaction import Location, Transaction, root_of, store_at
 from memoranda.engine.upkeep import Upkeep
@@ -53,7 +54,8 @@ class Erased:
 
     So many `files` and `bytes` were searched afterwards. `remains`: where something of it was still
     found; empty when all went well. `mentions`: other notes, kept texts of other notes, and
-    sources, that name it or hold the same words; they are their authors' and stay.
+    sources, that name it or hold the same words; they are their authors' and stay. `out_of_reach`:
+    where a server of notes may keep something of it still.
     """
 
     notes: tuple[str, ...]
@@ -63,6 +65,7 @@ class Erased:
     bytes: int = 0
     remains: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
+    out_of_reach: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -159,7 +162,7 @@ class Erasure:
             if dry_run:
                 return self._foretell(plan, trail, needles, mentions)
             self.engine.home.set_erasing(json.dumps(asdict(plan)))
-            changes, texts = _carry_out(self.memory, plan)
+            changes, texts, out_of_reach = _carry_out(self.memory, plan)
         folders = [row[0] for row in plan.rows]
         found = search(self.engine, needles, folders)
         if any("/index" in remain for remain in found.remains):
@@ -173,7 +176,14 @@ class Erasure:
                 found.remains.remove(each)
         mentions += [mention for mention in found.mentions if mention not in mentions]
         return Erased(
-            names, changes, texts, found.files, found.bytes, tuple(found.remains), tuple(mentions)
+            names,
+            changes,
+            texts,
+            found.files,
+            found.bytes,
+            tuple(found.remains),
+            tuple(mentions),
+            out_of_reach,
         )
 
     def _foretell(
@@ -353,9 +363,9 @@ def finish(memory: HistoryVerbs) -> None:
         _carry_out(memory.as_caller(None), plan)
 
 
-def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
+def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, ...]]:
     """Every step, each of which may have been done before. Returns how many changes and kept texts
-    went. The lock is held."""
+    went, and where something is out of reach. The lock is held."""
     engine = memory.engine
     history = engine.home.history
     later = takewhile(lambda change: change.number > plan.last, history.changes())
@@ -381,7 +391,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int]:
     engine.home.set_erasing(None)
     # The plan names what was erased
     engine.home.wipe()
-    return changes, texts
+    return changes, texts, engine.home.purge_deleted()
 
 
 def _remove(memory: HistoryVerbs, plan: Plan) -> None:
@@ -516,6 +526,7 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 
         Embedding(memory).drop_gone()
     engine.index.scrub()
+    log_of(memory).forget(plan.ids)
 
 
 def _read(engine: Engine, place: Location) -> File | None:

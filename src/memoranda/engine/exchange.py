@@ -178,6 +178,11 @@ class Exchange:
             return None
 
     @verb
+    def paths_in(self, project: str, folder: str) -> list[str]:
+        """The paths of the notes in a folder of a project."""
+        return sorted(self.engine.store(project).list(folder).stamps)
+
+    @verb
     def holder(
         self, project: str, *, permalink: str | None = None, identity: str | None = None
     ) -> NoteInfo | None:

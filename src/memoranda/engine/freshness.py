@@ -30,6 +30,7 @@ from memoranda.note.model import (
     Note,
     coded,
 )
+from memoranda.note.project_access import is_in_force
 from memoranda.store.base import Listing, Stamp, Store, Values, bounded
 from memoranda.store.folder import FolderStore
 from memoranda.store.path_guard import has_link
@@ -112,6 +113,8 @@ class Freshness:
         self._shared: dict[str, set[str]] = {}
         """By project the notes whose file has another name; the watch does not tell of all that is
         written to them."""
+        self.scopes: dict[str, str] = {}
+        """The scope in force of the projects that only some agents may use."""
         self.late: dict[str, Iterator[None]] = {}
         """The projects that are still compared with the disk, and the rest of that."""
         self.unreadable: dict[tuple[str, str], str] = {}
@@ -217,6 +220,8 @@ class Freshness:
             # A project's folder was made, went away or was exchanged
             self.close()
         self._look_at_conventions()
+        if self._pending:
+            self._forget_other_scopes()
         changes = self._watch.drain() if self._watch else None
         if changes is not None and changes.lost:
             self.close()
@@ -277,6 +282,17 @@ class Freshness:
         if changed:
             self._pending |= changed
             self.close()
+
+    def _forget_other_scopes(self) -> None:
+        """Projects whose notes were indexed for other agents than may use them now are indexed
+        again."""
+        index = self._index
+        for name in sorted(self._pending & self.stores.keys()):
+            known = index.notes.scopes(name)
+            if not known or is_in_force(known, self.scopes.get(name, "")):
+                continue
+            with index.write_lock, index.transaction():
+                index.forget_project(name)
 
     def shown(self) -> dict[str, str]:
         """The folders, by project, that this process watches and that the index showed as they are

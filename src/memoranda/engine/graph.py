@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from memoranda.clock import stamp
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.transaction import check_access
 from memoranda.engine.write_gate import check_limits
 from memoranda.engine.writing import as_file
 from memoranda.errors import CannotUndo, MemorandaError, NotFound, StorageError
@@ -365,6 +366,7 @@ class FileGraph(Graph):
         """Carry out what `plan` says, logged as an undo of change `undoes` if that is given.
         Returns the change, None when nothing was to be done. Raises NotAGraphFile, StorageError."""
         engine = self.engine
+        check_access(self.session, self.store.name, undoes=undoes)
         made = list[Change]()
 
         def announce(lines: LineChange) -> None:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 
-from memoranda.clock import parse_stamp
+from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import PastPrivacy
@@ -52,8 +52,20 @@ from memoranda.note.names import Looseness
 from memoranda.store import path_guard
 from memoranda.store.base import File
 
+TAKEN_BACK = "taken_back"
+"""In the details of an undo: the numbers of the changes it took back, where they are several."""
 _DELETING = ("delete", EXPIRE, "decay")
 _ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
+
+
+def undone_by_change(change: Change) -> list[int]:
+    """The numbers of the changes an undo says it took back; of a run the first one."""
+    if change.undoes is None:
+        return []
+    several = (change.details or {}).get(TAKEN_BACK)
+    if isinstance(several, list):
+        return [number for number in several if isinstance(number, int)]
+    return [change.undoes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +200,15 @@ class HistoryVerbs(NoteVerbs):
         history has in a folder elsewhere. Raises Ambiguous when it has several, NotFound,
         OutsideError."""
         engine = self.engine
+        is_address = ref.startswith("memory://")
         project, _, path = ref.partition("/")
-        if path:
+        if path and not is_address:
             name = next(
                 (store for store in engine.stores if store.lower() == project.lower()), None
             )
         else:
             name = None
-        if name is not None or (path and project not in (".", "..")):
+        if name is not None or (path and not is_address and project not in (".", "..")):
             if not ref.startswith("/"):
                 wanted = path_guard.clean(path, name or project, hidden=True)
             else:
@@ -226,7 +239,7 @@ class HistoryVerbs(NoteVerbs):
                 steps = engine.home.history.steps_named(name, f"-{ref[:8]}.md")
                 for touched in self._seen_steps(steps):
                     return touched.project, touched.path, touched.root
-            info = self.find(ref, looseness=looseness)
+            info = self.find_as_listed(ref, looseness)
         return info.project, info.path, root_of(engine, info.project)
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
@@ -279,8 +292,44 @@ class HistoryVerbs(NoteVerbs):
                 )
             return self._take_back(of_run, f"run #{run}", run), [change for change, _ in of_run]
 
+    @verb
+    def undo_changes_of(
+        self, agent: str, since: datetime | None = None, project: str | None = None
+    ) -> tuple[Change, list[Change]]:
+        """Take all changes of an agent back that still stand, as one change or none.
+
+        since: only changes made since then.
+        project: only changes of this project.
+        Returns the new change, and those it took back, the latest first. Raises CannotUndo where
+        there is none, or somebody else changed the same notes after it.
+        """
+        with self.engine.writing():
+            past = self._past()
+            place = None if project is None else self.engine.store(project).name
+            changes: list[tuple[Change, list[Change]]] = []
+            for change, later, undone_by in self.changes_to_undo():
+                moment = parse_stamp(change.time)
+                if since is not None and moment is not None and moment < since:
+                    break
+                is_theirs = change.agent == agent.lower() and change.undoes is None
+                is_there = place in (None, change.project)
+                if not (is_theirs and is_there and undone_by is None):
+                    continue
+                if is_upkeep(change) or is_blank(change) or not self._is_visible(change, past):
+                    continue
+                own = {taken.number for taken, _ in changes}
+                others = [other for other in later if other.number not in own]
+                changes.append((change, others))
+            if not changes:
+                raise CannotUndo(f"There is no change of {agent} to undo.")
+            done = [change for change, _ in changes]
+            return self._take_back(changes, f"the changes of {agent}"), done
+
     def _take_back(
-        self, changes: Sequence[tuple[Change, list[Change]]], name: str, run: int | None = None
+        self,
+        changes: Sequence[tuple[Change, list[Change]]],
+        name: str,
+        run: int | None = None,
     ) -> Change:
         """Take changes back, the latest first, each given with all after it, as one change. Raises
         CannotUndo.
@@ -289,6 +338,8 @@ class HistoryVerbs(NoteVerbs):
         with self.change("undo", (first.project, first.path), fresh=False) as transaction:
             transaction.undoes = first.number
             transaction.run = run
+            if run is None and len(changes) > 1:
+                transaction.details = {TAKEN_BACK: [change.number for change, _ in changes]}
             past = self._past()
             undo = Undo(self, transaction, lambda later: self._is_visible(later, past))
             for change, later in changes:
@@ -342,7 +393,7 @@ class HistoryVerbs(NoteVerbs):
         for change in self.engine.home.history.changes():
             yield change, later, undone.get(change.number)
             if change.undoes is not None and change.number not in undone:
-                back: list[int] = [change.undoes]
+                back = undone_by_change(change)
                 if change.run is not None:
                     back = [
                         each.number
@@ -552,16 +603,50 @@ class HistoryVerbs(NoteVerbs):
                 if each.verb == FOLD:
                     folds |= {file.old: file.new for file in each.files if file.old and file.new}
             return [
-                Revision(
-                    done,
-                    text,
-                    self._text_of(text, text.old, folds),
-                    None
-                    if text.do == "remove"
-                    else self._text_of(text, text.new or text.old, folds),
-                )
-                for text in islice(done.texts(), limit or None)
+                self._revision(done, text, folds) for text in islice(done.texts(), limit or None)
             ]
+
+    def revisions_of(
+        self, changes: Sequence[Change], *, limit: int = 0
+    ) -> dict[int, list[Revision]]:
+        """As `revisions`, of several changes of `log` at once, by their numbers; `limit` of each."""
+        with self.engine.guard:
+            folds = self._folds_after(min((change.number for change in changes), default=0))
+            return {
+                change.number: [
+                    self._revision(change, text, folds)
+                    for text in islice(change.texts(), limit or None)
+                ]
+                for change in changes
+            }
+
+    def change_numbered(self, number: int) -> Change | None:
+        """The change of this number, if the caller may see it."""
+        change = self.engine.home.history.change(number)
+        if change is None or not self._is_visible(change, self._past()):
+            return None
+        return change
+
+    def last_number_before(self, moment: datetime) -> int:
+        """The number of the last change before a moment; 0: there is none."""
+        return self.engine.home.history.last_before(stamp(moment))
+
+    def _folds_after(self, number: int) -> dict[str, str]:
+        """What texts became by counts of reads written into them since: that has no history."""
+        folds: dict[str, str] = {}
+        for change in self.engine.home.history.changes():
+            if change.number <= number:
+                break
+            if change.verb == FOLD:
+                folds |= {file.old: file.new for file in change.files if file.old and file.new}
+        return folds
+
+    def _revision(self, change: Change, text: Touched, folds: dict[str, str]) -> Revision:
+        """What a change did to one text."""
+        after = None
+        if text.do != "remove":
+            after = self._text_of(text, text.new or text.old, folds)
+        return Revision(change, text, self._text_of(text, text.old, folds), after)
 
     def _text_of(self, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
         """The text with this SHA-256: kept, or still the file's."""

@@ -22,6 +22,7 @@ from memoranda.index.filters import valid_span
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Step
 from memoranda.note.model import CATEGORY_PROJECT, GLOBAL, KV_PROJECT, MEMORY_PROJECTS, Draft
+from memoranda.note.names import stem
 from memoranda.query import Query
 
 if TYPE_CHECKING:
@@ -160,6 +161,8 @@ class LinkVerbs(AttachmentVerbs):
                         target_project=project,
                     )
                     name = second.permalink
+                    if project is None and self.vault(second.project) is not None:
+                        name = stem(second.path)
                     if found is not None and found.row == second.row:
                         if project is None:
                             name = second.title

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING
@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 from memoranda.clock import stamp
 from memoranda.engine import memory_links
 from memoranda.engine.engine import verb
+from memoranda.engine.habits import habits_of, usual_folder, usual_place_of_day, with_tags
 from memoranda.engine.memory_links import LinkVerbs
 from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.reading import Ref
+from memoranda.engine.relinking import put_texts, relink_anchors
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.writing import (
     check_etag,
@@ -79,11 +81,14 @@ class Stored:
 
 @dataclass(slots=True)
 class Changed:
-    """A note after an edit; `created` when the edit made it."""
+    """A note after an edit; `created` when the edit made it. `updated` names the notes with links
+    to a heading or block that the edit renamed, `broken` those whose links could not follow."""
 
     note: Note
     edited: Edited
     created: bool = False
+    updated: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
 
 
 class NoteVerbs(PlaceVerbs, LinkVerbs):
@@ -337,16 +342,30 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         old = file.data.decode("utf-8", "replace") if file else ""
         permalink = self.free_permalink(project, path, taken)
         taken.add(permalink)
+        content = draft.text
+        tags: Sequence[str] = draft.tags
+        keys: set[str] | None = None
+        habits = habits_of(self, project)
+        if habits is not None:
+            content, tags = with_tags(content, tags, habits)
+            keys = set(habits.keys)
+            if old:
+                known = note_keys(old)
+                keep = {key: value for key, value in keep.items() if key in known}
+                keys = known
+            if title != links.without_suffix(path.rpartition("/")[2]):
+                keys.add("title")
         text = markdown.compose_note(
-            draft.text,
+            content,
             title=title,
             type=draft.type,
-            tags=draft.tags,
+            tags=tags,
             metadata=metadata,
             created=self.clock(),
             permalink=permalink,
             keep=keep,
             old=old,
+            habits=keys,
         )
         data = encoded(text)
         if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
@@ -370,9 +389,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         )
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")
-        folder = path_guard.clean("" if draft.folder == "/" else draft.folder, store.name)
-        folder = self.engine.spelled(store.name, folder)
+        folder = "" if draft.folder == "/" else draft.folder
         name = links.file_name(draft.file_name or title)
+        if not draft.folder and store.name not in self.engine.layout.built_in:
+            folder = usual_folder(self, store.name)
+            day = usual_place_of_day(self, store.name, title)
+            if day is not None and not draft.file_name:
+                folder = day[0]
+                name = links.file_name(day[1])
+        folder = path_guard.clean(folder, store.name)
+        folder = self.engine.spelled(store.name, folder)
         if name.startswith("."):
             name = "_" + name[1:]
         path = f"{folder}/{name}" if folder else name
@@ -447,11 +473,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 raise SectionError(
                     error.section, error.headings, error.lines, info.permalink
                 ) from None
-            data = follow_content(self, info, text, edited.text).encode()
+            new_text, links = relink_anchors(self, info, text, edited.text)
+            data = follow_content(self, info, text, new_text).encode()
             step = change.put(
                 info.project, info.path, data, old=file, scope=new_scope(self, data, file.data)
             )
-        return Changed(change.written(step), edited)
+            put_texts(change, links)
+        return Changed(change.written(step), edited, updated=links.updated, broken=links.broken)
 
     def _create(self, identifier: str, edit: Edit, project: str | None) -> Changed:
         """`append` and `prepend` make a missing note; the identifier is its path or title."""
@@ -528,6 +556,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             self.as_indexed(each) if isinstance(each, Note) else change.written(each)
             for each in done
         ]
+
+
+def note_keys(text: str) -> set[str]:
+    """The header keys of a note; none where its header cannot be read."""
+    from memoranda.note.frontmatter import parse, split
+
+    try:
+        return set(parse(split(text)[0] or ""))
+    except ValueError:
+        return set()
 
 
 def _is_other_title(info: NoteInfo, path: str, title: str | None) -> bool:

@@ -15,16 +15,20 @@ from memoranda.config import OWN_FOLDER, Settings, absolute
 from memoranda.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.review import ask
+from memoranda.engine.writing import is_agent
 from memoranda.errors import (
     Exists,
     InvalidInput,
     NotAFolder,
+    ProjectNotFound,
     ProjectOverlaps,
     ProjectRefused,
     StorageError,
 )
 from memoranda.note.links import PROJECT_NAME
 from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
+from memoranda.note.project_access import EVERYTHING, ProjectAccess
+from memoranda.store import path_guard
 from memoranda.store.base import Store
 from memoranda.store.files import make_private, reason, sync_folder, write_file
 from memoranda.store.layout import changing_shared
@@ -78,12 +82,17 @@ class ProjectVerbs(ReadVerbs):
         return [
             self._project(store)
             for name, store in self.engine.stores.items()
-            if name != ARCHIVE_PROJECT and (name != TRACE_PROJECT or Path(store.root).is_dir())
+            if name != ARCHIVE_PROJECT
+            and (name != TRACE_PROJECT or Path(store.root).is_dir())
+            and self.engine.access_to(name).admits(self.agent)
         ]
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""
-        return self._project(self.engine.store(name))
+        store = self.engine.store(name)
+        if not self.engine.access_to(store.name).admits(self.agent):
+            raise ProjectNotFound(name, [project.name for project in self.projects])
+        return self._project(store)
 
     def _project(self, store: Store) -> Project:
         name = store.name
@@ -96,7 +105,13 @@ class ProjectVerbs(ReadVerbs):
 
     @verb
     def add_project(
-        self, name: str, folder: str, default: bool = False, make: bool = True, hidden: bool = False
+        self,
+        name: str,
+        folder: str,
+        default: bool = False,
+        make: bool = True,
+        hidden: bool = False,
+        access: ProjectAccess = EVERYTHING,
     ) -> tuple[Project, str]:
         """See `Memory.add_project`. Returns the project with "created" or "unchanged".
 
@@ -105,6 +120,7 @@ class ProjectVerbs(ReadVerbs):
 
         make: whether a missing folder is made.
         hidden: whether the owner may name a folder inside a hidden one of their home folder.
+        access: what agents may do in it, which the owner alone says.
         """
         with self.engine.home.lock:
             # Another process may have added one meanwhile
@@ -154,6 +170,8 @@ class ProjectVerbs(ReadVerbs):
             changes: dict[str, Any] = {f"projects.{name}": place}
             if default:
                 changes["notes.default_project"] = name
+            if access != EVERYTHING:
+                changes |= self._access_keys(name, access)
             self._write_config(changes)
             return self.project(name), "created"
 
@@ -206,6 +224,8 @@ class ProjectVerbs(ReadVerbs):
                 f"Project {project.name} was given to this process only; it is not in {file}."
             )
         changes: dict[str, Any] = {f"projects.{project.name}": None}
+        if project.name in settings.access:
+            changes[f"access.{project.name}"] = None
         if project.default:
             changes["notes.default_project"] = None
         self._write_config(changes)
@@ -218,6 +238,42 @@ class ProjectVerbs(ReadVerbs):
         store.check_writable()
         self._write_config({"notes.default_project": store.name})
         return self.project(store.name)
+
+    @verb
+    def access_to(self, name: str) -> ProjectAccess:
+        """What agents may do in a project. Raises ProjectNotFound."""
+        return self.engine.access_to(self.project(name).name)
+
+    @verb
+    def set_access(self, name: str, access: ProjectAccess) -> ProjectAccess:
+        """Say what agents may do in a project that was added. For the owner alone.
+
+        Raises ProjectNotFound, InvalidInput for a built-in project, an agent, and a folder that is
+        none of the project.
+        """
+        project = self.project(name)
+        if project.built_in:
+            raise InvalidInput(
+                f"All agents use the built-in project {project.name}. Add a folder of its own."
+            )
+        self._write_config(self._access_keys(project.name, access))
+        return self.engine.access_to(project.name)
+
+    def _access_keys(self, name: str, access: ProjectAccess) -> dict[str, Any]:
+        """The keys of the configuration that say so."""
+        if self.agent is not None:
+            raise InvalidInput("Only the owner says what agents may do in a project.")
+        unknown = [agent for agent in access.agents if not is_agent(agent)]
+        if unknown:
+            raise InvalidInput(f'"{unknown[0]}" cannot be the name of an agent.')
+        keys = {
+            "read_only": access.is_read_only,
+            "agents": [agent.lower() for agent in access.agents],
+            "write_folder": path_guard.clean(access.write_folder.strip("/"), name),
+            "ignore": list(access.ignore),
+        }
+        said = {key: value for key, value in keys.items() if value}
+        return {f"access.{name}": said or None}
 
     def _check_graph_file(self, file: Path, shown: str, is_default: bool) -> None:
         """Raises ProjectRefused, NotAGraphFile for a file of another shape, StorageError."""

@@ -25,7 +25,7 @@ from memoranda.errors import (
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
-from memoranda.note.names import Looseness
+from memoranda.note.names import Looseness, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.store import path_guard
 from memoranda.store.base import sha256
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
     from memoranda.store.base import File
-    from memoranda.text.gate import GateMatch
+    from memoranda.text.gate import GateMatch, Rules
 
 T = TypeVar("T")
 Ref = str | tuple[str, str] | Note | NoteInfo
@@ -142,6 +142,7 @@ class ReadVerbs(HomeSession):
         note = self.parse(info.project, info.path, self.engine.file_of(info))
         if count:
             self.engine.access.count_read(note.id)
+            self.served.append(note.id)
         return self.as_indexed(note)
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
@@ -185,6 +186,9 @@ class ReadVerbs(HomeSession):
             project = self.engine.store(project).name
         self.engine.fresh()
         freshness = self.engine.freshness
+        target = link_target(identifier)
+        if target and not self.is_name_as_written(identifier, project):
+            identifier = target
         look = partial(
             self.index.notes.find,
             identifier,
@@ -241,6 +245,22 @@ class ReadVerbs(HomeSession):
         self.engine.count_pending_reads([info])
         return info
 
+    def is_name_as_written(self, text: str, project: str | None) -> bool:
+        """Whether a note's own name is this text, which looks like a link."""
+        try:
+            self.index.notes.find(
+                text,
+                project=project,
+                default_project=self.default_project,
+                viewer=self.agent,
+                looseness=Looseness.EXACT,
+            )
+        except Ambiguous:
+            return True
+        except MemorandaError:
+            return False
+        return True
+
     def is_name(self, text: str, project: str | None = None) -> bool:
         """Whether a note has exactly this name."""
         try:
@@ -274,16 +294,16 @@ class ReadVerbs(HomeSession):
             return memory
         named: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
-            named = self._find_as_listed(ref, Looseness.EXACT)
+            named = self.find_as_listed(ref, Looseness.EXACT)
         if memory is None and named is None:
-            return self._find_as_listed(ref, looseness)
+            return self.find_as_listed(ref, looseness)
         if memory is None or named is None:
             return memory or cast("NoteInfo", named)
         if memory.row != named.row:
             raise Ambiguous(ref, [memory.id, f"{named.project}/{named.path}"])
         return memory
 
-    def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
+    def find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
         """The note `ref` names, with the project in front as lists show it or without."""
         names = {store.lower(): store for store in self.engine.stores}
         project, slash, path = ref.partition("/")
@@ -328,11 +348,13 @@ class ReadVerbs(HomeSession):
         explain: bool = False,
         max_tokens: int | None = None,
         vetted: bool = False,
+        is_use: bool = True,
     ) -> Hits:
         """See `Memory.search` and contract 000b, 6.
 
         vetted: whether notes that are held back stay out, as text that enters a context unasked
         needs.
+        is_use: whether the notes found count as used.
         """
         self.engine.fresh()
         hits = self.index.search(
@@ -350,7 +372,7 @@ class ReadVerbs(HomeSession):
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
         # Else a list of what passes filters
-        if any(hit.score for hit in hits):
+        if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
 
@@ -358,6 +380,10 @@ class ReadVerbs(HomeSession):
     def secrets_in(self, text: str) -> builtins.list[GateMatch]:
         """Where `text` holds what the rules of the write gate say is a secret."""
         return self.engine.gate.rules().find(text, "secret")
+
+    def gate_rules(self) -> Rules:
+        """The rules of the write gate, the owner's own among them."""
+        return self.engine.gate.rules()
 
     @verb
     def suspicion(self, info: NoteInfo) -> str:
@@ -375,9 +401,13 @@ class ReadVerbs(HomeSession):
         """Note that these memories were shown with their text: used, though not read (contract 001,
         18.3).
         """
-        self.engine.access.note_use(
-            [info.id for info in infos if info.project in MEMORY_PROJECTS], self.clock()
-        )
+        shown = list(infos)
+        self.served += [info.id for info in shown]
+        # A look from the page, or a preview, is no use
+        if self.only_reads:
+            return
+        memories = [info.id for info in shown if info.project in MEMORY_PROJECTS]
+        self.engine.access.note_use(memories, self.clock())
 
     def _nearness(self) -> Nearness | None:
         from memoranda.engine.embedding import Embedding
@@ -592,6 +622,22 @@ class ReadVerbs(HomeSession):
         out."""
         self.engine.fresh()
         return self.index.notes.on_days(first, until, self.settings.zone, self.agent)
+
+    @verb
+    def with_ids(self, ids: Iterable[str]) -> builtins.list[NoteInfo]:
+        """The notes with these ids that the caller sees; those there are not are left out."""
+        infos = self.index.notes.with_ids(ids, list(self.engine.stores))
+        return [info for info in infos if self.sees(info.scope)]
+
+    @verb
+    def notes_below(self, project: str, folder: str) -> builtins.list[NoteInfo]:
+        """The notes in a folder of a project, and in those below it, that the caller sees."""
+        infos = self.index.notes.below(self.engine.store(project).name, folder)
+        return [info for info in infos if self.sees(info.scope)]
+
+    def holds_entities(self, project: str) -> bool:
+        """Whether the notes of a project are entities of a graph file, which other tools write."""
+        return self.engine.store(project).holds_entities
 
     @verb
     def of_rows(self, rows: Sequence[int]) -> builtins.list[NoteInfo]:

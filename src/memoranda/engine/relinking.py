@@ -7,16 +7,17 @@ and heading stay. Every other byte of the note stays.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.transaction import HomeSession, Transaction, check_access
 from memoranda.engine.writing import editable, follow_content
 from memoranda.errors import MemorandaError
 from memoranda.index.link_queries import MovedNote, Relocation
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
+from memoranda.note.anchors import Anchor, changed_anchors, renamed, renamed_rest, with_own_anchors
 from memoranda.note.frontmatter import split
 from memoranda.note.grammar import link_places, mask_code
 from memoranda.note.header_links import header_links
@@ -99,6 +100,80 @@ def relinking(
     return result
 
 
+def relink_anchors(
+    session: HomeSession, info: NoteInfo, before: str, after: str
+) -> tuple[str, Relinking]:
+    """What an edit of the note `info` that renames headings or block ids does to links: the text of
+    the note itself, and the other notes."""
+    result = Relinking()
+    if not changed_anchors(before.split("\n"), after.split("\n")):
+        return after, result
+    names = renamed(before, after)
+    if not names:
+        return after, result
+    relocation = session.index.links.relocation((), session.agent)
+    own = _with_anchors(relocation, info, after, info.row, names)
+    edges = session.index.links.incoming(info, session.agent)
+    sources = {edge.note.row: edge.note for edge in edges if edge.note is not None}
+    sources.pop(info.row, None)
+    for source in sources.values():
+        _relink_source(session, relocation, source, info, names, result)
+    result.updated.sort()
+    result.broken.sort()
+    return own, result
+
+
+def _relink_source(
+    session: HomeSession,
+    relocation: Relocation,
+    source: NoteInfo,
+    info: NoteInfo,
+    names: Mapping[Anchor, str],
+    result: Relinking,
+) -> None:
+    """Add the new text of a note that links to renamed parts of the note `info`."""
+    file = session.engine.file_of(source)
+    text = file.data.decode("utf-8", "surrogateescape")
+    edited = _with_anchors(relocation, source, text, info.row, names)
+    if edited == text:
+        return
+    name = source.path if source.project == info.project else source.permalink
+    try:
+        editable(session, source)
+        check_access(session, source.project, [source.path])
+    except MemorandaError:
+        result.broken.append(name)
+        return
+    edited = follow_content(session, source, text, edited)
+    result.texts[source.row] = NewText(source, file, edited.encode("utf-8", "surrogateescape"))
+    result.updated.append(name)
+
+
+def _with_anchors(
+    relocation: Relocation, source: NoteInfo, text: str, row: int, names: Mapping[Anchor, str]
+) -> str:
+    """The text of a note, its links to renamed parts of the note `row` with the new names."""
+    body_at = split(text).body_at
+    lines = text.split("\n")
+    changes: dict[int, dict[str, str]] = {}
+    places = [(number, link) for number, link in link_places(text, body_at)]
+    places += [(number, link) for _, number, link in header_links(split(text).yaml or "")]
+    for number, link in places:
+        rest = renamed_rest(link, names) if link.rest else None
+        if rest is None or number > len(lines):
+            continue
+        is_whole = relocation.is_whole(source, (link.target, link.project, link.rest))
+        if not is_whole and relocation.leads(source, link.target, link.project, row):
+            raw = link.raw.replace(link.rest, rest, 1)
+            changes.setdefault(number, {})[link.raw] = raw
+    for number, replaced in changes.items():
+        lines[number - 1] = _replaced(lines[number - 1], replaced)
+    edited = "\n".join(lines)
+    if source.row == row:
+        edited = with_own_anchors(edited, body_at, names)
+    return edited
+
+
 def _new_text(
     session: HomeSession, relocation: Relocation, source: NoteInfo, *, update: bool
 ) -> tuple[NewText | None, bool]:
@@ -115,6 +190,7 @@ def _new_text(
         return None, True
     try:
         editable(session, source)
+        check_access(session, source.project, [source.path])
     except MemorandaError:
         # Locked, or in a project that is only read
         return None, True
@@ -223,6 +299,8 @@ def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Itera
             yield path
         yield from ends[1:]
     yield from ends
+    # Where a note beside the link has the name of one at the root
+    yield f"/{path}"
     yield after.title
     yield after.permalink
     yield after.id

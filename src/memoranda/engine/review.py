@@ -110,6 +110,7 @@ SOURCES = {
     "contradiction": "memoranda.jobs.questions:CONTRADICTIONS",
     "claim": "memoranda.engine.review:CLAIMS",
     "burst": "memoranda.engine.review:BURSTS",
+    "lesson": "memoranda.transcripts.proposals:LESSONS",
     "merge": "memoranda.jobs.questions:MERGES",
     "category": "memoranda.jobs.questions:CATEGORIES",
     "archive": "memoranda.jobs.questions:ARCHIVES",
@@ -155,6 +156,10 @@ class ReviewVerbs(HistoryVerbs):
             return False
         return self.decision(self.suspicion(info)) != KEEP
 
+    def suspicious_notes(self) -> list[NoteInfo]:
+        """The notes that seem to hold instructions and that the owner has not found fine."""
+        return [info for info in _suspicious(self) if self.is_held_back(info)]
+
     def telling(self, info: NoteInfo) -> Telling:
         """How a note may be told to a session that did not ask for it (docs/trust.md)."""
         provenance = info.provenance
@@ -178,6 +183,14 @@ class ReviewVerbs(HistoryVerbs):
         row = {"choice": KEEP, "time": stamp(self.clock())}
         known |= {self._claim(info): row for info in unconfirmed}
         change.steps.append(_rows_step(self.engine.layout.review, file, known))
+
+    @verb
+    def confirm_notes(self, infos: Sequence[NoteInfo]) -> None:
+        """Write down that the owner says these notes are so. Raises InvalidInput for an agent."""
+        if self.agent is not None:
+            raise InvalidInput("only the owner confirms what agents noted")
+        with self.change(VERB, fresh=False) as change:
+            self.confirm(change, infos)
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
         """See `Memory.decide`."""
@@ -222,6 +235,10 @@ class ReviewVerbs(HistoryVerbs):
         if found is None:
             return None
         return str(found.get("choice"))
+
+    def decided(self) -> frozenset[str]:
+        """The keys of all questions whose answer was written down."""
+        return frozenset(self._decisions()[1])
 
     @verb
     def _write_down(self, keys: Iterable[str], choice: str) -> None:

@@ -18,10 +18,20 @@ from typing import Any, Self, TypeVar, cast
 
 from memoranda.clock import waits_at_most
 from memoranda.engine.engine import Engine
+from memoranda.engine.pausing import check_not_paused
 from memoranda.engine.write_gate import check_limits, sign
-from memoranda.errors import InvalidInput, MemorandaError, NotText, SecretRefused, StorageError
+from memoranda.errors import (
+    InvalidInput,
+    MemorandaError,
+    NotText,
+    NotWritable,
+    ProjectNotFound,
+    SecretRefused,
+    StorageError,
+)
 from memoranda.ledger.change import Change, Step
 from memoranda.note.model import GLOBAL, KV_PROJECT, SCOPE, SCOPE_HINT, Note, Provenance
+from memoranda.note.project_access import is_among
 from memoranda.store.base import File, Stamp
 from memoranda.store.files import make_private, storing
 from memoranda.store.folder import FolderStore
@@ -29,6 +39,24 @@ from memoranda.store.layout import PRIVATE
 from memoranda.text.user_path import absolute_path
 
 T = TypeVar("T")
+
+
+def check_access(
+    session: HomeSession, project: str, paths: Iterable[str] = (), undoes: int | None = None
+) -> None:
+    """Raises NotWritable, ProjectNotFound where the owner does not allow a change of these paths
+    (`ProjectAccess`). The owner may take back a change, `undoes`, that was made before."""
+    access = session.engine.access_to(project)
+    if access.is_read_only and not (session.is_owner and undoes is not None):
+        raise NotWritable(project, "its owner made it read-only")
+    if session.is_owner:
+        return
+    if not access.admits(session.agent):
+        raise ProjectNotFound(project, [])
+    folder = access.write_folder
+    for path in paths if folder else ():
+        if path != folder and not path.startswith(f"{folder}/"):
+            raise NotWritable(project, f"agents write in {folder}/ alone, and {path} is not there")
 
 
 class HomeSession:
@@ -56,6 +84,8 @@ class HomeSession:
         """The run of a job the changes belong to (0: their first one begins it)."""
         self.changed = 0
         """The number of the last change made so."""
+        self.served: list[str] = []
+        """The ids of the notes this caller was given so far."""
         self.only_reads = False
         """Whether the caller may change nothing, so that reading an archived memory does not bring
         it back.
@@ -63,7 +93,10 @@ class HomeSession:
 
     def sees(self, scope: str) -> bool:
         """Whether this caller may see notes of `scope`."""
-        return self.agent is None or scope.lower() in (GLOBAL, f"agent:{self.agent}")
+        if self.agent is None:
+            return True
+        folded = scope.lower()
+        return folded in (GLOBAL, f"agent:{self.agent}") or is_among(folded, self.agent)
 
     def check_scope(self, scope: str) -> str:
         """The scope as it is written. Raises InvalidInput for one nobody can read, or another
@@ -129,6 +162,7 @@ class HomeSession:
         `fresh` the index shows the disk before. Raises Conflict, Exists, StorageError; then nothing
         changed.
         """
+        check_not_paused(self)
         with self.exclusive() if fresh else self.engine.writing():
             if fresh:
                 self.engine.fresh()
@@ -221,6 +255,10 @@ class Transaction:
             store = self._engine.folder(project)
         else:
             store = store
+        check_access(self._session, store.name, [path, more.get("to") or path], self.undoes)
+        access = self._engine.access_to(store.name)
+        if access.agents:
+            more["scope"] = access.scope_of(more.get("scope") or GLOBAL)
         away = own_root(self._engine, project) != store.root
         if project == KV_PROJECT:
             from memoranda.note.entry import is_passing

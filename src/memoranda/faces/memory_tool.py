@@ -30,7 +30,7 @@ from memoranda.faces.tool import Prompt, Tool, Toolset
 from memoranda.note.edit import InsertLine, StrReplace
 from memoranda.store.files import NAME_REASONS
 from memoranda.store.path_guard import NAME_BYTES, check_size, climbs
-from memoranda.text.unicode import flat, is_valid_unicode
+from memoranda.text.unicode import flat, is_valid_unicode, unescaped
 from memoranda.text.utf16 import utf16_coding
 
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ class MemoryCommands:
             if command == "rename" and arguments.get("old_path") is None:
                 arguments = arguments | {"old_path": arguments.get("path")}
             files = Files(memory, PROJECT, self.folder)
+            arguments = _with_names_on_disk(files, arguments)
             if command == "create" and arguments.get("file_text") is None:
                 arguments = _as_empty_file(files, arguments)
             args = check(arguments, _definition()["commands"][command], "memory", command)
@@ -322,6 +323,24 @@ def _rename(files: Files, args: Arguments) -> str:
 
 
 _COMMANDS = {run.__name__[1:]: run for run in (_str_replace, _insert, _delete, _rename)}
+
+
+def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
+    r"""The arguments with paths as they are on disk where a listing shows them escaped.
+
+    `/memories/a\x07b.md` is a file whose name has the control character. Where there is none, the
+    backslash is refused as any other.
+    """
+    paths: Arguments = {}
+    for key in ("path", "old_path"):
+        path = arguments.get(key)
+        if not isinstance(path, str) or "\\" not in path:
+            continue
+        plain = unescaped(path)
+        with suppress(MemorandaError):
+            if files.at(_inside(plain)).kind != "missing":
+                paths[key] = plain
+    return {**arguments, **paths}
 
 
 def _inside(path: str) -> str:

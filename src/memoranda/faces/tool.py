@@ -23,7 +23,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from memoranda.clock import Clock, now, stamp
-from memoranda.errors import ConfigError, InvalidInput, MemorandaError
+from memoranda.engine.pausing import check_not_paused
+from memoranda.engine.served import note_call
+from memoranda.errors import AgentPaused, ConfigError, InvalidInput, MemorandaError
 from memoranda.faces.arguments import Also, Arguments, check
 from memoranda.faces.reply import Reply, error_reply, plain_error_reply, refused
 from memoranda.faces.sizes import check_sizes
@@ -431,6 +433,10 @@ class Registry:
 
     def _run(self, memory: MemorySession, tool: Tool, arguments: Any) -> Reply:
         try:
+            check_not_paused(memory)
+        except AgentPaused as error:
+            return self.refusal(tool.name, error)
+        try:
             check_sizes(arguments)
             if tool.contract is not None:
                 if tool.rewrite and isinstance(arguments, dict):
@@ -453,4 +459,6 @@ class Registry:
             reply = error_reply(error)
         if reply.is_error:
             return self._advised(reply)
+        if isinstance(arguments, dict):
+            note_call(caller, tool.name, arguments)
         return reply

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from memoranda.index.database import Queries, held, snapshot, version
-from memoranda.index.filters import may_see
+from memoranda.index.filters import may_see, seen_by
 from memoranda.index.resolve import key
 from memoranda.index.tables import insert
 from memoranda.note.entity import EntityKey, GraphRelation, folded_name
@@ -261,12 +261,12 @@ class EntityQueries(Queries):
         """The relations of `origin` for which `among` holds."""
         sql = (
             f"select e.created, e.path, l.position, e.name, {_TARGET}, l.type from {origin}"
-            f" where l.item = 1 and (? is null or e.scope in ('global', 'agent:' || ?)) and {among}"
+            f" where l.item = 1 and {seen_by('e.scope', '?')} and {among}"
         )
         return [
             GraphRelation(source, target, kind, (created, path, position))
             for created, path, position, source, target, kind in self._among(
-                sql, keys, viewer, viewer
+                sql, keys, *[viewer] * 3
             )
         ]
 
@@ -316,7 +316,7 @@ class EntityQueries(Queries):
 
     def version(self, viewer: str | None) -> tuple[int, int]:
         """A value that differs once something in the graph changed."""
-        seen = ":viewer is null or scope in ('global', 'agent:' || :viewer)"
+        seen = seen_by("scope", ":viewer")
         sql = f"select count(*), coalesce(max(seq), 0) from entity where {seen}"
         return self._db.execute(sql, {"viewer": viewer}).fetchone()
 

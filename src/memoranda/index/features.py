@@ -118,7 +118,9 @@ def first_person(text: str) -> int:
 def turns_or_passages(text: str) -> list[tuple[int, int]]:
     """The turns of a conversation, else the passages of about 200 words, as (start, end). In a
     conversation people speak several times each."""
-    starts = [match.start() for match in _TURN.finditer(text)]
+    starts: list[int] = []
+    if text.count(":") + text.count("：") >= _MIN_TURNS:
+        starts = [match.start() for match in _TURN.finditer(text)]
     if len(starts) >= _MIN_TURNS:
         names = {_SPEAKER.match(text, start)[1] for start in starts}  # type: ignore[index]  # _TURN looks ahead for it
         if len(names) * 2 <= len(starts) and (starts[-1] - starts[0]) / len(starts) <= 4_000:

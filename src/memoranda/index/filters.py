@@ -24,6 +24,8 @@ from functools import lru_cache
 from memoranda.clock import EPOCH, microseconds
 from memoranda.note.inline import Inline, levels
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, TRACE_PROJECT, Note
+from memoranda.note.project_access import PREFIX as SEVERAL
+from memoranda.note.project_access import is_among
 from memoranda.query import Query
 from memoranda.text.unicode import one_line
 
@@ -248,12 +250,23 @@ def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:
     )
     while row := db.execute(next_scope, (found[-1],)).fetchone():
         found.append(row[0])
-    return [scope for scope in found[1:] if scope != f"agent:{viewer}"]
+    return [scope for scope in found[1:] if not may_see(scope, viewer)]
 
 
 def may_see(scope: str, viewer: str | None) -> bool:
     """Whether `viewer` sees notes of `scope`: the owner all, an agent `global` and its own."""
-    return viewer is None or scope == GLOBAL or scope == f"agent:{viewer}"
+    if viewer is None or scope == GLOBAL or scope == f"agent:{viewer}":
+        return True
+    return is_among(scope, viewer)
+
+
+def seen_by(column: str, viewer: str) -> str:
+    """The same as a condition of SQL, for a column and a value that may be null, `:name`."""
+    named = f"instr({column}, ',' || {viewer} || ',')"
+    return (
+        f"({viewer} is null or {column} in ('global', 'agent:' || {viewer})"
+        f" or {column} like '{SEVERAL}%' and {named} > 0)"
+    )
 
 
 def project_ids(db: sqlite3.Connection) -> dict[str, int]:
@@ -340,7 +353,7 @@ def validity_marks(
         found[row] = f"valid {word} {_day(moment, zone)}"
     found |= db.execute(
         f"select old.row, 'superseded by ' || {_NAME} from {SUPERSEDES} where old.row in {_GIVEN}"
-        " and (:viewer is null or new.scope in ('global', 'agent:' || :viewer))"
+        f" and {seen_by('new.scope', ':viewer')}"
         " order by new.begins desc",
         {"given": given, "viewer": viewer},
     )

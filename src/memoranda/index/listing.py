@@ -97,8 +97,8 @@ def listing(
         by_path = "" if order == "path" else "+"
         conditions.append(f"{by_path}n.project in ({', '.join(map(str, projects or ()))})")
         if viewer is not None:
-            conditions.append("n.scope in ('global', ?)")
-            values.append(f"agent:{viewer}")
+            conditions.append(filters.seen_by("n.scope", "?"))
+            values += [viewer] * 3
     moment = query.as_of or query.valid_at
     if moment:
         over = filters.invalid_at(filters.valid_spans(db), moment)
@@ -280,7 +280,7 @@ def _matching_rows(
                 "select permalink, :name, path, row from note where project = :project"
                 " and (permalink glob :pattern or permalink glob :lead || :pattern"
                 " or :lead || permalink glob :pattern)"
-                " and (:viewer is null or scope in ('global', 'agent:' || :viewer))",
+                f" and {filters.seen_by('scope', ':viewer')}",
                 {
                     "name": name,
                     "project": number,

@@ -229,6 +229,22 @@ class NoteQueries(Queries):
         """The names of all projects that were ever indexed and not forgotten."""
         return [name for (name,) in self._db.execute("select name from project order by name")]
 
+    def header_keys(self, project: str, most: int) -> list[list[str]]:
+        """The header keys of the notes of a project, of the last `most` that were indexed."""
+        sql = (
+            "select (select json_group_array(key) from json_each(coalesce(t.header, '{}')))"
+            f" from note n join text t on t.row = n.row where n.project = {_PROJECT}"
+            " order by n.row desc limit ?"
+        )
+        return [json.loads(keys) for (keys,) in self._db.execute(sql, (project, most))]
+
+    def scopes(self, project: str) -> set[str]:
+        """The scopes that notes of a project have."""
+        sql = (
+            f"select distinct scope from tally where project = {_PROJECT} and folder = '' and notes"
+        )
+        return {scope for (scope,) in self._db.execute(sql, (project,))}
+
     def counts(self, viewer: str | None) -> HomeCounts:
         """How many notes `viewer` sees."""
         projects = Counter[str]()

@@ -29,7 +29,7 @@ from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import FORMS, Form, Looseness, as_written, stem, without_case
 from memoranda.text.tokens import fts_text, words
-from memoranda.text.unicode import sqlite_text
+from memoranda.text.unicode import sqlite_text, unescaped
 
 _CASE = [form.looseness for form in FORMS].index(Looseness.CASE)
 RESOLVED = "resolved"
@@ -226,7 +226,8 @@ class Resolver:
         if question not in self._answers:
             self._answers[question] = self._answer(question, home)
         answer = self._answers[question]
-        if target_project is None and answer.beside:
+        is_from_root = target.startswith("/")
+        if target_project is None and answer.beside and not is_from_root:
             return self._beside(target, folder, answer)
         return answer.target
 
@@ -513,6 +514,11 @@ class _Search:
         self.project = project
         self.default_project = default_project
         self.candidates = resolver.candidates(target)
+        # A reply shows what cannot be seen as an escape
+        plain = unescaped(target)
+        if plain != target:
+            more = resolver.candidates(plain)
+            self.candidates = list(dict.fromkeys([*self.candidates, *more]))
 
     def by_id(self) -> list[Candidate]:
         """The notes with this id, or whose UUID begins so; of several those of the default project."""

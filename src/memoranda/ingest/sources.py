@@ -8,7 +8,7 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,8 @@ class Tree:
 
 
 LONGEST_START = 5000
+_NAMED = 20
+"""Paths that one warning names."""
 _ALIASES = ("aliases", "alias")
 _CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
@@ -208,12 +210,25 @@ def scan_fingersaver(tree: Tree) -> Iterator[SourceNote]:
 
 def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
     """Logseq: `journals/**/*.md` and `pages/**/*.md` of a graph. A page that holds nothing but empty
-    bullets is no note."""
+    bullets is no note; one warning names those."""
+    empty: list[str] = []
     for folder in ("journals", "pages"):
         for path in tree.notes(folder, hidden=False):
             content = tree.text(path).strip()
             if content.strip("-*+ \t\r\n"):
                 yield _logseq_note(folder, path, content)
+            else:
+                empty.append(path)
+    if empty:
+        tree.warn(_named(empty), "left out, as nothing is written there")
+
+
+def _named(paths: Sequence[str]) -> str:
+    """The first paths, and how many more there are."""
+    shown = ", ".join(paths[:_NAMED])
+    if len(paths) > _NAMED:
+        return f"{shown} and {len(paths) - _NAMED} more"
+    return shown
 
 
 def _logseq_note(folder: str, path: str, content: str) -> SourceNote:

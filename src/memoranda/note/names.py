@@ -1,7 +1,8 @@
 """How far a name may differ from the name of a note that it means (docs/format.md, "Names").
 
-A name is compared in four forms, the strictest first: as it is written, as it is shown, without
-case, and without signs, marks and blanks. Pure text: index/resolve.py decides which note is meant.
+A name is compared in five forms, the strictest first: as it is written, as it is shown, as a list
+on a terminal shows it, without case, and without signs, marks and blanks. Pure text:
+index/resolve.py decides which note is meant.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from memoranda.note.links import fold
-from memoranda.text.unicode import flat
+from memoranda.text.unicode import CONTROL, flat
 
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
+
+
+_BLANK_OR_CONTROL = re.compile(rf"\r\n|[{CONTROL}]|\s")
+_LINK = re.compile(r"\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]")
 
 
 class Looseness(IntEnum):
@@ -48,6 +53,14 @@ def as_shown(name: str) -> str:
     return unicodedata.normalize("NFC", flat(name)).strip()
 
 
+def as_listed(name: str) -> str:
+    """The name as a list on a terminal shows it: with a blank for each character that would break
+    the line, and for each kind of blank."""
+    if name.isprintable():
+        return as_shown(name)
+    return as_shown(_BLANK_OR_CONTROL.sub(" ", name))
+
+
 def without_case(name: str) -> str:
     """The name as shown, in one case."""
     if name.isascii():
@@ -62,6 +75,7 @@ def _folded_address(address: str) -> str:
 FORMS = (
     Form(Looseness.EXACT, as_written, as_written),
     Form(Looseness.EXACT, as_shown, as_shown),
+    Form(Looseness.EXACT, as_listed, as_listed),
     Form(Looseness.CASE, without_case, without_case),
     Form(Looseness.SIGNS, fold, _folded_address),
 )
@@ -102,3 +116,10 @@ def _folded_letter(letter: str) -> str:
     if len(folded) == 1:
         return folded
     return letter
+
+
+def link_target(text: str) -> str:
+    """The target of a link that is the whole text, as `C++` of `[[C++]]` and `[[C++|the language]]`;
+    "" for other texts."""
+    match = _LINK.fullmatch(text.strip())
+    return match[1].strip() if match else ""

@@ -180,6 +180,7 @@ class Daemon:
         self._rounds.began = now()
         self._rounds.next = None
         good = self._steps_of("", self._scheduler)
+        good &= self._step("transcripts", self._read_transcripts)
         if self._http is not None:
             good &= self._step("spaces", self._open_spaces)
             for space, scheduler in list(self._spaces.items()):
@@ -187,6 +188,15 @@ class Daemon:
                     good &= self._steps_of(f"{space}: ", scheduler)
         self._rounds.next = now() + timedelta(seconds=self._interval)
         return good
+
+    def _read_transcripts(self) -> int:
+        """Index what is new in transcripts, where the owner lets them be read; how many turns."""
+        memory = self._scheduler.memory
+        if not memory.settings.transcripts:
+            return 0
+        from memoranda.transcripts.tier import Transcripts
+
+        return Transcripts(memory).sync().turns
 
     def _steps_of(self, prefix: str, scheduler: Scheduler) -> bool:
         """Run the steps of one home; whether all went well."""

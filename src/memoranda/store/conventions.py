@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ _LARGEST = 1 << 20
 """Bytes of a settings file that is read; no program writes a larger one."""
 _MARKS = (
     IGNORE_FILE,
+    ".obsidian",
     ".obsidian/app.json",
     ".obsidian/templates.json",
     ".obsidian/daily-notes.json",
@@ -41,6 +43,7 @@ _MARKS = (
     ".basic-memory",
 )
 """Files and folders that say something; when one changes, the folder is looked at again."""
+_FOLDERS = (".obsidian", ".vscode")
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 _EDN_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|;[^\n]*')
@@ -88,10 +91,11 @@ def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, 
     """What differs once a file that `conventions_of` reads is another one."""
     if not has_programs:
         return (_stamp(os.path.join(root, IGNORE_FILE)),)
-    there = {name: os.path.isdir(os.path.join(root, name)) for name in (".obsidian", ".vscode")}
+    missing = [name for name in _FOLDERS if not os.path.isdir(os.path.join(root, name))]
     stamps: list[tuple[int, int] | None] = []
     for mark in _MARKS:
-        if there.get(mark.partition("/")[0], True):
+        # Most folders have none of them, and this is asked before every call
+        if mark.partition("/")[0] not in missing:
             stamps.append(_stamp(os.path.join(root, mark)))
         else:
             stamps.append(None)
@@ -103,6 +107,9 @@ def _stamp(path: str) -> tuple[int, int] | None:
         status = os.stat(path)
     except OSError:
         return None
+    if stat.S_ISDIR(status.st_mode):
+        # That it is there says all; programs write into it all the time
+        return 0, status.st_ino
     return status.st_mtime_ns, status.st_ino
 
 
@@ -111,8 +118,9 @@ def conventions_of(root: str, *, has_programs: bool) -> Conventions:
     be read is named in `warnings`. Without `has_programs` only our list counts."""
     folder = Path(root)
     conventions = Conventions()
-    for read in _READERS if has_programs else ():
-        read(folder, conventions)
+    if has_programs:
+        for read in _READERS:
+            read(folder, conventions)
     text = _text_of(folder / IGNORE_FILE, conventions)
     # Last, so that a person can take back what a program leaves out
     conventions.patterns += gitignore_patterns(text.splitlines(), IGNORE_FILE)
@@ -124,11 +132,11 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
     if not conventions.daily_format:
         return ""
     name = _formatted(conventions.daily_format, year, month, day)
-    return f"{conventions.daily_folder}/{name}" if conventions.daily_folder else name
+    return "/".join(filter(None, (conventions.daily_folder, name)))
 
 
 def _formatted(pattern: str, year: int, month: int, day: int) -> str:
-    """A day in the form of moment.js, as far as names of files use it."""
+    """A day in the form of moment.js; of its parts, those that names of files use."""
     from datetime import date
 
     when = date(year, month, day)
@@ -150,8 +158,11 @@ def _formatted(pattern: str, year: int, month: int, day: int) -> str:
     }
     parts: list[str] = []
     for match in _MOMENT_TOKEN.finditer(pattern):
-        literal = match[1]
-        parts.append(values.get(match[0], match[0]) if literal is None else literal)
+        if match[1] is None:
+            parts.append(values.get(match[0], match[0]))
+        else:
+            # What is in square brackets is written as it is
+            parts.append(match[1])
     return "".join(parts)
 
 
@@ -204,7 +215,10 @@ def _logseq(folder: Path, conventions: Conventions) -> None:
     # Its own copies of pages that were changed or removed
     conventions.leave_out("logseq", "the folder of Logseq itself: logseq")
     hidden = re.search(r":hidden\s*\[([^\]]*)\]", text)
-    for name in _EDN_TEXT.findall(hidden[1]) if hidden else ():
+    names = []
+    if hidden:
+        names = _EDN_TEXT.findall(hidden[1])
+    for name in names:
         path = name.strip("/")
         if path:
             regex = re.compile(f"^{re.escape(path)}(?:/|$)")
@@ -221,9 +235,7 @@ def _foam(folder: Path, conventions: Conventions) -> None:
     filename = _text(keys.get("foam.openDailyNote.filenameFormat"))
     conventions.daily_format = _from_java(filename.replace("m", "M")) or "YYYY-MM-DD"
     for key in ("foam.files.ignore", "foam.files.exclude"):
-        globs = keys.get(key)
-        lines = [glob for glob in globs if isinstance(glob, str)] if isinstance(globs, list) else []
-        conventions.patterns += gitignore_patterns(lines, f"Foam's {key}")
+        conventions.patterns += gitignore_patterns(_texts(keys.get(key)), f"Foam's {key}")
 
 
 def _dendron(folder: Path, conventions: Conventions) -> None:
@@ -238,8 +250,7 @@ def _dendron(folder: Path, conventions: Conventions) -> None:
     except YAMLError:
         conventions.warnings.append("dendron.yml cannot be read.")
         return
-    workspace = loaded.get("workspace") if isinstance(loaded, Mapping) else None
-    journal = workspace.get("journal") if isinstance(workspace, Mapping) else None
+    journal = _table(_table({"": loaded}, ""), "workspace").get("journal")
     if isinstance(journal, Mapping):
         domain = _text(journal.get("dailyDomain")) or "daily"
         name = _text(journal.get("name")) or "journal"
@@ -263,9 +274,7 @@ def _zk(folder: Path, conventions: Conventions) -> None:
         return
     note = _table(settings, "note")
     for key in ("ignore", "exclude"):
-        globs = note.get(key)
-        lines = [glob for glob in globs if isinstance(glob, str)] if isinstance(globs, list) else []
-        conventions.patterns += gitignore_patterns(lines, f"zk's note.{key}")
+        conventions.patterns += gitignore_patterns(_texts(note.get(key)), f"zk's note.{key}")
     conventions.has_markdown_links = _table(_table(settings, "format"), "markdown").get(
         "link-format"
     ) in (None, "markdown")
@@ -291,19 +300,23 @@ def _is_project_of_basic_memory(folder: Path) -> bool:
     """Whether the configuration of Basic Memory on this machine names the folder."""
     from memoranda.text.user_path import user_folder
 
-    home = os.environ.get("BASIC_MEMORY_CONFIG_DIR") or ""
     user = user_folder()
-    if not home and user is None:
+    settings = os.environ.get("BASIC_MEMORY_CONFIG_DIR")
+    if settings is None and user is not None:
+        settings = str(user / ".basic-memory")
+    if settings is None:
         return False
-    place = Path(home) if home else Path(str(user)) / ".basic-memory"
+    file = Path(settings, "config.json")
     try:
-        projects = json.loads((place / "config.json").read_text("utf-8")).get("projects", {})
+        projects = json.loads(file.read_text("utf-8")).get("projects", {})
     except (OSError, ValueError, AttributeError):
         return False
     if not isinstance(projects, Mapping):
         return False
     for value in projects.values():
-        path = value.get("path") if isinstance(value, Mapping) else value
+        path = value
+        if isinstance(value, Mapping):
+            path = value.get("path")
         if isinstance(path, str) and os.path.realpath(path) == os.path.realpath(folder):
             return True
     return False
@@ -322,11 +335,22 @@ _READERS: tuple[Callable[[Path, Conventions], None], ...] = (
 
 def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = values.get(name)
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}
 
 
 def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value.strip()
+    return ""
+
+
+def _texts(value: object) -> list[str]:
+    """The texts of a list; none where the value is no list."""
+    if not isinstance(value, list):
+        return []
+    return [text for text in value if isinstance(text, str)]
 
 
 def _folder(value: object) -> str:
@@ -339,7 +363,9 @@ def _folder(value: object) -> str:
 
 def _edn_text(text: str, key: str) -> str:
     match = re.search(rf'{re.escape(key)}\s+"((?:[^"\\]|\\.)*)"', text)
-    return match[1].strip("/") if match else ""
+    if match is None:
+        return ""
+    return match[1].strip("/")
 
 
 def _from_java(pattern: str) -> str:
@@ -354,7 +380,7 @@ def _from_java(pattern: str) -> str:
 
 
 def _text_of(file: Path, conventions: Conventions) -> str:
-    """The text of a settings file; empty where there is none."""
+    """The text of a settings file; empty for a missing one."""
     try:
         with file.open("rb") as stream:
             data = stream.read(_LARGEST)

@@ -68,7 +68,8 @@ class FolderStore:
         return {name: value for name, value in vars(self).items() if name not in ("show", "staged")}
 
     def look_at_conventions(self) -> bool:
-        """Read again what the programs of the folder have set, if it changed; whether it did."""
+        """Read again what the programs of the folder have set, if it changed. Returns whether other
+        files are left out than before."""
         has_programs = not self.optional
         marks = marks_of(self.root, has_programs=has_programs)
         if marks == self._marks:
@@ -78,9 +79,10 @@ class FolderStore:
         if is_first and not any(marks) and not self._ignored:
             return False
         self._conventions = conventions_of(self.root, has_programs=has_programs)
+        before = self._rules.patterns
         own = gitignore_patterns(self._ignored, "the configuration")
         self._rules = IgnoreRules((*self._conventions.rules.patterns, *own))
-        return not is_first
+        return not is_first and self._rules.patterns != before
 
     @property
     def conventions(self) -> Conventions:

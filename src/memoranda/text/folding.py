@@ -129,7 +129,7 @@ def beyond_ascii(text: str) -> str:
 def fold_places(text: str) -> tuple[str, list[int] | None]:
     """`text` folded, and where in `text` each character of that comes from, if not at its place."""
     folded = fold(text)
-    if text.isascii():
+    if text.isascii() or _stays_in_place(text, folded):
         return folded, None
 
     pieces: list[str] = []
@@ -151,6 +151,15 @@ def fold_places(text: str) -> tuple[str, list[int] | None]:
         share = len(text) / max(1, len(folded))
         places = [int(at * share) for at in range(len(folded))]
     return folded, places
+
+
+def _stays_in_place(text: str, folded: str) -> bool:
+    """Whether each character of `text` became one character."""
+    if len(text) != len(folded):
+        return False
+    plain = (_ALONE_FOLDED[character.lower()] for character in set(beyond_ascii(text)))
+    is_one_each = all(character is not None and len(character) == 1 for character in plain)
+    return is_one_each and unicodedata.is_normalized("NFC", text)
 
 
 def is_changed(text: str) -> bool:

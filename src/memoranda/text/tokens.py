@@ -131,7 +131,7 @@ def passages(text: str) -> list[Passage]:
     size = 0.0
     for block_start, block_end in _blocks(text):
         block = text[block_start:block_end]
-        new = _HEADING.match(block)
+        new = _HEADING.match(block) if block.startswith("#") else None
         weight = word_count(block)
         if size and (size + weight > PASSAGE_WORDS * 1.25 or (new and size > PASSAGE_WORDS * 0.4)):
             found.append(Passage(begin, block_start, passage_heading))
@@ -211,7 +211,9 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def word_count(block: str) -> float:
     """About how many words `block` has; what has hardly any blanks is measured by its length, a CJK
     character being two thirds of a word."""
-    size = max(float(len(block.split())), len(block) / 12)
+    words = float(len(block.split()))
+    least = len(block) / 12
+    size = words if words > least else least
     if not block.isascii():
         size = max(size, sum(map(len, runs().findall(beyond_ascii(block)))) / 1.5)
     return size

@@ -29,6 +29,7 @@ _UNSEEN = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r"\U000e0000-\U000e0fff"
 )
+_ESCAPED = r"\\(?:[nr]|x[0-9a-f]{2}|u[0-9a-f]{4}|U000[0-9a-f]{5})"
 # Compiled when first needed
 _KEPT_OR_UNSEEN = f"(?:{_KEPT})|([{_UNSEEN}])"
 
@@ -75,6 +76,19 @@ def sqlite_value(value: Any) -> Any:
 def one_line(text: str) -> str:
     """`text` with a blank for every line break and control character."""
     return re.sub(f"\r\n|[{CONTROL}]", " ", text)
+
+
+def unescaped(text: str) -> str:
+    r"""`text` with the characters that `flat` would escape in place of what looks like it did:
+    `\x1b`, `\n`, `\u202e`. Other escapes stay."""
+    if "\\" not in text:
+        return text
+
+    def character(found: re.Match[str]) -> str:
+        meant = found[0].encode("ascii").decode("unicode_escape")
+        return meant if flat(meant) == found[0] else found[0]
+
+    return re.sub(_ESCAPED, character, text)
 
 
 def cut_bytes(text: str, limit: int) -> str:

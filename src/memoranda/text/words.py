@@ -143,7 +143,7 @@ class Compound(NamedTuple):
 
 def is_run(word: str) -> bool:
     """Whether `word` begins with a character of a script written without blanks."""
-    return runs().match(word) is not None
+    return not word.isascii() and runs().match(word) is not None
 
 
 class _InWord(dict[str, bool]):

@@ -53,6 +53,7 @@ _CONTEXTS = {
 _SPEAKERS = {"user": "You", "assistant": "ChatGPT"}
 _NUMBER = re.compile(r"^\s*\d+\.\s*(?:\[[^\]]*\]\.?\s*)?")
 _CITED = re.compile("[ \\t]*\ue200[^\ue201]*\ue201")
+_DIGEST = re.compile(r" ([0-9a-f]{8})\.md\Z")
 _PART = re.compile(r"(?:conversations|memories|projects)-\d+.*\.zip")
 """Marks of ChatGPT where it cites something; the archives of Claude's export."""
 
@@ -102,10 +103,16 @@ Found = Iterator[Exported | tuple[str, str]]
 """What a reader finds; (name, why) for what cannot be taken."""
 
 
-def plan_export(memory: MemorySession, kind: str, path: Path, project: str) -> MovePlan:
-    """The plan for taking in an export of one of READERS; conversations go to the folder `kind` of
-    `project`. What is there is compared: the later text counts, the other is in the history. Raises
-    WrongStore, ProjectNotFound."""
+def plan_export(
+    memory: MemorySession,
+    kind: str,
+    path: Path,
+    project: str,
+    reader: Callable[[Path], Found] | None = None,
+) -> MovePlan:
+    """The plan for taking in an export of one of READERS, or what `reader` reads; conversations go
+    to the folder `kind` of `project`. What is there is compared: the later text counts, the other is
+    in the history. Raises WrongStore, ProjectNotFound."""
     if not path.exists():
         raise WrongStore(f"no such file or folder: {path}")
     name = memory.project(project).name
@@ -121,7 +128,7 @@ def plan_export(memory: MemorySession, kind: str, path: Path, project: str) -> M
             exchange.add_files(name, [(path, data) for path, data, _ in notes], over)
 
     plan = MovePlan(act)
-    found = _newest_copies(kind, READERS[kind](path), plan)
+    found = _newest_copies(kind, (reader or READERS[kind])(path), plan)
     records = [_record(kind, item, memory.clock()) for item in found if not item.turns]
     known = exchange.known(record.id for record in records)
     for record in records:
@@ -135,9 +142,10 @@ def plan_export(memory: MemorySession, kind: str, path: Path, project: str) -> M
             plan.items.append(MoveAction(UPDATE, what, len(record.content), record))
         else:
             plan.skipped.append((what, _NEWER_HERE))
+    there_already = _conversations(exchange, name, kind)
     for item in found:
         if item.turns:
-            _plan_note(plan, exchange, name, kind, item)
+            _plan_note(plan, exchange, name, kind, item, there_already)
     return plan
 
 
@@ -187,15 +195,28 @@ def _record(kind: str, item: Exported, now: datetime) -> Record:
     )
 
 
-def _plan_note(plan: MovePlan, exchange: Exchange, project: str, kind: str, item: Exported) -> None:
+def _conversations(exchange: Exchange, project: str, kind: str) -> dict[str, str]:
+    """The paths of the conversations imported before, by the digest in their names."""
+    found = ((_DIGEST.search(path), path) for path in exchange.paths_in(project, kind))
+    return {match[1]: path for match, path in found if match}
+
+
+def _plan_note(
+    plan: MovePlan,
+    exchange: Exchange,
+    project: str,
+    kind: str,
+    item: Exported,
+    there_already: Mapping[str, str],
+) -> None:
     """Plan a conversation as a note; its name holds the day, if there is one, and a digest of its
-    id, so that the next export finds it.
+    id, so that the next export finds it, also where only one of the two knows the day.
     """
     created = item.begun()
     changed = item.changed()
     day = created.date().isoformat() if created else "undated"
     digest = sha256(item.ref.encode("utf-8", "replace")).hexdigest()[:8]
-    path = f"{kind}/{file_name(f'{day} {digest}')}"
+    path = there_already.get(digest) or f"{kind}/{file_name(f'{day} {digest}')}"
     keys = {"source": kind, SOURCE_REF: f"{kind}:{item.ref}"}
     if changed:
         keys["updated_at"] = stamp(changed)

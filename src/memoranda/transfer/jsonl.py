@@ -126,66 +126,44 @@ def read(
     data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]
 ) -> ParsedRecord:
     """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now`
-    on. Raises InvalidInput saying what is wrong with it."""
+    on. Raises InvalidInput saying what is wrong with it.
+    """
     values = _values(data)
     fields = {
         name: key
         for key, name in _NAMES.items()
         if values.get(key) is not None or key == "expires_at" in values
     }
-    content = values.get("content")
+    content = _content(values)
     category = values.get("category") or INBOX
-    if not isinstance(content, str):
-        raise InvalidInput(
-            "content must be a text" if "content" in values else "content is missing"
-        )
-    if not content.strip() and values.get("id") is None:
-        raise InvalidInput("content must not be empty")
     scope = values.get("scope") or GLOBAL
-    scope = scope.lower() if isinstance(scope, str) else scope
-    if isinstance(values.get("type"), str):
-        old = values.get("type")
-    else:
-        old = None
-    phase = (
-        values.get("phase")
-        or OLD_PHASES.get(old or "")
-        or (INBOX if category == INBOX else ORGANIZED)
-    )
-    for name, value, known in (
-        ("category", category, CATEGORIES),
-        ("phase", phase, PHASES),
-        ("scope", scope, ()),
-    ):
-        if not isinstance(value, str):
-            raise InvalidInput(f"{name} must be a text")
-        if (value not in known) if known else not sees(value):
-            raise InvalidInput(f'invalid {name} "{value}"')
-        check_memory(**{name: value})
+    if isinstance(scope, str):
+        scope = scope.lower()
+    old_type = values.get("type") if isinstance(values.get("type"), str) else None
+    has_old_phase = old_type in OLD_PHASES
+    phase = values.get("phase") or OLD_PHASES.get(old_type or "")
+    if not phase:
+        phase = INBOX if category == INBOX else ORGANIZED
+    _check_words(category, phase, scope, sees)
     created = _time(values, "created_at") or now
     expires = _time(values, "expires_at")
     if "expires_at" not in values and phase == INBOX:
         expires = now + ttl
-    if old in OLD_PHASES:
+    if has_old_phase:
         fields["phase"] = "type"
-    further = _further(values, old in OLD_PHASES)
+    further = _further(values, has_old_phase)
     tags = tuple(_texts(values, "tags"))
     links = tuple(_texts(values, "links"))
-    identity = _id(values)
-    updated = _time(values, "updated_at") or created
-    source = values.get("source")
-    if source is not None and not isinstance(source, str):
-        raise InvalidInput("source must be a text")
     record = Record(
-        identity,
+        _id(values),
         content,
         category,
         created,
-        updated,
+        _time(values, "updated_at") or created,
         scope,
         phase,
         tags,
-        (source or "").strip() or MANUAL,
+        _source(values),
         expires,
         _number(values, "access_count", 0),
         links,
@@ -193,14 +171,56 @@ def read(
         further,
     )
     _check_shape([further, tags, links])
+    # Only an escape can hold half of a pair: the bytes were read as UTF-8.
     if b"\\u" in data:
-        try:
-            record.text().encode()
-        except UnicodeEncodeError:
-            raise InvalidInput(
-                "it holds half of a surrogate pair, which is no Unicode text"
-            ) from None
+        _check_unicode(record)
     return ParsedRecord(record, frozenset(fields), values)
+
+
+def _content(values: Mapping[str, Any]) -> str:
+    """The text of a record. Raises InvalidInput for a missing one, and for an empty one that is not
+    an update.
+    """
+    content = values.get("content")
+    if "content" not in values:
+        raise InvalidInput("content is missing")
+    if not isinstance(content, str):
+        raise InvalidInput("content must be a text")
+    if not content.strip() and values.get("id") is None:
+        raise InvalidInput("content must not be empty")
+    return content
+
+
+def _check_words(category: Any, phase: Any, scope: Any, sees: Callable[[str], bool]) -> None:
+    """Raise InvalidInput for a category or phase that does not exist, or a scope not seen."""
+    for name, value in (("category", category), ("phase", phase), ("scope", scope)):
+        if not isinstance(value, str):
+            raise InvalidInput(f"{name} must be a text")
+    if category not in CATEGORIES:
+        raise InvalidInput(f'invalid category "{category}"')
+    check_memory(category=category)
+    if phase not in PHASES:
+        raise InvalidInput(f'invalid phase "{phase}"')
+    check_memory(phase=phase)
+    if not sees(scope):
+        raise InvalidInput(f'invalid scope "{scope}"')
+    check_memory(scope=scope)
+
+
+def _source(values: Mapping[str, Any]) -> str:
+    """Where a record says it is from. Raises InvalidInput."""
+    source = values.get("source")
+    if source is not None and not isinstance(source, str):
+        raise InvalidInput("source must be a text")
+    return (source or "").strip() or MANUAL
+
+
+def _check_unicode(record: Record) -> None:
+    """Raise InvalidInput for a record with half of a surrogate pair."""
+    try:
+        record.text().encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("it holds half of a surrogate pair, which is no Unicode text") from None
 
 
 def _check_shape(value: Any) -> None:

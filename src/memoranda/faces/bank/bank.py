@@ -302,55 +302,69 @@ def token_count(texts: Iterable[str]) -> int:
 
 
 def find_repository(path: str) -> Repository | None:
-    """The repository `path` (existing, links followed) lies in; None when it lies in none."""
-    try:
-        start = Path(os.path.realpath(user_path(path)))
-        exists = os.path.lexists(start)
-    except ValueError:
-        return None
-    roots = (
-        str(each) for each in (start, *start.parents) if exists and os.path.exists(each / ".git")
-    )
-    root = next(roots, None)
+    """The repository that `path` (existing, links followed) is in, or None."""
+    root = _repository_root(path)
     if root is None:
         return None
     name = os.path.basename(root)
-    common = os.path.join(root, ".git")
-    if not os.path.isdir(common) and (
-        named := _text(common).partition("\n")[0].removeprefix("gitdir:").strip()
-    ):
-        common = os.path.normpath(os.path.join(root, named))
-    git_folder = common
-    # A linked worktree
+    git_folder = common = os.path.join(root, ".git")
+    if not os.path.isdir(git_folder):
+        # A file that names the folder: of a submodule, or of a linked worktree.
+        named = _text(git_folder).partition("\n")[0].removeprefix("gitdir:").strip()
+        if named:
+            git_folder = common = os.path.normpath(os.path.join(root, named))
     shared = _text(os.path.join(git_folder, "commondir")).strip()
     if shared:
+        # A linked worktree: the repository is that of its main folder.
         common = os.path.realpath(os.path.join(git_folder, shared))
-        if os.path.basename(common) == ".git":
-            root = os.path.dirname(common)
-        else:
-            root = common
+        is_usual = os.path.basename(common) == ".git"
+        root = os.path.dirname(common) if is_usual else common
         name = os.path.basename(root).removesuffix(".git")
-    branch = None
-    commit = None
-    head = _text(os.path.join(git_folder, "HEAD")).partition("\n")[0]
-    head = "".join(sign for sign in head if sign.isprintable()).strip()
+    branch, commit = _head_of(git_folder)
+    return Repository(
+        _one_line(name) or "root", _one_line(root), _origin_of(common), branch, commit
+    )
+
+
+def _repository_root(path: str) -> str | None:
+    """The nearest folder at or above `path` that holds `.git`, or None."""
+    try:
+        start = Path(os.path.realpath(user_path(path)))
+        if not os.path.lexists(start):
+            return None
+        for folder in (start, *start.parents):
+            if os.path.exists(folder / ".git"):
+                return str(folder)
+    except ValueError:
+        return None
+    return None
+
+
+def _head_of(git_folder: str) -> tuple[str | None, str | None]:
+    """The branch that is checked out, or the commit if there is no branch."""
+    line = _text(os.path.join(git_folder, "HEAD")).partition("\n")[0]
+    head = "".join(sign for sign in line if sign.isprintable()).strip()
     if head.startswith("ref:"):
         branch = head.removeprefix("ref:").strip().removeprefix("refs/heads/")
-        # The branch is kept elsewhere
-        branch = branch if branch != ".invalid" else None
-    elif _HASH.fullmatch(head):
-        commit = head[:7]
-    origin = None
-    inside = False
+        # Git writes `.invalid` where the branch is kept elsewhere.
+        return (None if branch == ".invalid" else branch or None), None
+    if _HASH.fullmatch(head):
+        return None, head[:7]
+    return None, None
+
+
+def _origin_of(common: str) -> str | None:
+    """The address of the remote `origin` without credentials, or None."""
+    is_in_origin = False
     for line in _text(os.path.join(common, "config")).splitlines():
         section = _SECTION.match(line)
         if section:
-            inside = section[1].lower() == "remote" and section[2] == "origin"
+            is_in_origin = section[1].lower() == "remote" and section[2] == "origin"
             line = line[section.end() :]
-        if inside and (url := _URL.match(line)) and url[1].strip():
-            origin = _CREDENTIALS.sub("", _one_line(url[1].strip()))
-            break
-    return Repository(_one_line(name) or "root", _one_line(root), origin, branch or None, commit)
+        url = _URL.match(line) if is_in_origin else None
+        if url and url[1].strip():
+            return _CREDENTIALS.sub("", _one_line(url[1].strip()))
+    return None
 
 
 def _text(path: str) -> str:

@@ -247,7 +247,26 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     else:
         added = content.count("\n") + (not content.endswith("\n"))
         result = f"added: {plural(added, 'line')} at line {edited.line}"
-    return Reply(lines(*_changed(action, note, f" ({operation})"), result), data)
+    if changed.updated:
+        data["updated_links"] = changed.updated
+    if changed.broken:
+        data["broken_links"] = changed.broken
+    text = lines(
+        *_changed(action, note, f" ({operation})"),
+        result,
+        *_links_lines(changed.updated, changed.broken),
+    )
+    return Reply(text, data)
+
+
+def _links_lines(updated: list[str], broken: list[str]) -> list[str]:
+    """What became of links to what was moved or renamed."""
+    rows = []
+    if updated:
+        rows.append(f"Links updated in: {_listed(updated)}")
+    if broken:
+        rows.append(f"Links that no longer lead there, in: {_listed(broken)}")
+    return rows
 
 
 def with_destination(args: Arguments) -> Arguments:
@@ -300,8 +319,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
         f"from: {flat(moved.old_path)}",
         f"to: {flat(moved.new_path)}",
         f"notes: {moved.notes}" if is_folder else f"permalink: {flat(permalink)}",
-        f"Links updated in: {_listed(moved.updated)}" if moved.updated else "",
-        f"Links that no longer lead there, in: {_listed(moved.broken)}" if moved.broken else "",
+        *_links_lines(moved.updated, moved.broken),
     )
     return Reply(text, data)
 
@@ -371,12 +389,30 @@ def _listed(paths: list[str]) -> str:
 
 def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
     """Every project with its folder and how many notes the caller sees in it."""
-    projects = documents.projects(memory, memory.projects)
+    entries = []
     rows = []
-    for project in projects:
+    for project in documents.projects(memory, memory.projects):
         row = f"{project['name']}: {plural(project['notes'], 'note')}, {flat(project['path'])}"
         rows.append(f"{row} (default)" if project["default"] else row)
-    return Reply(lines("# Projects", *rows), {"projects": projects})
+        habits = _habits(memory, project["name"])
+        rows += [f"  {name.replace('_', ' ')}: {value}" for name, value in habits.items()]
+        entries.append(project | habits)
+    return Reply(lines("# Projects", *rows), {"projects": entries})
+
+
+def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
+    """What an agent should know of a folder that people keep with another program."""
+    conventions = memory.conventions(project)
+    access = memory.access_to(project)
+    daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))
+    said = {
+        "kept_with": conventions.program,
+        "read_only": "yes" if access.is_read_only else "",
+        "you_write_in": access.write_folder,
+        "new_notes_go_to": conventions.new_notes,
+        "notes_of_days": daily,
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bool = True) -> Reply:

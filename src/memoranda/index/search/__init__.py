@@ -50,6 +50,7 @@ from memoranda.index.search.words import shortened
 from memoranda.note.links import slug
 from memoranda.note.model import ARCHIVED
 from memoranda.query import Query
+from memoranda.text.dialogue import spoken
 from memoranda.text.folding import is_changed
 from memoranda.text.tokens import is_cjk, stop_words, tokens
 from memoranda.text.tokens import words as informative_words
@@ -98,7 +99,7 @@ def search(
     raises.
     """
     conditions(query.metadata)
-    query = query.replace(text=sqlite_text(query.text))
+    query = query.replace(text=sqlite_text(spoken(query.text)))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
         return _marked(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
@@ -478,7 +479,7 @@ def find_evidence(
     `filters.valid_at` is left out unless nothing else answers; it is marked.
     """
     query = filters.replace(
-        text=sqlite_text(question), projects=None if projects is None else tuple(projects)
+        text=sqlite_text(spoken(question)), projects=None if projects is None else tuple(projects)
     )
     with search_context(db, query, viewer) as context:
         ranking = Ranking(context, query.text, today, near)

@@ -35,8 +35,8 @@ from memoranda.index.search.words import (
 from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
 from memoranda.text.tokens import word_count
 
-READ = 40
-READ_LONG = 20
+READ = 24
+READ_LONG = 10
 """This many of the best notes are read, and this many long ones that come after them."""
 
 _MAX_CHARACTERS = 250_000

@@ -7,13 +7,15 @@ Whatever a user writes ends up inside quoted FTS5 strings: no input can be synta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache
 from itertools import pairwise
 
 from memoranda.index.filters import quoted
+from memoranda.index.search.weights import WEIGHTS
+from memoranda.text.dialogue import turns_of
 from memoranda.text.tokens import is_cjk, pairs, query_text, stop_words, tokens, words
 from memoranda.text.unicode import sqlite_text
 from memoranda.text.words import compounds, units
@@ -88,6 +90,9 @@ class ParsedQuery:
 
 def term(text: str, *, phrase: bool = False) -> Term | None:
     """A piece of query text as a term, None when it contains no word."""
+    # Most terms, which need no further look
+    if text.isascii() and text.isalpha() and text.islower():
+        return Term(text, text, (text,), open=not phrase, is_bare=not phrase)
     every = tokens(text)[:_PHRASE_TOKENS]
     if not every:
         return None
@@ -252,9 +257,7 @@ _LONG = 80
 _LONG_QUESTION = 30
 _TOLD = 1_000
 _TOLD_WORDS = 12
-_MIN_TURNS = 2
 _MIN_SAID = 3
-_TURN = re.compile(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
 _MARK = re.compile(r"[?？]\W*$")
 _PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
@@ -352,14 +355,15 @@ class Period:
 class Question:
     """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that lie across a stop
     word. `when`: it asks for a time. `only_days`: it names nothing but days. `beside`: words of a
-    long text or a dialogue outside of what it asks."""
+    long text or a dialogue outside of what it asks, and how much each counts, relative to another
+    word."""
 
     words: tuple[str, ...]
     weak: frozenset[str]
     periods: tuple[Period, ...]
     when: bool
     only_days: bool = False
-    beside: frozenset[str] = frozenset()
+    beside: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_question(text: str, today: date | None = None) -> Question:
@@ -367,19 +371,32 @@ def read_question(text: str, today: date | None = None) -> Question:
     beside that all its other words. Only a text pasted before a question that says enough by
     itself is left out. `today` is what "last week" counts from; without it only written dates are
     understood."""
-    newest = newest_turn(text)
+    *earlier, newest = turns_of(text) or [""]
     asked = newest or focus_of(text)
     named = periods(asked, today)
     found, weak = _pairs_of(asked)
-    beside = frozenset[str]()
     is_pasted = not newest and len(text) >= _TOLD and len(words(asked)) >= _MIN_SAID
-    if len(asked) < len(text) and not is_pasted:
-        others, others_weak = _pairs_of(text)
-        beside = frozenset(others.keys() - found.keys())
-        weak |= others_weak & beside
-        found |= others
+    if newest:
+        others = earlier
+    elif len(asked) < len(text) and not is_pasted:
+        others = [text]
+    else:
+        others = []
+    beside: dict[str, float] = {}
+    share = WEIGHTS.beside
+    for other in reversed(others):
+        more, more_weak = _pairs_of(other)
+        for word in more.keys() - found.keys() - beside.keys():
+            beside[word] = share
+        weak |= more_weak & beside.keys()
+        share *= WEIGHTS.earlier
+    ordered = (
+        (*found, *(word for word in _pairs_of(text)[0] if word in beside)) if beside else found
+    )
     only = bool(named) and stop_words().issuperset(words(_RELATIVE.sub(" ", asked.lower())))
-    return Question(tuple(found), weak, tuple(named), _WHEN.search(asked) is not None, only, beside)
+    return Question(
+        tuple(ordered), weak, tuple(named), _WHEN.search(asked) is not None, only, beside
+    )
 
 
 def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
@@ -390,20 +407,6 @@ def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
     )
     weak = frozenset(across.keys() - found.keys())
     return found | across, weak
-
-
-def newest_turn(text: str) -> str:
-    """What was said last in a dialogue, with the turn before where it says little; "" where `text`
-    is none: most of its lines begin with who speaks."""
-    lines = [line for line in text.split("\n") if line.strip()]
-    turns = [at for at, line in enumerate(lines) if _TURN.match(line)]
-    if len(turns) < _MIN_TURNS or len(turns) * 2 < len(lines):
-        return ""
-    for at in reversed(turns):
-        newest = "\n".join(lines[at:])
-        if len(words(_TURN.sub("", newest))) >= _MIN_SAID:
-            return newest
-    return text
 
 
 def is_told(text: str) -> bool:

@@ -27,6 +27,7 @@ from memoranda.index.filters import (
     passes,
     project_ids,
     quoted,
+    seen_by,
     token,
     wanted,
 )
@@ -87,10 +88,10 @@ _LONGER = (
 comes before char(1): each word is looked up behind the one before, whatever notes hold that."""
 _GIVEN = "(select value from json_each(?))"
 _VISIBLE = (
-    "(:scope is null or exists"
-    " (select 1 from note n where n.row = f.row and n.scope in ('global', :scope)))"
+    "(:viewer is null or exists"
+    f" (select 1 from note n where n.row = f.row and {seen_by('n.scope', ':viewer')}))"
 )
-"""Whether the viewer whose own scope is :scope sees the note of feature `f`."""
+"""Whether :viewer sees the note of feature `f`."""
 _SIDE = (
     "(select group_concat(row) from (select f.row from feature f where f.conversation = c.conversation"
     f" and (f.position, f.row) {{side}} (c.position, c.row) and {_VISIBLE}"
@@ -184,10 +185,6 @@ class SearchContext:
         self.query = query
         self.needed, self.unwanted = wanted(db, query, viewer, has_text=True)
         self._viewer = viewer
-        if viewer is None:
-            self._own_scope = None
-        else:
-            self._own_scope = f"agent:{viewer}"
         self._conditions, self._values = columns(query)
         self.by_title = query.search_type == "title"
         self.table = NAMES if self.by_title else "note_fts"
@@ -571,7 +568,7 @@ class SearchContext:
         """Of each note, the visible notes before it in its conversation and those after it, up to
         three each, the nearest first."""
         found = self.db.execute(
-            _NEIGHBORS, {"rows": _json(rows), "scope": self._own_scope}
+            _NEIGHBORS, {"rows": _json(rows), "viewer": self._viewer}
         ).fetchall()
         return {
             row: (json.loads(f"[{before or ''}]"), json.loads(f"[{after or ''}]"))
@@ -585,7 +582,7 @@ class SearchContext:
             for (word,) in self.db.execute(
                 "select value from json_each(:words) where exists"
                 f" (select 1 from feature f where f.speaker = value and {_VISIBLE})",
-                {"words": json.dumps(words), "scope": self._own_scope},
+                {"words": json.dumps(words), "viewer": self._viewer},
             )
         }
 

@@ -52,6 +52,10 @@ _LONG = 720
 """Characters of a text whose relevance is halved for its length."""
 _MANY_LISTS = 20
 """With more lists of notes there are so many groups that notes are grouped one by one."""
+_ENOUGH = 2_000
+"""Of a long text no note comes to be looked at for a common word alone, once rarer words have found
+this many.
+"""
 _NAME = re.compile(r"[^\W\d_]+")
 _FREQUENT_NAME = 25
 _NAMED_SIZE = 256
@@ -72,13 +76,15 @@ class _WordLookup:
         """The words of the question that some note contains, of very many the rarest."""
         texts = question.words[: MAX_TERMS * 8]
         found = list[Word]()
+        own_matches: dict[str, str] = {}
         speakers = self.context.speakers(texts)
         # A longer text says enough without its mistyped words
         is_mended = len(texts) <= MAX_TERMS
         for text in texts:
             is_speaker = text in speakers
             is_latin = not is_cjk(text)
-            match = _own_match(text) + ("" if is_latin or len(text) > 1 else "*")
+            own_match = _own_match(text)
+            match = own_match + ("" if is_latin or len(text) > 1 else "*")
             rows = self._rows(match)
             share = 1.0
             spelled = list[str]()
@@ -111,19 +117,20 @@ class _WordLookup:
                 spelled=spelled,
                 is_open=is_open,
             )
+            own_matches[text] = own_match
             if text in question.weak:
                 word.is_weak = True
                 word.weight = word.weight * weights.WEIGHTS.weak
             if text in question.beside:
                 word.is_beside = True
-                word.weight = word.weight * weights.WEIGHTS.beside
+                word.weight = word.weight * question.beside[text]
             found.append(word)
         if len(found) > _MAX_WORDS:
-            rare = nlargest(_MAX_WORDS, found, key=lambda word: word.weight)
-            found = [word for word in found if word in rare]
+            rare = nlargest(_MAX_WORDS, range(len(found)), key=lambda at: found[at].weight)
+            found = [found[at] for at in sorted(rare)]
         if not self.column:
             for word in found:
-                word.name_rows = self._rows(_own_match(word.text), table=NAMES)
+                word.name_rows = self._rows(own_matches[word.text], table=NAMES)
         return found
 
     def terms(self, query: ParsedQuery) -> list[Word]:
@@ -272,18 +279,18 @@ class Ranking:
             return self.context.with_filters(f"{self._lookup.column}({any_word})")
         return ""
 
+    @cached_property
+    def _holding(self) -> set[int]:
+        """The notes that were found to contain a word."""
+        return set().union(*(rows for _, rows in _lists(self.words)))
+
     def total(self, most: int, others: Collection[int] = ()) -> int:
         """How many notes contain a word or are scored, or are among `others`; those that were not
         looked at are counted up to `most`."""
-        groups = self._groups.values()
-        known = sum(map(len, groups)) + len(self.features.keys() - self.bits.keys())
+        known = len(self._holding) + len(self.features.keys() - self.bits.keys())
         if self._match:
             known = max(known, self.context.count(self._match, most, self._lookup.table))
-        else:
-            known = known
-        return known + sum(
-            row not in self.features and not any(row in group for group in groups) for row in others
-        )
+        return known + sum(row not in self.features and row not in self._holding for row in others)
 
     def page(self, offset: int, limit: int) -> list[int]:
         """Some of the notes in order; of equal score those changed last come first, then by
@@ -292,7 +299,7 @@ class Ranking:
         order = self._order
         stop = offset + limit
         if stop > len(order):
-            rest = sorted(set().union(*self._groups.values()) - self.features.keys(), reverse=True)
+            rest = sorted(self._holding - self.features.keys(), reverse=True)
             if self._match:
                 rest += self.context.newest(self._match, stop, self._lookup.table)
             order = list(dict.fromkeys([*order, *rest]))
@@ -313,7 +320,7 @@ class Ranking:
         shared = sum(rarity for at, rarity in enumerate(rarities) if bits >> 3 * at & 5)
         question = self.question
         heard = sum(not (word.is_weak or word.is_beside) for word in self.words)
-        asked = set(question.words) - question.weak - question.beside
+        asked = set(question.words) - question.weak - question.beside.keys()
         unheard = max(0, len(asked) - heard)
         return shared * shared / max(1.0, sum(rarities) + unheard) / (1 + characters / _LONG)
 
@@ -467,6 +474,17 @@ class Ranking:
             found = group & asked
             if found:
                 self.bits.update(dict.fromkeys(found, bits))
+        for row in (asked & self._holding) - self.bits.keys():
+            self.bits[row] = self._left_out[row]
+
+    @cached_property
+    def _left_out(self) -> dict[int, int]:
+        """The words that notes contain, those in no group among them."""
+        bits: defaultdict[int, int] = defaultdict(int)
+        for bit, rows in _lists(self.words):
+            for row in rows:
+                bits[row] |= bit
+        return bits
 
     def _score_words(self) -> dict[int, float]:
         """The score of each note by its words, 1 for the best: of equal ones the shorter is worth
@@ -566,21 +584,10 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     """The notes that contain a word, by bitmask: so few groups that notes are counted and chosen by
     sets.
     """
-    lists = [
-        (bit << 3 * at, rows)
-        for at, word in enumerate(words)
-        for bit, rows in ((2 if word.is_open else 1, word.rows), (4, word.name_rows))
-        if rows
-    ]
-    found: dict[int, set[int]] = {}
+    lists = _lists(words)
     if len(lists) > _MANY_LISTS:
-        bits: defaultdict[int, int] = defaultdict(int)
-        for bit, rows in lists:
-            for row in rows:
-                bits[row] |= bit
-        for row, held in bits.items():
-            found.setdefault(held, set()).add(row)
-        return found
+        return _groups_of_many(words)
+    found: dict[int, set[int]] = {}
     for bit, rows in lists:
         left = set(rows)
         for bits_before, group in list(found.items()):
@@ -591,6 +598,30 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
                 found[bits_before | bit] = both
         found[bit] = left
     return {held: group for held, group in found.items() if group}
+
+
+def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[int]]]:
+    """The notes that contain each word and that are called by it, by the bit that says so."""
+    return [
+        (bit << 3 * at, rows)
+        for at, word in enumerate(words, first)
+        for bit, rows in ((2 if word.is_open else 1, word.rows), (4, word.name_rows))
+        if rows
+    ]
+
+
+def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
+    """`_groups` of a long text, note by note, the rarest words first. Notes with nothing but common
+    words are left out, once there are enough."""
+    bits: defaultdict[int, int] = defaultdict(int)
+    for at in sorted(range(len(words)), key=lambda at: -words[at].weight):
+        for bit, rows in _lists([words[at]], at):
+            for row in rows if len(bits) < _ENOUGH else bits.keys() & rows:
+                bits[row] |= bit
+    found: dict[int, set[int]] = {}
+    for row, held in bits.items():
+        found.setdefault(held, set()).add(row)
+    return found
 
 
 def _own_match(text: str) -> str:

@@ -24,6 +24,8 @@ class Weights:
     weak: float = 0.35
     # A word of a long text outside of what it asks, or of an earlier turn of a dialogue
     beside: float = 0.75
+    # Each turn further back, relative to the turn after it
+    earlier: float = 1.0
     spelled: float = (
         # A word one edit away from one that no note contains, relative to the word itself
         0.7

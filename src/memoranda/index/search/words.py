@@ -258,7 +258,7 @@ class WordFinder:
         self._runs: list[tuple[str, int]] = []
         self._phrases: list[tuple[re.Pattern[str], bool, int]] = []
         self._stems: list[tuple[set[str], str, int]] = []
-        self._split: list[tuple[re.Pattern[str], int]] = []
+        self._split: list[tuple[str, int]] = []
         # A longer text says enough without words written with signs inside
         self._is_short = len(words) <= _FEW_WORDS
         self._stem = str if any(word.term for word in words) else stem
@@ -299,7 +299,7 @@ class WordFinder:
             if is_open:
                 self._stems.append((set(), first, 2 << 3 * number))
             if self._is_short and len(first) >= _SHORTEST and first.isalnum():
-                self._split.append((re.compile("['-]?".join(first)), number))
+                self._split.append((first, number))
 
     def places(self, text: str) -> list[tuple[int, int, int]]:
         """Where in a text words of the query stand, which, and all their bits."""
@@ -363,12 +363,13 @@ class WordFinder:
         """Words that were not found as such, written with signs inside: `wifi` as `wi-fi`."""
         if "-" not in flat and "'" not in flat:
             return []
-        seen = {word for _, word, _ in found}
+        seen = {number for _, number, _ in found}
+        joined = flat.replace("-", "").replace("'", "")
         return [
-            (match.start(), word, 1 << 3 * word)
-            for pattern, word in self._split
-            if word not in seen
-            for match in pattern.finditer(flat)
+            (match.start(), number, 1 << 3 * number)
+            for word, number in self._split
+            if number not in seen and word in joined
+            for match in re.finditer("['-]?".join(word), flat)
         ]
 
     def _held(self, token: str) -> tuple[int, int]:

@@ -201,11 +201,7 @@ class NewSpace(SpaceDatabase):
                     db.execute(sql.SQL("drop table {}").format(own))
                 final = sql.Identifier(f"{table}_{self._suffix}")
                 db.execute(sql.SQL("alter table {} rename to {}").format(self._table(table), final))
-                db.execute(
-                    sql.SQL("alter table {} attach partition {} for values in ({})").format(
-                        parent, own, sql.Literal(self.space)
-                    )
-                )
+                self._attach(db, parent, own)
             db.execute(sql.SQL("comment on table {} is null").format(self._table("note", "")))
             db.execute(
                 "insert into memoranda.space (name, last, files) values (%s, %s, 1) on conflict (name) do "

@@ -210,6 +210,10 @@ class PostgresHome(Home):
                 os.replace(fresh, record)
             sync_folder(record.parent)
 
+    def purge_deleted(self) -> tuple[str, ...]:
+        left = self._database.rewrite_tables()
+        return (*left, *self._database.keeps_elsewhere())
+
     def lag(self) -> int | None:
         try:
             newest = self._database.newest().last

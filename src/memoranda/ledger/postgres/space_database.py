@@ -29,12 +29,40 @@ from memoranda.store.files import LOCK_WAITS
 
 if TYPE_CHECKING:
     import psycopg
+    from psycopg.sql import Identifier
 
     from memoranda.ledger.change import Change, Step
 
-SCHEMA = 2
+SCHEMA = 3
 """The number of the last migration."""
 _PARTITIONED = ("note", "journal", "blob", "access")
+_SHARED = ("shared_file", "counted", "space")
+_POLICY = (
+    "alter table {} enable row level security",
+    "alter table {} force row level security",
+    "create policy one_space on {} using (space = current_setting('memoranda.space', true))",
+)
+_VACUUM_WAITS = "10s"
+"""How long rewriting a table waits for others that use it."""
+_OWN_TABLES = """
+select c.oid::regclass::text from pg_class c
+left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
+where pg_has_role(c.relowner, 'usage') and c.relkind = 'r'
+and c.relnamespace = 'memoranda'::regnamespace
+and (c.relname = any(%(shared)s)
+    or p.relname = any(%(partitioned)s) and right(c.relname, 12) = %(suffix)s)
+order by c.relname
+"""
+_OTHER_SNAPSHOTS = """
+select count(*) from pg_stat_activity
+where backend_xmin is not null and pid <> pg_backend_pid() and datname = current_database()
+"""
+_KEEPING = (
+    ("log_statement", ("all", "mod"), "the server writes statements into its log"),
+    ("log_min_duration_statement", None, "the server writes slow statements into its log"),
+    ("archive_mode", ("on", "always"), "the write-ahead log is archived"),
+)
+"""Settings of a server, the values at which it keeps what was written [all but -1], and how."""
 
 
 class SpaceDatabase(Connection):
@@ -90,15 +118,25 @@ class SpaceDatabase(Connection):
                 parent = sql.Identifier("memoranda", table)
                 own = sql.Identifier("memoranda", f"{table}_{suffix}")
                 db.execute(sql.SQL("create table {} (like {} including all)").format(own, parent))
-                db.execute(
-                    sql.SQL("alter table {} attach partition {} for values in ({})").format(
-                        parent, own, sql.Literal(self.space)
-                    )
-                )
+                self._attach(db, parent, own)
             db.execute("insert into memoranda.space (name) values (%s)", [self.space])
             state = self._newest(db)
         assert state is not None
         return state
+
+    def _attach(self, db: psycopg.Connection[Any], parent: Identifier, own: Identifier) -> None:
+        """Make a table the partition of the space, with the policy of its parent: that of the parent
+        does not hold for who names the partition.
+        """
+        from psycopg import sql
+
+        db.execute(
+            sql.SQL("alter table {} attach partition {} for values in ({})").format(
+                parent, own, sql.Literal(self.space)
+            )
+        )
+        for statement in _POLICY:
+            db.execute(sql.SQL(statement).format(own))
 
     def _migrate(self, db: psycopg.Connection[Any]) -> None:
         if self._known(db) >= SCHEMA:
@@ -275,6 +313,58 @@ class SpaceDatabase(Connection):
         sql = "delete from memoranda.counted where space = %s and mark = %s"
         with self._connected() as db:
             db.execute(sql, [self.space, mark])
+
+    def rewrite_tables(self) -> list[str]:
+        """Write the tables of the space anew without their dead rows, as far as the role owns them.
+
+        Returns sentences that say what could not be. Raises DatabaseAway, DatabaseRefused.
+        """
+        from psycopg import errors, sql
+
+        names = {
+            "shared": [*_SHARED],
+            "partitioned": [*_PARTITIONED],
+            "suffix": sha256(self.space.encode())[:12],
+        }
+        left: list[str] = []
+        with self._connected() as db:
+            tables = [row[0] for row in db.execute(_OWN_TABLES, names).fetchall()]
+            missing = len(_SHARED) + len(_PARTITIONED) - len(tables)
+            if missing > 0:
+                left.append(f"dead rows of {missing} tables that the role does not own")
+            db.execute(sql.SQL("set lock_timeout = {}").format(sql.Literal(_VACUUM_WAITS)))
+            try:
+                for table in tables:
+                    name = sql.Identifier(*table.split("."))
+                    try:
+                        db.execute(sql.SQL("vacuum (full) {}").format(name))
+                    except errors.LockNotAvailable:
+                        db.execute(sql.SQL("vacuum {}").format(name))
+                        left.append(f"dead rows of {table}, which another session is using")
+                held = db.execute(_OTHER_SNAPSHOTS).fetchall()[0][0]
+            finally:
+                db.execute("reset lock_timeout")
+        if held:
+            left.append(
+                f"dead rows that {held} other sessions with an open transaction may still see"
+            )
+        return left
+
+    def keeps_elsewhere(self) -> list[str]:
+        """Sentences that say where a server keeps what was in its tables, as far as it says."""
+        sql = "select name, setting from pg_settings where name = any(%s)"
+        settings = dict(self._rows(sql, [name for name, _, _ in _KEEPING]))
+        found = ["the server's write-ahead log, until it is recycled", "backups of the server"]
+        for name, values, text in _KEEPING:
+            value = settings.get(name, "")
+            is_on = value in values if values is not None else value not in ("", "-1")
+            if is_on:
+                found.append(f"{text} ({name} = {value})")
+        replicas = self._rows("select count(*) from pg_stat_replication")[0][0]
+        slots = self._rows("select count(*) from pg_replication_slots")[0][0]
+        if replicas or slots:
+            found.append("standby servers, until they have replayed it")
+        return found
 
     def shared_files(self) -> dict[str, bytes]:
         """The files that are the same on all replicas, by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calendar import Calendar
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -14,6 +15,7 @@ from memoranda.engine.overview import content_of
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs import reminders
+from memoranda.note.reminder import Reminder
 from memoranda.serve.page.visit import Visit
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
@@ -38,36 +40,34 @@ class ReminderRow:
     put_off: datetime | None
 
 
-def rows_of(memory: MemorySession) -> list[ReminderRow]:
+def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
     """All reminders the caller sees, by time, those without one last."""
     zone = memory.settings.reading_zone
     now = memory.clock()
     today = now.astimezone(zone).date()
-    found = []
-    for info, each in reminders.listed(memory, fired=True):
-        is_open = not each.is_done and (each.has_fired or each.is_due(now))
-        due = each.shown_due if is_open else each.due
+    rows = []
+    for info, reminder in reminders.listed(memory, fired=True):
+        is_open = not reminder.is_done and (reminder.has_fired or reminder.is_due(now))
+        due = reminder.shown_due if is_open else reminder.due
         when = due and due.astimezone(zone)
-        # What comes an hour before is not late yet
-        is_late = is_open and (due is None or due <= now)
-        if is_late:
-            state = "overdue"
-        elif each.is_done and not each.is_waiting:
-            state = "done"
-        else:
-            state = "later"
+        state = _state(reminder, due, is_open, now)
         if state == "later" and when and when.date() == today:
             state = "due"
-        else:
-            state = state
-        if each.snoozed and each.snoozed != due:
-            put_off = each.snoozed.astimezone(zone)
-        else:
-            put_off = None
-        found.append(
-            ReminderRow(info, content_of(memory, info).strip(), when, state, each.repeat, put_off)
-        )
-    return sorted(found, key=lambda each: (each.when is None, each.when or now, each.info.id))
+        put_off = None
+        if reminder.snoozed and reminder.snoozed != due:
+            put_off = reminder.snoozed.astimezone(zone)
+        text = content_of(memory, info).strip()
+        rows.append(ReminderRow(info, text, when, state, reminder.repeat, put_off))
+    return sorted(rows, key=lambda row: (row.when is None, row.when or now, row.info.id))
+
+
+def _state(reminder: Reminder, due: datetime | None, is_open: bool, now: datetime) -> str:
+    # What comes an hour before is not late yet
+    if is_open and (due is None or due <= now):
+        return "overdue"
+    if reminder.is_done and not reminder.is_waiting:
+        return "done"
+    return "later"
 
 
 def _month(text: str) -> date:
@@ -83,56 +83,68 @@ def _day(text: str) -> date:
 
 
 def show(visit: Visit) -> Response:
-    """A month, the reminders that are open, and one day of it."""
+    """What is due as an agenda, a month, and one day of it."""
     memory = visit.memory
-    given = visit.given
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
-    chosen = _day(given["day"]) if given.get("day") else None
-    month = _month(given.get("month") or (chosen or today).isoformat())
+    chosen = _day(visit.fields["day"]) if visit.fields.get("day") else None
+    month = _month(visit.fields.get("month") or (chosen or today).isoformat())
     weeks = Calendar().monthdatescalendar(month.year, month.month)
     notes = memory.on_days(weeks[0][0], weeks[-1][-1] + timedelta(days=1))
-    every = rows_of(memory)
-    by_day: dict[str, list[ReminderRow]] = {}
-    for each in every:
-        for moment in filter(None, (each.when, each.put_off)):
-            by_day.setdefault(moment.date().isoformat(), []).append(each)
-    key = (chosen or today).isoformat()
-    if key not in notes and not weeks[0][0] <= (chosen or today) <= weeks[-1][-1]:
-        notes = notes | memory.on_days(chosen or today, (chosen or today) + timedelta(days=1))
-    rows = notes.get(key, [])
+    rows = reminder_rows(memory)
+    shown_day = chosen or today
+    key = shown_day.isoformat()
+    if key not in notes and not weeks[0][0] <= shown_day <= weeks[-1][-1]:
+        notes = notes | memory.on_days(shown_day, shown_day + timedelta(days=1))
+    of_day = notes.get(key, [])
     return visit.html(
         "calendar.html",
         month=month,
         weeks=weeks,
         notes=notes,
-        reminders=by_day,
+        reminders=_by_day(rows),
         today=today,
         chosen=key,
         is_chosen=chosen is not None,
-        of_day=memory.of_rows(rows[::-1][:LISTED]),
-        count=len(rows),
-        due=[each for each in every if each.state in ("overdue", "due")],
+        of_day=memory.of_rows(of_day[::-1][:LISTED]),
+        count=len(of_day),
+        agenda=_agenda(rows, today),
         snoozes=SNOOZES,
-        later=[
-            each
-            for each in every
-            if each.state == "later" and (each.when is None or each.when.date() <= today + SOON)
-        ],
-        before=(month - timedelta(days=1)).isoformat()[:7],
-        after=(month + timedelta(days=31)).isoformat()[:7],
-        back=f"/page/calendar?{visit.request.url.query}".rstrip("?"),
+        previous=(month - timedelta(days=1)).isoformat()[:7],
+        following=(month + timedelta(days=31)).isoformat()[:7],
+        back=visit.here,
     )
+
+
+def _by_day(rows: Sequence[ReminderRow]) -> dict[str, list[ReminderRow]]:
+    by_day: dict[str, list[ReminderRow]] = {}
+    for row in rows:
+        for moment in filter(None, (row.when, row.put_off)):
+            by_day.setdefault(moment.date().isoformat(), []).append(row)
+    return by_day
+
+
+def _agenda(rows: Sequence[ReminderRow], today: date) -> dict[str, list[ReminderRow]]:
+    """The open reminders of the next two weeks by when they are due, those without a time last."""
+    agenda: dict[str, list[ReminderRow]] = {
+        "Overdue": [row for row in rows if row.state == "overdue"],
+        "Today": [row for row in rows if row.state == "due"],
+    }
+    later = [row for row in rows if row.state == "later"]
+    soon = [row for row in later if row.when is not None and row.when.date() <= today + SOON]
+    agenda["In the next two weeks"] = soon
+    agenda["Without a date"] = [row for row in later if row.when is None]
+    return {name: listed for name, listed in agenda.items() if listed}
 
 
 def change(visit: Visit) -> Response | dict[str, Any]:
     """Mark a reminder as done, or put it off."""
-    given = visit.given
+    fields = visit.fields
     memory = visit.memory
-    if given.get("action") == "done":
-        info = reminders.acknowledge(memory, given.get("ref", ""))
-    elif given.get("action") == "snooze":
+    if fields.get("action") == "done":
+        info = reminders.acknowledge(memory, fields.get("ref", ""))
+    elif fields.get("action") == "snooze":
         info = reminders.snooze(
-            memory, given.get("ref", ""), given.get("when") or given.get("until") or SNOOZES[0]
+            memory, fields.get("ref", ""), fields.get("when") or fields.get("until") or SNOOZES[0]
         )
     else:
         raise InvalidInput('invalid action (one of "done", "snooze")')
@@ -143,25 +155,25 @@ def change(visit: Visit) -> Response | dict[str, Any]:
     }
 
 
-def json(visit: Visit) -> dict[str, Any]:
+def as_json(visit: Visit) -> dict[str, Any]:
     """How many notes each day of a month has, and all reminders."""
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
-    month = _month(visit.given.get("month") or today.isoformat())
+    month = _month(visit.fields.get("month") or today.isoformat())
     days = memory.on_days(month, (month + timedelta(days=31)).replace(day=1))
     rows = [
         {
-            "id": each.info.id,
-            "text": each.text,
-            "due": each.when and each.when.isoformat(),
-            "state": each.state,
-            "repeat": each.repeat,
-            "put_off": each.put_off and each.put_off.isoformat(),
+            "id": row.info.id,
+            "text": row.text,
+            "due": row.when and row.when.isoformat(),
+            "state": row.state,
+            "repeat": row.repeat,
+            "put_off": row.put_off and row.put_off.isoformat(),
         }
-        for each in rows_of(memory)
+        for row in reminder_rows(memory)
     ]
     return {
         "month": month.isoformat()[:7],
-        "days": {day: len(found) for day, found in sorted(days.items())},
+        "days": {day: len(notes) for day, notes in sorted(days.items())},
         "reminders": rows,
     }

@@ -1,36 +1,55 @@
-"""One note: its text, facts, links both ways and history, and all that can be done with it."""
+"""One note: its text to be read, its properties, links both ways and history."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from urllib.parse import quote
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from memoranda import documents
+from memoranda.engine import MemorySession
+from memoranda.engine.history import Revision
+from memoranda.engine.refusals import refused_undos
+from memoranda.engine.telling import Telling
 from memoranda.engine.upkeep import Upkeep
-from memoranda.errors import Conflict, InvalidInput, NotFound
-from memoranda.index.rows import NoteInfo
-from memoranda.jobs.lifecycle import archive_named, upgrade_named
-from memoranda.note.edit import Rewrite
-from memoranda.note.model import ARCHIVE_PROJECT, CATEGORIES, INBOX, MEMORY_PROJECTS, Note
-from memoranda.note.names import Looseness
-from memoranda.query import split_list
-from memoranda.serve.page.lists import undone_in
-from memoranda.serve.page.visit import HOME, RENDERED, Visit, diff, markdown, note_url
+from memoranda.engine.whereabouts import where_now
+from memoranda.errors import Ambiguous, Conflict, MemorandaError, NotFound
+from memoranda.index.rows import Edge, NoteInfo
+from memoranda.ledger.change import Change
+from memoranda.note.model import (
+    ARCHIVE_PROJECT,
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    INBOX,
+    MEMORY_PROJECTS,
+    Note,
+)
+from memoranda.serve.page import differences, editing, note_actions, used
+from memoranda.serve.page.digest import undone_in
+from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
+from memoranda.serve.page.programs import Opening, is_local, openings
+from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.visit import HOME, Visit
 
-EDITABLE = 1 << 20
-"""The largest note, in characters, that is edited in the page."""
 _LINKS = 100
 _HISTORY = 30
-_LOST = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-"""What a browser's form would not give back as it was."""
+_AMBIGUOUS = "ambiguous"
+_NAMESAKES = 50
 
 
 def find(visit: Visit) -> Response:
-    """To the page of the note that `ref` names."""
-    info = visit.memory.find(visit.given.get("ref", ""))
+    """To the page of the note that `ref` names; of several of that name, to a choice."""
+    ref = visit.text("ref")
+    try:
+        info = visit.memory.find(ref)
+    except Ambiguous as error:
+        infos = []
+        for candidate in error.candidates[:_NAMESAKES]:
+            with suppress(MemorandaError):
+                infos.append(visit.memory.find(candidate))
+        return visit.html("choose.html", 300, ref=ref, infos=infos, total=error.total)
     return RedirectResponse(note_url(info.project, info.path), 303)
 
 
@@ -40,180 +59,191 @@ def _place(visit: Visit) -> tuple[str, str]:
 
 def show(visit: Visit) -> Response:
     """A note's page, a `part` of it (`history`, `text`, `edit`), or what a form of it wants done."""
-    memory = visit.memory
-    part = visit.given.get("part")
+    part = visit.fields.get("part")
     if visit.is_post:
         return _changed(visit)
     if part == "history":
         return _history(visit)
     try:
-        info = memory.find_ref(_place(visit))
+        info = visit.memory.find_ref(_place(visit))
     except NotFound:
-        return _history(visit, gone=True)
-    if part == "text":
-        text = memory.file(info).data
-        return PlainTextResponse(
-            text, headers={"Content-Security-Policy": "sandbox", "Content-Disposition": "inline"}
-        )
-    note = memory.read(info, count=False)
+        return _elsewhere(visit)
+    if part in ("text", "download"):
+        return _file(visit, info, part == "download")
+    if part == "used":
+        return used.of_note(visit, info)
+    note = visit.memory.read(info, count=False)
     if part == "edit":
-        return _edit_form(visit, note, note.text)
+        return editing.form(visit, note, note.text, note.text)
+    if part == "erase":
+        return visit.html("erase.html", note=info, foretold=visit.memory.erase(info, dry_run=True))
+    return _page(visit, info, note)
+
+
+def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
+    memory = visit.memory
     outgoing = memory.outgoing(info)
     incoming = memory.incoming(info, _LINKS)
-    known = {
-        each.target: note_url(each.note.project, each.note.path) for each in outgoing if each.note
-    }
     # A heading that only says the title again
     body = note.body.lstrip("\n").removeprefix(f"# {note.title}\n")
     return visit.html(
         "note.html",
         info=info,
         note=note,
-        body=markdown(body, note.project, note.path, known),
-        outgoing=outgoing[:_LINKS],
+        body=as_html(body, note.project, note.path, _targets(memory, outgoing)),
+        outgoing=[edge for edge in outgoing if edge.note][:_LINKS],
         incoming=incoming,
+        most_links=_LINKS,
         marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED,
-        provenance=info.provenance.row(),
-        categories=CATEGORIES,
-        inbox=INBOX,
+        provenance=info.provenance,
+        telling=memory.telling(info).value,
+        is_held_back=memory.is_held_back(info),
+        used_at=_last_used(memory, info),
+        categories=[name for name in CATEGORIES if name != INBOX],
         is_memory=note.project in MEMORY_PROJECTS,
         is_archived=note.project == ARCHIVE_PROJECT,
+        is_pinned=note.header.get("pinned") is True,
+        can_pin=not memory.holds_entities(note.project),
+        can_edit=not info.locked and not memory.holds_entities(note.project),
+        until=str(note.header.get("valid_until") or ""),
+        has_until=note.project in MEMORY_PROJECTS or not memory.holds_entities(note.project),
+        folder=note.path.rpartition("/")[0],
         ref=f"{note.project}/{note.path}",
+        claim=Telling.CLAIM.value,
+        category_project=CATEGORY_PROJECT,
+        openings=_openings(visit, note),
     )
 
 
-def _history(visit: Visit, gone: bool = False) -> Response:
+def _openings(visit: Visit, note: Note) -> list[Opening]:
+    """The programs that open the note, where the page is read on the machine of the notes."""
+    memory = visit.memory
+    if not is_local(visit.request.url.hostname) or note.project in MEMORY_PROJECTS:
+        return []
+    root = memory.project(note.project).root
+    if not root.is_dir():
+        return []
+    return openings(memory.conventions(note.project).programs, str(root), note.path)
+
+
+def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:
+    """When a note was last shown to an agent, as far as it is known."""
+    return Upkeep(memory).uses().get(info.id)
+
+
+def _targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
+    """Where the wikilinks of a note lead, and which of them are names of several notes."""
+    known = {}
+    ambiguous = {}
+    for edge in outgoing:
+        if edge.note is not None:
+            known[edge.target] = note_url(edge.note.project, edge.note.path)
+        elif edge.state == _AMBIGUOUS:
+            ambiguous[edge.target] = _namesakes(memory, edge.target)
+    return LinkTargets(known, ambiguous)
+
+
+def _namesakes(memory: MemorySession, name: str) -> int:
+    """How many notes have a name."""
+    try:
+        memory.find(name)
+    except Ambiguous as error:
+        return error.total
+    except MemorandaError:
+        return 0
+    return 1
+
+
+def _elsewhere(visit: Visit) -> Response:
+    """To where the note of this address is by now; of one that is gone, its history."""
+    info = where_now(visit.memory, *_place(visit))
+    if info is not None:
+        address = note_url(info.project, info.path)
+        if visit.fields.get("done"):
+            address += f"?done={quote(visit.fields['done'])}"
+        return RedirectResponse(address, 302)
+    return _history(visit, is_gone=True)
+
+
+def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
+    """The bytes of the file, to be read or kept."""
+    name = quote(info.path.rpartition("/")[2], errors="replace")
+    disposition = f"attachment; filename*=UTF-8''{name}" if is_download else "inline"
+    headers = {"Content-Security-Policy": "sandbox", "Content-Disposition": disposition}
+    return PlainTextResponse(visit.memory.file(info).data, headers=headers)
+
+
+def _history(visit: Visit, is_gone: bool = False) -> Response:
     """What changed in the note; of one that is gone there is nothing else. Raises NotFound."""
+    memory = visit.memory
     project, path = _place(visit)
-    changes = visit.memory.log(f"{project}/{path}", limit=_HISTORY)
-    if gone and not changes:
+    changes = memory.log(f"{project}/{path}", limit=_HISTORY)
+    if is_gone and not changes:
         raise NotFound(path, project)
-    # Whether the history has the text that a change replaced
-    replaced = {
-        change.number: any(
-            (file.project, file.path) == (project, path)
-            and file.old
-            and file.kept
-            and file.do != "move"
-            for file in change.files
-        )
-        for change in changes
+    place = (project, path)
+    shown = {
+        number: [
+            differences.of_revision(revision)
+            for revision in revisions
+            if _is_about(revision, place)
+        ]
+        for number, revisions in memory.revisions_of(changes).items()
     }
     return visit.html(
-        "history.html" if visit.is_live else "gone.html",
-        404 if gone else 200,
+        "history.html" if visit.is_part else "gone.html",
+        404 if is_gone else 200,
         changes=changes,
         undone=undone_in(changes),
+        refusals=refused_undos(memory, [change.number for change in changes]),
+        differences=shown,
+        restorable={change.number for change in changes if _has_text_before(change, place)},
         project=project,
         path=path,
-        gone=gone,
-        replaced=replaced,
+        is_gone=is_gone,
     )
 
 
-def _edit_form(
-    visit: Visit, note: Note, text: str, status: int = 200, clash: Any = None
-) -> Response:
-    plain = note.text.replace("\r\n", "\n")
-    if (
-        len(note.text) > EDITABLE
-        or _LOST.search(plain)
-        or plain.replace("\n", "\r\n") != note.text != plain
-    ):
-        raise InvalidInput(
-            "A form would change more of this note than you do: it is too long, has control characters, "
-            "or line ends of two kinds. Edit its file."
-        )
-    return visit.html("edit.html", status, note=note, text=text, clash=clash)
+def _is_about(revision: Revision, place: tuple[str, str]) -> bool:
+    touched = revision.touched
+    return place in ((touched.project, touched.path), (touched.project, touched.to))
+
+
+def _has_text_before(change: Change, place: tuple[str, str]) -> bool:
+    """Whether the history has the text that a change replaced."""
+    return any(
+        (touched.project, touched.path) == place
+        and touched.old
+        and touched.kept
+        and touched.do != "move"
+        for touched in change.files
+    )
 
 
 def _changed(visit: Visit) -> Response:
     """Carry out what a form wants; then the note's page where it is by then."""
     memory = visit.memory
-    do = visit.given.get("do", "")
+    action = visit.fields.get("do", "")
     place = _place(visit)
-    if do == "restore":
+    if action == "restore":
         memory.restore("/".join(place), change=visit.number("change", 0))
         return visit.back(note_url(*place))
     info = memory.find_ref(place)
-    if do == "erase" and visit.given.get("sure") != "yes":
-        return visit.html("erase.html", note=info, found=memory.erase(info, dry_run=True))
+    if action == "erase":
+        return _erase(visit, info)
     try:
-        at = act(visit, info)
+        there = note_actions.act(visit, info)
     except Conflict:
-        note = memory.read(info, count=False)
-        given = _as_in_file(visit.given.get("text", ""), note.text)
-        return _edit_form(visit, note, given, 409, clash=diff(note.text, given))
-    to = visit.given.get("back") or (note_url(at.project, at.path) if at else HOME)
-    return visit.back(to, is_final=do == "erase")
+        if action != "edit":
+            raise
+        return editing.conflict(visit, info)
+    target = visit.fields.get("back") or (note_url(there.project, there.path) if there else HOME)
+    return visit.back(target)
 
 
-def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
-    """Do to a note what the form field `do` says (see ACTIONS). Returns the note then, None where
-    there is none.
-    """
-    action = ACTIONS.get(visit.given.get("do", ""))
-    if action is None:
-        raise InvalidInput(f"`do` must be one of {', '.join(ACTIONS)}")
-    try:
-        action(visit, info)
-    except KeyError as missing:
-        raise InvalidInput(f"{visit.given['do']} needs the field {missing}") from None
-    try:
-        return visit.memory.find_ref(info)
-    except NotFound:
-        return None
-
-
-def _edit(visit: Visit, info: NoteInfo) -> None:
-    now = visit.memory.read(info, count=False).text
-    text = _as_in_file(visit.given["text"], now)
-    checksum = visit.given["checksum"]
-    if text != now or checksum != info.checksum:
-        visit.memory.edit(info, Rewrite(text), checksum=checksum)
-
-
-def _as_in_file(text: str, file: str) -> str:
-    """The text of a form, whose lines end in CR LF, with the line ends of the file."""
-    text = text.replace("\r\n", "\n")
-    if "\r\n" in file:
-        return text.replace("\n", "\r\n")
-    return text
-
-
-def _tag(visit: Visit, info: NoteInfo) -> None:
-    wanted = split_list(visit.given["tags"])
-    names = {each.lower() for each in wanted}
-    visit.memory.tag(info, wanted, [tag for tag in info.tags if tag.lower() not in names])
-
-
-ACTIONS: Mapping[str, Callable[[Visit, NoteInfo], Any]] = {
-    "edit": _edit,
-    "tag": _tag,
-    "pin": lambda visit, info: Upkeep(visit.memory).pin([info]),
-    "unpin": lambda visit, info: Upkeep(visit.memory).pin([info], pinned=False),
-    "category": lambda visit, info: upgrade_named(visit.memory, [info.id], visit.given["category"]),
-    "archive": lambda visit, info: archive_named(visit.memory, [info.id]),
-    "bring_back": lambda visit, info: visit.memory.bring_back(info),
-    "delete": lambda visit, info: visit.memory.delete(info),
-    "erase": lambda visit, info: visit.memory.erase(info),
-}
-"""What a form, or `/api/note`, may ask for."""
-
-
-def json(visit: Visit) -> dict[str, Any]:
-    """The note `ref` names, or after a POST what became of it."""
+def _erase(visit: Visit, info: NoteInfo) -> Response:
+    """Ask whether to erase for good, saying what goes and who has the same words; or do it."""
     memory = visit.memory
-    looseness = Looseness.EXACT if visit.is_post else Looseness.SIGNS
-    info: NoteInfo | None = memory.find(visit.given.get("ref", ""), looseness=looseness)
-    assert info is not None
-    if visit.is_post:
-        info = act(visit, info)
-    changed = {"change": memory.changed or None}
-    if info is None:
-        return changed | {"note": None}
-
-    # Else what was archived would come back
-    note = memory.read(info, count=not (visit.csrf or visit.is_post))
-    return changed | {"note": documents.page_of_note(memory, note, info)}
+    if visit.fields.get("sure") != "yes":
+        return visit.html("erase.html", note=info, foretold=memory.erase(info, dry_run=True))
+    return visit.html("erased.html", done=memory.erase(info))

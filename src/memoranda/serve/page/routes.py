@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 
 from starlette.requests import Request
@@ -13,54 +13,97 @@ from starlette.staticfiles import StaticFiles
 
 from memoranda.serve.auth import COOKIE_LASTS, PageVisitors
 from memoranda.serve.http import HttpServer
-from memoranda.serve.page import agents, calendar, graph_view, lists, note
+from memoranda.serve.page import (
+    agents,
+    api,
+    calendar,
+    create,
+    digest,
+    graph_view,
+    guide,
+    health,
+    note,
+    note_actions,
+    people,
+    review,
+    search,
+    shell,
+    used,
+)
+from memoranda.serve.page.rendering import prepare, render
 from memoranda.serve.page.visit import (
     HOME,
-    LANGUAGES,
     PageEndpoint,
     View,
     Visit,
     at_once,
     cookie_name,
     is_foreign,
-    language_of,
-    prepare,
-    render,
     viewed,
 )
+from memoranda.serve.page.wording import LANGUAGE_COOKIE, LANGUAGES, language_of
 
 _LOOK_EVERY = 0.5
 _ALIVE_EVERY = 15.0
+_YEAR = 31_536_000
 GET = ("GET",)
 POST = ("POST",)
 BOTH = ("GET", "POST")
-PAGES = {
-    HOME: (GET, at_once(lists.today)),
-    f"{HOME}/change/{{change}}": (GET, lists.change),
-    f"{HOME}/undo": (POST, lists.undo),
+
+
+def leave(visit: Visit) -> Response:
+    """End the cookie."""
+    secret = visit.request.cookies.get(cookie_name(visit.request), "")
+    PageVisitors(visit.request.app.state.server.access).leave(secret)
+    visit.csrf = ""
+    return visit.html("enter.html", is_in=None)
+
+
+PAGES: dict[str, tuple[tuple[str, ...], View]] = {
+    HOME: (GET, at_once(digest.show)),
+    f"{HOME}/change/{{change}}": (GET, digest.change),
+    f"{HOME}/undo": (POST, digest.undo),
     f"{HOME}/find": (GET, note.find),
     f"{HOME}/note/{{project}}/{{path:path}}": (BOTH, at_once(note.show)),
-    f"{HOME}/inbox": (BOTH, lists.inbox),
-    f"{HOME}/search": (GET, at_once(lists.search)),
+    f"{HOME}/new": (BOTH, create.show),
+    f"{HOME}/remind": (BOTH, create.remind),
+    f"{HOME}/bulk": (POST, note_actions.at_once),
+    f"{HOME}/export": (BOTH, create.export),
+    f"{HOME}/review": (BOTH, review.show),
+    f"{HOME}/search": (GET, at_once(search.show)),
+    f"{HOME}/palette": (GET, at_once(search.suggest)),
+    f"{HOME}/people": (GET, at_once(people.show)),
+    f"{HOME}/about": (GET, at_once(people.about)),
+    f"{HOME}/me": (BOTH, people.me),
     f"{HOME}/graph": (GET, graph_view.show),
     f"{HOME}/calendar": (GET, at_once(calendar.show)),
     f"{HOME}/reminder": (POST, calendar.change),
     f"{HOME}/agents": (GET, agents.show),
+    f"{HOME}/agents/pause": (POST, agents.pause),
+    f"{HOME}/agents/undo": (POST, agents.undo_since),
     f"{HOME}/agents/revoke": (POST, agents.revoke),
-    f"{HOME}/doctor": (BOTH, agents.doctor),
+    f"{HOME}/used": (GET, used.show),
+    f"{HOME}/ask": (GET, used.ask),
+    f"{HOME}/health": (GET, health.show),
+    f"{HOME}/doctor": (BOTH, health.doctor),
+    f"{HOME}/rail": (GET, shell.rail),
+    f"{HOME}/needs": (GET, shell.needs),
+    f"{HOME}/menu": (GET, shell.menu),
+    f"{HOME}/help": (GET, guide.show),
+    f"{HOME}/leave": (POST, leave),
 }
 """Path, methods, view: for the owner, by cookie."""
-API = {
-    "/changes": (GET, lists.changes_json),
-    "/change/{change}": (GET, lists.change_json),
-    "/undo": (POST, lists.undo),
-    "/note": (BOTH, note.json),
-    "/review": (BOTH, lists.inbox),
-    "/search": (GET, lists.search_json),
+API: dict[str, tuple[tuple[str, ...], View]] = {
+    "/changes": (GET, api.changes),
+    "/change/{change}": (GET, api.change),
+    "/undo": (POST, digest.undo),
+    "/note": (BOTH, note_actions.as_json),
+    "/review": (BOTH, review.show),
+    "/search": (GET, search.as_json),
     "/graph": (GET, graph_view.drawing),
-    "/calendar": (GET, calendar.json),
+    "/calendar": (GET, calendar.as_json),
     "/reminder": (POST, calendar.change),
-    "/health": (GET, agents.json),
+    "/health": (GET, agents.health_json),
 }
 """The same below `/api`, and `/s/SPACE/api` for a member of a space: with a token, or by cookie."""
 
@@ -68,77 +111,92 @@ API = {
 def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
     """The routes of the page over what `server` serves."""
     visitors = PageVisitors(server.access)
-
-    async def enter(request: Request) -> Response:
-        if request.method == "GET":
-            secret = visitors.enter(request.query_params.get("code", ""))
-        else:
-            secret = None
-        status = 200 if secret else 401
-        page = render("enter.html", language_of(request), is_in=bool(secret), csrf="", visit=None)
-        answer = HTMLResponse(page, status)
-        if secret:
-            answer.set_cookie(
-                cookie_name(request),
-                secret,
-                max_age=int(COOKIE_LASTS.total_seconds()),
-                httponly=True,
-                samesite="strict",
-                secure=request.url.scheme == "https",
-            )
-        return answer
-
-    async def language(request: Request) -> Response:
-        referer = request.headers.get("referer", "")
-        own = f"{request.url.scheme}://{request.headers.get('host')}{HOME}"
-        answer = RedirectResponse(referer if referer.startswith(own) else HOME, 303)
-        wanted = request.query_params.get("to", "")
-        answer.set_cookie(
-            "memoranda-language",
-            wanted if wanted in LANGUAGES else "en",
-            max_age=31536000,
-            httponly=True,
-            samesite="strict",
-        )
-        return answer
-
-    async def live(request: Request) -> Response:
-        """Server-sent events, one for each change of the journal by whatever process; 204: do not
-        ask again.
-        """
-        secret = request.cookies.get(cookie_name(request), "")
-        if is_foreign(request) or not visitors.knows(secret):
-            return Response(status_code=204)
-        events = _events(server, visitors, secret, request.query_params.get("since"))
-        return StreamingResponse(
-            events, headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
-        )
-
-    def leave(visit: Visit) -> Response:
-        visitors.leave(visit.request.cookies.get(cookie_name(visit.request), ""))
-        return visit.html("enter.html", is_in=None)
-
-    views: dict[str, tuple[tuple[str, ...], View]] = {f"{HOME}/leave": (POST, leave), **PAGES}
-    views |= {
-        f"{base}/api{path}": view for path, view in API.items() for base in ("", "/s/{space}")
+    answers: dict[str, Callable[[Request], Awaitable[Response]]] = {
+        f"{HOME}/enter": partial(_enter, visitors),
+        f"{HOME}/language": _language,
+        f"{HOME}/live": partial(_live, server, visitors),
     }
-    answers = {f"{HOME}/enter": enter, f"{HOME}/language": language, f"{HOME}/live": live}
+    views = dict(PAGES)
+    for path, view in API.items():
+        views[f"/api{path}"] = view
+        views[f"/s/{{space}}/api{path}"] = view
+    static = StaticFiles(packages=[("memoranda.serve.page", "static")])
     return [
-        Mount(f"{HOME}/static", StaticFiles(packages=[("memoranda.serve.page", "static")])),
-        *(Route(path, PageEndpoint(answer), methods=["GET"]) for path, answer in answers.items()),
+        Mount(f"{HOME}/static", static),
+        *(_route(path, answer, GET) for path, answer in answers.items()),
         *(
-            Route(
-                path, PageEndpoint(partial(viewed, server, visitors, view)), methods=list(methods)
-            )
+            _route(path, partial(viewed, server, visitors, view), methods)
             for path, (methods, view) in views.items()
         ),
     ]
 
 
+def _route(
+    path: str, answer: Callable[[Request], Awaitable[Response]], methods: Sequence[str]
+) -> Route:
+    return Route(path, PageEndpoint(answer), methods=list(methods))
+
+
+async def _enter(visitors: PageVisitors, request: Request) -> Response:
+    """Let in who has a code that nobody used, with a cookie."""
+    secret = None
+    if request.method == "GET":
+        secret = visitors.enter(request.query_params.get("code", ""))
+    page = render(
+        "enter.html",
+        language_of(request),
+        is_in=bool(secret),
+        csrf="",
+        visit=None,
+        here="",
+        toast=None,
+        rail=None,
+    )
+    answer = HTMLResponse(page, 200 if secret else 401)
+    if secret:
+        answer.set_cookie(
+            cookie_name(request),
+            secret,
+            max_age=int(COOKIE_LASTS.total_seconds()),
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+    return answer
+
+
+async def _language(request: Request) -> Response:
+    """Remember the language chosen; back to where it was chosen."""
+    referer = request.headers.get("referer", "")
+    own = f"{request.url.scheme}://{request.headers.get('host')}{HOME}"
+    answer = RedirectResponse(referer if referer.startswith(own) else HOME, 303)
+    language = request.query_params.get("to", "")
+    answer.set_cookie(
+        LANGUAGE_COOKIE,
+        language if language in LANGUAGES else "en",
+        max_age=_YEAR,
+        httponly=True,
+        samesite="strict",
+    )
+    return answer
+
+
+async def _live(server: HttpServer, visitors: PageVisitors, request: Request) -> Response:
+    """Server-sent events, one for each change of the ledger by whatever process; 204: do not ask
+    again.
+    """
+    secret = request.cookies.get(cookie_name(request), "")
+    if is_foreign(request) or not visitors.knows(secret):
+        return Response(status_code=204)
+    events = _events(server, visitors, secret, request.query_params.get("since"))
+    headers = {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, headers=headers)
+
+
 async def _events(
     server: HttpServer, visitors: PageVisitors, secret: str, since: str | None
 ) -> AsyncIterator[str]:
-    """An event for each change after the journal had the stamp `since` [after now], as long as the
+    """An event for each change after the ledger had the stamp `since` [after now], as long as the
     cookie is good.
     """
     # Today asks for this once it is painted: time to get the other pages ready

@@ -65,9 +65,15 @@ def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
 
 
 def holds_graph(file: Path) -> bool:
-    """Whether one of the file's first lines is an entity or a relation. Raises OSError."""
+    """Whether one of the file's first lines is an entity or a relation, or the file is a graph in
+    another known form, or an empty `.json`. Raises OSError."""
     with file.open("rb") as lines:
-        return any(said_by(lines.readline(_LONGEST)) is not None for _ in range(_FIRST_LINES))
+        if any(said_by(lines.readline(_LONGEST)) is not None for _ in range(_FIRST_LINES)):
+            return True
+    if file.suffix.lower() != ".json":
+        return False
+    data = file.read_bytes()
+    return not data.strip() or as_lines(data) is not None
 
 
 def said_by(line: bytes) -> Entity | GraphRelation | None:

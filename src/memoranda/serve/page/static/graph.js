@@ -3,18 +3,30 @@
 (() => {
   const canvas = document.querySelector("canvas[data-source]");
   if (!canvas) return;
-  const pen = canvas.getContext("2d"), hint = canvas.parentElement.querySelector(".hint");
+  const pen = canvas.getContext("2d"), panel = canvas.parentElement.querySelector(".panel"), time = canvas.parentElement.querySelector(".time");
   const calm = matchMedia("(prefers-reduced-motion: reduce)"), dark = matchMedia("(prefers-color-scheme: dark)");
   const view = { x: 0, y: 0, k: 1 };
   let nodes = [], links = [], colours = {}, near = new Map(), here = null, touched = false, isClusters = false, wide = 0, high = 0;
 
   const radius = (node) => isClusters ? 6 + Math.sqrt(node.size) * 0.9 : Math.min(4 + Math.sqrt(node.size) * 1.6, 18) + (node.start ? 3 : 0);
-  const hue = (name) => [...name].reduce((sum, each) => (sum * 31 + each.codePointAt(0)) % 360, 7);
+  // The largest clusters have a colour of their own, the others share the last one.
+  const PALETTE = ["#4c86b0", "#d08a3a", "#6b9e5b", "#a86a9d", "#c4635b", "#8f8b52", "#5aa0a0", "#8a8f98"];
+  let ranks = new Map();
+  const rankOf = (cluster) => Math.min(ranks.get(cluster) ?? PALETTE.length, PALETTE.length - 1);
+  function rankClusters() {
+    const counts = new Map();
+    for (const node of nodes) counts.set(node.cluster, (counts.get(node.cluster) || 0) + 1);
+    ranks = new Map([...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([name], rank) => [name, rank]));
+  }
+
+  // Notes written after the time chosen are not there yet.
+  let until = "";
+  const isThere = (node) => !until || !node.date || node.date <= until;
 
   function theme() {
     const style = getComputedStyle(canvas);
     colours = { text: style.color, ground: style.backgroundColor, line: style.borderTopColor, mark: style.outlineColor };
-    for (const node of nodes) node.colour = `hsl(${hue(node.cluster)} ${dark.matches ? "45% 62%" : "50% 45%"})`;
+    for (const node of nodes) node.colour = PALETTE[rankOf(node.cluster)];
   }
 
   function size() {
@@ -27,12 +39,20 @@
 
   function fit() {
     if (!nodes.length || !wide) return;
-    const xs = nodes.map((n) => n.x), ys = nodes.map((n) => n.y), edge = wide < 500 ? 40 : 70;
-    const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    const edge = wide < 500 ? 40 : 70;
+    const [[left, right], [top, bottom]] = [middle("x"), middle("y")];
     view.k = Math.min((wide - 2 * edge) / (right - left || 1), (high - edge) / (bottom - top || 1), 1.6);
     view.x = wide / 2 - view.k * (left + right) / 2;
     view.y = high / 2 - view.k * (top + bottom) / 2;
     draw();
+  }
+
+  // Where most of what is linked lies: a few notes far out do not make all others small.
+  function middle(axis) {
+    const linked = nodes.filter((node) => near.get(node).size || node.start);
+    const counted = (linked.length >= 8 ? linked : nodes).map((node) => node[axis]).sort((a, b) => a - b);
+    const spare = counted.length > 40 ? Math.floor(counted.length * 0.03) : 0;
+    return [counted[spare], counted[counted.length - 1 - spare]];
   }
 
   const at = (node) => [node.x * view.k + view.x, node.y * view.k + view.y];
@@ -41,19 +61,19 @@
   function draw() {
     pen.clearRect(0, 0, wide, high);
     const lit = here && near.get(here);
+    const names = [];
     for (const link of links) {
+      if (!isThere(link.source) || !isThere(link.target)) continue;
       const [a, b] = [at(link.source), at(link.target)];
       const isLit = here && (link.source === here || link.target === here);
       pen.strokeStyle = isLit ? colours.mark : colours.line;
       pen.globalAlpha = here && !isLit ? 0.35 : 1;
       pen.lineWidth = isLit ? 1.8 : Math.min(1 + Math.log2(link.weight || 1) * 0.6, 6);
       pen.beginPath(); pen.moveTo(...a); pen.lineTo(...b); pen.stroke();
-      if (isLit && link.type && links.length < 4000) {
-        pen.globalAlpha = 1; pen.font = "11px system-ui, sans-serif"; pen.textAlign = "center";
-        write(link.type, (a[0] + b[0]) / 2, (a[1] + b[1]) / 2);
-      }
+      if (isLit && link.type && links.length < 4000) names.push([link.type.replaceAll("_", " "), (a[0] + b[0]) / 2, (a[1] + b[1]) / 2]);
     }
     for (const node of nodes) {
+      if (!isThere(node)) continue;
       const [x, y] = at(node);
       pen.globalAlpha = lit && node !== here && !lit.has(node) ? 0.35 : 1;
       pen.fillStyle = node.colour;
@@ -61,11 +81,11 @@
       if (node.start || node === here) { pen.strokeStyle = node === here ? colours.text : colours.mark; pen.lineWidth = 2.5; pen.stroke(); }
     }
     pen.globalAlpha = 1;
-    labels(lit);
+    labels(lit, names);
   }
 
   // Labels where there is room: those of what is pointed at first, then of what has most links.
-  function labels(lit) {
+  function labels(lit, names) {
     const taken = new Map(), cell = 24;
     const free = (x, y, w, h, take) => {
       for (let i = Math.floor(x / cell); i <= (x + w) / cell; i++)
@@ -77,6 +97,7 @@
       return true;
     };
     for (const node of nodes) {
+      if (!isThere(node)) continue;
       const [x, y] = at(node), r = shown(node) * 0.8;
       if (x > 0 && y > 0 && x < wide && y < high) free(x - r, y - r, 2 * r, 2 * r, true);
     }
@@ -85,7 +106,7 @@
     let left = 160;
     for (const node of [...nodes].sort((a, b) => rank(b) - rank(a))) {
       const [x, y] = at(node), strong = node === here || node.start || isClusters;
-      if (x < 0 || y < 0 || x > wide || y > high) continue;
+      if (x < 0 || y < 0 || x > wide || y > high || !isThere(node)) continue;
       if (here && node !== here && !lit.has(node) && !node.start) continue;
       pen.font = `${strong ? "600 13px" : "12px"} system-ui, "Noto Sans CJK SC", sans-serif`;
       const most = node === here ? 60 : 28;
@@ -93,11 +114,18 @@
       const w = pen.measureText(text).width + 4, r = shown(node) + 2;
       const places = [[x - w / 2, y + r], [x - w / 2, y - r - 15], [x + r, y - 8], [x - r - w, y - 8]]
         .map(([a, b]) => [Math.min(Math.max(a, 0), wide - w), b]);
-      const place = places.find(([a, b]) => free(a, b, w, 15)) || (node === here || node.start ? places[0] : null);
+      const place = places.find(([a, b]) => free(a, b, w, 15));
       if (!place) continue;
       free(...place, w, 15, true);
       write(text, place[0] + w / 2, place[1] + 11);
       if (--left <= 0) break;
+    }
+    pen.font = "11px system-ui, sans-serif";
+    for (const [text, x, y] of names) {
+      const w = pen.measureText(text).width + 4;
+      if (!free(x - w / 2, y - 11, w, 14)) continue;
+      free(x - w / 2, y - 11, w, 14, true);
+      write(text, x, y);
     }
   }
 
@@ -109,8 +137,6 @@
   function point(node) {
     if (node === here) return;
     here = node;
-    hint.hidden = !node;
-    hint.textContent = node ? (isClusters ? `${node.title} · ${node.size}` : `${node.title}${node.date ? " · " + node.date : ""}`) : "";
     canvas.classList.toggle("over", !!node);
     draw();
   }
@@ -119,12 +145,50 @@
   function under([x, y], slack = 6) {
     let best = null, least = Infinity;
     for (const node of nodes) {
+      if (!isThere(node)) continue;
       const [a, b] = at(node), far = Math.hypot(a - x, b - y) - shown(node);
       if (far < slack && far < least) { best = node; least = far; }
     }
     return best;
   }
   const open = (node) => { if (node) location.href = node.url; };
+
+  // A click shows a note beside the graph; a cluster opens.
+  function choose(node) {
+    if (isClusters) return open(node);
+    tell(node);
+  }
+  function tell(node) {
+    point(node);
+    if (isClusters) return;
+    panel.hidden = false;
+    panel.querySelector("h2").textContent = node.title;
+    panel.querySelector("p").textContent = [node.cluster, node.date].filter(Boolean).join(" · ");
+    panel.querySelector(".open").href = node.url;
+    panel.querySelector(".around").href = `/page/graph?note=${encodeURIComponent(decodeURIComponent(node.url.replace("/page/note/", "")))}`;
+    panel.querySelector("ul").replaceChildren(...[...near.get(node)].slice(0, 30).map((other) => {
+      const item = document.createElement("li"), button = item.appendChild(document.createElement("button"));
+      button.type = "button"; button.textContent = other.title;
+      button.addEventListener("click", () => choose(other));
+      return item;
+    }));
+  }
+
+  // The slider walks through the days on which notes were written.
+  function tellTime() {
+    const days = [...new Set(nodes.map((node) => node.date).filter(Boolean))].sort();
+    if (days.length < 3) return;
+    const slider = time.querySelector("input");
+    slider.max = days.length - 1; slider.value = days.length - 1;
+    time.querySelector("output").textContent = days[days.length - 1];
+    slider.addEventListener("input", () => {
+      const last = Number(slider.value) === days.length - 1;
+      until = last ? "" : days[slider.value];
+      time.querySelector("output").textContent = days[slider.value];
+      draw();
+    });
+    time.hidden = false;
+  }
   function zoom(by, x = wide / 2, y = high / 2) {
     const k = Math.min(Math.max(view.k * by, 0.03), 8);
     view.x = x - (x - view.x) * k / view.k; view.y = y - (y - view.y) * k / view.k; view.k = k;
@@ -155,7 +219,7 @@
     });
     const up = (event) => {
       if (!fingers.delete(event.pointerId)) return;
-      if (event.type === "pointerup" && moved <= 4 && held) open(held);
+      if (event.type === "pointerup" && moved <= 4 && held) choose(held);
       if (held) held.fx = held.fy = null;
       held = null;
     };
@@ -170,7 +234,7 @@
       else if (event.key === "+" || event.key === "=") zoom(1.3);
       else if (event.key === "-") zoom(1 / 1.3);
       else if (event.key === "0") { touched = false; fit(); }
-      else if (event.key === "Escape") point(null);
+      else if (event.key === "Escape") { point(null); panel.hidden = true; }
       else return;
       event.preventDefault();
     });
@@ -182,7 +246,7 @@
     const said = !many ? words.none : found.clusters ? words.clusters : many < found.total ? words.some : words.all;
     const total = found.total + (found.total_is_lower_bound ? "+" : "");
     figure.querySelector("figcaption span").textContent = said.replace("{n}", total).replace("{m}", many);
-    figure.querySelector("ul.columns").append(...found.nodes.map((node) => {
+    figure.querySelector("details ul").append(...found.nodes.map((node) => {
       const item = document.createElement("li"), link = item.appendChild(document.createElement("a"));
       link.href = node.url; link.textContent = node.title;
       return item;
@@ -194,20 +258,19 @@
 
   // What the colours mean: the largest clusters.
   function legend() {
-    const list = canvas.parentElement.querySelector(".legend"), counts = new Map();
-    for (const node of nodes) counts.set(node.cluster, (counts.get(node.cluster) || 0) + 1);
-    if (counts.size < 2) return;
-    for (const [name] of [...counts].sort((a, b) => b[1] - a[1]).slice(0, 10)) {
+    const list = canvas.parentElement.querySelector(".legend");
+    if (ranks.size < 2) return;
+    for (const [name, rank] of [...ranks].slice(0, PALETTE.length)) {
       const item = list.appendChild(document.createElement("li")), dot = item.appendChild(document.createElement("i"));
-      dot.style.background = nodes.find((each) => each.cluster === name).colour;
-      item.append(name);
+      dot.className = `i${rank}`;
+      item.append(rank === PALETTE.length - 1 && ranks.size > PALETTE.length ? "…" : name);
     }
     list.hidden = false;
   }
 
   // The nearest node in that direction; first of all the one it begins with.
   function walk(dx, dy) {
-    if (!here) return point(nodes[0]);
+    if (!here) return tell(nodes[0]);
     let best = null, least = Infinity;
     for (const node of nodes) {
       const x = node.x - here.x, y = node.y - here.y, along = x * dx + y * dy;
@@ -215,7 +278,7 @@
       const far = along + 2.5 * Math.abs(x * dy + y * dx);
       if (far < least) { best = node; least = far; }
     }
-    if (best) point(best);
+    if (best) tell(best);
   }
 
   // A few milliseconds at a time: the page answers meanwhile, and can be left.
@@ -241,7 +304,9 @@
       .force("y", d3.forceY().strength((each) => near.get(each).size ? 0.07 : 0.16));
     moving.on("tick", () => touched ? draw() : fit());
     moving.on("end", () => { canvas.dataset.drawn = nodes.length; });
+    rankClusters();
     theme();
+    if (!isClusters) tellTime();
     settle(moving, (many ? 40 : 120) + (calm.matches ? 150 : 0), () => {
       size();
       if (calm.matches) canvas.dataset.drawn = nodes.length;

@@ -1,0 +1,210 @@
+"""Says of notes what became of the code they cite."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memoranda.citations.code import (
+    Repository,
+    State,
+    Verdict,
+    as_row,
+    compared,
+    expected,
+    is_of,
+    of_row,
+    read_text,
+    stamp_of,
+)
+from memoranda.note.citations import Citation, citations
+from memoranda.store.files import put_derived
+from memoranda.store.layout import Layout
+from memoranda.text.user_path import user_folder
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+    from memoranda.index.rows import NoteInfo
+
+_VERSION = 1
+_MOST_KEPT = 20_000
+_REPO_KEYS = ("repo", "repository", "root")
+
+
+class CitedNote(NamedTuple):
+    """A note, a place in code that it cites, and what became of that."""
+
+    info: NoteInfo
+    citation: Citation
+    root: str
+    verdict: Verdict
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether what the note says may no longer hold."""
+        return self.verdict.state in (State.CHANGED, State.GONE)
+
+    def sentence(self) -> str:
+        """What became of it, in words."""
+        state = self.verdict.state
+        if state is State.GONE:
+            return f"{self.citation} is gone"
+        if state is State.CHANGED:
+            where = f", now in {self.verdict.now}" if self.verdict.now else ""
+            return f"{self.citation} changed since{where}"
+        if state is State.MOVED:
+            return f"{self.citation} is now {self.verdict.now}"
+        return f"{self.citation} is as it was"
+
+
+class CitationCheck:
+    """Checks citations of notes against folders of code. What git said is kept in a file of the
+    home, which may be deleted.
+    """
+
+    def __init__(self, memory: MemorySession, folders: Sequence[str | Path] = ()):
+        self._memory = memory
+        self._folders = [Path(folder) for folder in folders]
+        self._repositories: dict[Path, Repository | None] = {}
+        self._path = Layout(memory.home).citations
+        self._known = self._load()
+        self._has_news = False
+        self._files: dict[str, tuple[str, str | None]] = {}
+
+    def _load(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self._path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        if not isinstance(found, dict) or found.get("version") != _VERSION:
+            return {}
+        rows = found.get("rows")
+        return rows if isinstance(rows, dict) else {}
+
+    def save(self) -> None:
+        """Keep what git said for the next look."""
+        if not self._has_news or self._memory.only_reads:
+            return
+        rows = dict(list(self._known.items())[-_MOST_KEPT:])
+        with suppress(OSError):
+            put_derived(self._path, json.dumps({"version": _VERSION, "rows": rows}).encode())
+
+    def notes(self, infos: Iterable[NoteInfo], texts: Iterable[str]) -> Iterator[CitedNote]:
+        """Each place that these notes cite and that is known, with what became of it."""
+        for info, text in zip(infos, texts, strict=True):
+            for citation in citations(info.header, text):
+                found = self._checked(info, citation)
+                if found is not None:
+                    yield found
+
+    def stale(self, info: NoteInfo, text: str) -> str:
+        """What to tell with a note whose cited code changed or went; "" for any other."""
+        return "; ".join(each.sentence() for each in self.notes([info], [text]) if each.is_stale)
+
+    def _checked(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
+        for root, path in self._places(info, citation):
+            verdict = self._verdict(root, path, citation, info.changed)
+            if verdict.state is not State.UNKNOWN:
+                return CitedNote(info, citation, str(root), verdict)
+        return None
+
+    def _places(self, info: NoteInfo, citation: Citation) -> Iterator[tuple[Path, str]]:
+        """The folders in which a citation may be meant, each with the path in it."""
+        if citation.path.startswith(("/", "~/")):
+            place = Path(citation.path).expanduser()
+            repository = self._repository(place.parent)
+            root = repository.root if repository is not None else place.parent
+            yield root, str(place.relative_to(root))
+            return
+        named = [info.header.get(key) for key in _REPO_KEYS]
+        folders = [Path(str(name)).expanduser() for name in named if isinstance(name, str)]
+        folders = [folder for folder in folders if folder.is_absolute()]
+        for folder in dict.fromkeys([*folders, *self._folders, *self._own(info)]):
+            repository = self._repository(folder)
+            yield (repository.root if repository is not None else folder), citation.path
+
+    def _own(self, info: NoteInfo) -> Iterator[Path]:
+        """The repository in which the note itself is."""
+        for project in self._memory.projects:
+            if project.name == info.project and not project.built_in:
+                yield Path(project.root)
+
+    def _repository(self, folder: Path) -> Repository | None:
+        if folder not in self._repositories:
+            found = Repository.of(folder)
+            if found is not None and found.root == user_folder():
+                found = None
+            same = next(
+                (
+                    known
+                    for known in self._repositories.values()
+                    if known and found and known.root == found.root
+                ),
+                None,
+            )
+            self._repositories[folder] = same or found
+        return self._repositories[folder]
+
+    def _verdict(self, root: Path, path: str, citation: Citation, moment: str) -> Verdict:
+        file = root / path
+        if citation.sha256:
+            return self._by_hash(file, citation)
+        key = "\0".join((str(root), str(citation), citation.commit or moment))
+        row = self._known.get(key)
+        stamp = stamp_of(file)
+        repository = self._repository(root)
+        head = "" if stamp or repository is None else repository.head()
+        if row is not None and row["stamp"] == stamp and row["head"] == head:
+            return Verdict(State(row["state"]), row["now"])
+        if row is None:
+            then = None
+            if repository is not None:
+                then = expected(repository, citation, path, moment)
+            row = {"then": as_row(then)}
+        verdict = self._found(root, path, citation, moment, row)
+        row |= {"stamp": stamp, "head": head, "state": verdict.state.value, "now": verdict.now}
+        self._known[key] = row
+        self._has_news = True
+        return verdict
+
+    def _by_hash(self, file: Path, citation: Citation) -> Verdict:
+        text = read_text(file)
+        if text is None:
+            return Verdict(State.GONE)
+        return Verdict(State.SAME if is_of(citation, text) else State.CHANGED)
+
+    def _found(
+        self, root: Path, path: str, citation: Citation, moment: str, row: dict[str, Any]
+    ) -> Verdict:
+        """What became of a citation whose file changed, or was never looked at."""
+        then = of_row(row["then"])
+        text = self._text(root / path)
+        if then is None:
+            # Nobody knows what it was: only whether it is there
+            if text is not None:
+                return Verdict(State.UNKNOWN)
+            return Verdict(State.GONE if citation.is_declared else State.UNKNOWN)
+        if text is not None:
+            return compared(then, text, citation)
+        repository = self._repository(root)
+        assert repository is not None
+        new = repository.name_now(repository.commit(citation.commit, moment), path)
+        moved = self._text(root / new) if new else None
+        if moved is None:
+            return Verdict(State.GONE)
+        verdict = compared(then, moved, citation._replace(path=new))
+        if verdict.state is State.CHANGED:
+            return Verdict(State.CHANGED, new)
+        return Verdict(State.MOVED, verdict.now or str(citation._replace(path=new)))
+
+    def _text(self, file: Path) -> str | None:
+        """The text of a file, read once for all that cite it."""
+        stamp = stamp_of(file)
+        known = self._files.get(str(file))
+        if known is None or known[0] != stamp:
+            known = (stamp, read_text(file) if stamp else None)
+            self._files[str(file)] = known
+        return known[1]

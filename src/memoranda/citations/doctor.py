@@ -1,0 +1,51 @@
+"""`memory doctor --citations`: the notes whose cited code changed or went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoranda.citations.check import CitationCheck
+from memoranda.citations.code import State
+from memoranda.engine.doctor import Finding
+from memoranda.engine.overview import contents, home_path
+from memoranda.query import Query
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+
+_CODES = {
+    State.CHANGED: "stale_citation",
+    State.GONE: "gone_citation",
+    State.MOVED: "moved_citation",
+}
+
+
+@dataclass(slots=True)
+class CitationReport:
+    """How many places in code notes cite that are known, and what became of those that are not as
+    they were.
+    """
+
+    checked: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+
+def examine_citations(memory: MemorySession, folders: Sequence[str | Path]) -> CitationReport:
+    """Check every note's citations against the code in these folders, and where notes say it is.
+    Changes nothing.
+    """
+    infos, _ = memory.list(Query(archived=False, valid_at=memory.clock()), limit=0)
+    check = CitationCheck(memory, folders)
+    report = CitationReport()
+    for found in check.notes(infos, contents(memory, infos)):
+        report.checked += 1
+        code = _CODES.get(found.verdict.state)
+        if code is not None:
+            level = "warning" if found.is_stale else "info"
+            report.findings.append(Finding(level, code, home_path(found.info), found.sentence()))
+    check.save()
+    report.findings.sort(key=lambda finding: (finding.level != "warning", finding.path))
+    return report

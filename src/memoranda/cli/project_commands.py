@@ -1,0 +1,398 @@
+"""`project add | list | remove | default | access | check` (contract 001, 16; rules: contract 000b,
+1): folders of notes and graph files as projects, what agents may do in them, and what they hold."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memoranda import documents
+from memoranda.cli.invocation import Invocation
+from memoranda.cli.output import Failure
+from memoranda.cli.syntax import Number, Text, Usage, command, flag, group, option, stored
+from memoranda.note.model import BUILT_IN_PROJECTS
+from memoranda.note.project_access import ProjectAccess
+from memoranda.query import split_list
+from memoranda.text.unicode import one_line
+from memoranda.text.user_path import absolute_path
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+    from memoranda.engine.attachments import Conventions, Inventory, LeftOut
+    from memoranda.engine.projects import Project
+
+_FOUND_KEYS = ("notes", "attachments", "left_out", "symlinks", "unreadable")
+_CONVENTION_KEYS = (
+    "programs",
+    "daily_folder",
+    "daily_format",
+    "templates",
+    "attachments",
+    "new_notes",
+    "has_markdown_links",
+    "warnings",
+)
+_ACCESS_KEYS = ("read_only", "agents", "write_folder", "ignore")
+_SHOWN = 8
+"""Names told of each kind of what is no note."""
+
+project = group(
+    "project",
+    "project_commands",
+    "add list remove default access check",
+    "Add folders of notes or graph files as projects, list them, take them off the list.",
+)
+
+
+_ADDED = lambda context: [
+    each for each in stored(context, "project") if each not in BUILT_IN_PROJECTS
+]
+
+
+@command(
+    "add",
+    "[NAME]",
+    "[DIR]",
+    keys={"project": documents.PROJECT_KEYS},
+    example="memory project add work ~/work/notes",
+)
+@flag("--default", "Make it the default project.", "as_default")
+@flag(
+    "--native",
+    "Add what Claude Code, Codex and Gemini CLI remember by themselves, a project for each folder.",
+)
+@flag("--read-only", "Nobody changes its notes through memoranda.", "is_read_only")
+@option("--agents", metavar="LIST", help="Only these agents may use it, e.g. claude,codex [all].")
+@option("--write-folder", metavar="FOLDER", help="Agents write in this folder of it alone.")
+def project_add(
+    call: Invocation,
+    *words: str,
+    as_default: bool,
+    native: bool,
+    is_read_only: bool,
+    agents: Text,
+    write_folder: Text,
+) -> None:
+    """Use the notes of a folder in place, or the entities of a graph file, as project NAME.
+
+    DIR is the folder or the JSON Lines file; without NAME its own name is taken: `memory project
+    add .` The files stay where they are and as they are, and the folder stays yours: take this for
+    a vault you go on using. `memory ingest` copies notes into the memory instead. What was found in
+    the folder of another program (Obsidian, Logseq, Foam, Dendron, zk, Basic Memory) is told, and
+    its settings are followed. JSON then also has `access`, `found` and `conventions`; with --native
+    it has a list, `projects`.
+    """
+    if native:
+        if words or as_default or is_read_only or agents or write_folder:
+            raise Usage("--native takes no NAME, DIR or other option")
+        return _add_native(call)
+    name, folder = _named_folder(words)
+    access = ProjectAccess(is_read_only, tuple(split_list(agents)), write_folder or "")
+    with call.memory() as memory:
+        # projects/NAME, on every machine
+        place = folder if memory.settings.url is None else words[-1]
+        is_new = memory.settings.url is None and not os.path.lexists(folder)
+        added, action = memory.add_project(name, place, as_default, access=access)
+        if action == "unchanged":
+            raise Failure(f"project exists: {added.name}", "exists")
+        (row,) = documents.projects(memory, [added])
+        if action == "asked":
+            return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
+        lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"]
+        if is_new and call.on_terminal:
+            lines.append(f"{folder} was not there, and was made.")
+        more = _found_lines(memory, added) + _access_lines(memory.access_to(added.name))
+        facts: dict[str, Any] = {}
+        if more:
+            facts = _facts(memory, added)
+        call.answer("\n".join(lines + more), project=row, **facts)
+
+
+def _add_native(call: Invocation) -> None:
+    from memoranda.clients.table import add_native
+
+    with call.memory() as memory:
+        rows, refused = add_native(memory)
+        added_rows = documents.projects(memory, rows)
+        lines = [
+            f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"
+            for row in added_rows
+        ]
+        lines += [f"Left out {folder}: {why}" for folder, why in refused]
+        text = "\n".join(lines) or "No memories of other programs that are not projects yet."
+        call.answer(text, projects=added_rows)
+
+
+def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
+    """The name of the project to add, and its folder."""
+    if not words:
+        raise Usage("accepts between 1 and 2 arg(s), received 0")
+    folder = absolute_path(words[-1]) if words[-1] else ""
+    if len(words) > 1:
+        return words[0], folder
+    if not os.path.exists(folder):
+        if words[0].startswith(("~", ".", "/")):
+            raise Failure(
+                f"no such folder: {words[0]}",
+                "not_found",
+                "To make it: memory project add NAME DIR",
+            )
+        raise Usage("accepts 2 arg(s), received 1")
+    return re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")[:64], folder
+
+
+def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
+    """What a folder holds, what its programs have set, and what agents may do, as JSON has it."""
+    access = memory.access_to(project.name)
+    facts: dict[str, Any] = {
+        "access": {
+            "read_only": access.is_read_only,
+            "agents": list(access.agents),
+            "write_folder": access.write_folder,
+            "ignore": list(access.ignore),
+        }
+    }
+    if memory.vault(project.name) is None:
+        return facts
+    found = memory.inventory(project.name)
+    conventions = memory.conventions(project.name)
+    facts["found"] = {
+        "notes": found.notes,
+        "attachments": [row._asdict() for row in found.attachments],
+        "left_out": [row._asdict() for row in found.left_out],
+        "symlinks": [row._asdict() for row in found.symlinks],
+        "unreadable": found.unreadable,
+    }
+    facts["conventions"] = {key: getattr(conventions, key) for key in _CONVENTION_KEYS}
+    return facts
+
+
+def _found_lines(memory: MemorySession, project: Project) -> list[str]:
+    """What a folder holds in addition to notes, for a person; nothing for one that holds notes alone."""
+    if memory.vault(project.name) is None:
+        return []
+    found = memory.inventory(project.name)
+    conventions = memory.conventions(project.name)
+    lines = []
+    if conventions.programs:
+        lines.append(f"Known to {conventions.program}. {_places(conventions)}".rstrip())
+    lines += _inventory_lines(found)
+    lines += conventions.warnings
+    if lines:
+        lines.append(
+            "Nothing in the folder was changed."
+            f" Links that lead nowhere: memory project check {_quoted(project.name)}"
+        )
+    return lines
+
+
+def _places(conventions: Conventions) -> str:
+    """Where the programs of a folder keep what, in one line."""
+    daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))
+    places = {
+        "notes of days": daily,
+        "new notes": conventions.new_notes,
+        "templates": conventions.templates,
+        "attachments": conventions.attachments,
+    }
+    sentence = ", ".join(f"{name} in {place}" for name, place in places.items() if place)
+    if not sentence:
+        return ""
+    return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+def _inventory_lines(found: Inventory) -> list[str]:
+    lines = []
+    if found.attachments:
+        kinds = Counter(attachment.kind for attachment in found.attachments)
+        counted = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+        lines.append(f"Attachments, listed and not searched: {counted}")
+    if found.left_out:
+        rows = [_left_out_line(row) for row in found.left_out]
+        lines.append(f"Left out: {_some(rows)}")
+    if found.symlinks:
+        rows = [f"{row.path} to {row.target}" for row in found.symlinks]
+        lines.append(f"Symlinks, not followed: {_some(rows)}")
+        if any(not row.is_inside for row in found.symlinks):
+            lines.append("To have what lies elsewhere, add that folder as a project of its own.")
+    if found.unreadable:
+        lines.append(f"Cannot be read: {_some(found.unreadable)}")
+    return lines
+
+
+def _left_out_line(row: LeftOut) -> str:
+    notes = "1 note" if row.notes == 1 else f"{row.notes:,} notes"
+    return f"{row.path} ({notes}; {row.reason})"
+
+
+def _some(rows: Sequence[str]) -> str:
+    names = ", ".join(one_line(row) for row in rows[:_SHOWN])
+    more = len(rows) - _SHOWN
+    if more > 0:
+        return f"{names} and {more} more"
+    return names
+
+
+def _access_lines(access: ProjectAccess) -> list[str]:
+    """What agents may do, for a person; nothing where they may do everything."""
+    lines = []
+    if access.is_read_only:
+        lines.append("It is read-only: no note of it is changed through memoranda.")
+    if access.agents:
+        lines.append(f"Only {', '.join(access.agents)} may use it, and you.")
+    if access.write_folder:
+        lines.append(f"Agents write in {access.write_folder}/ alone.")
+    if access.ignore:
+        lines.append(f"Left out by the configuration: {_some(access.ignore)}")
+    return lines
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[\w.\-]+", name) else f"'{name}'"
+
+
+@command(
+    "access",
+    "NAME",
+    keys={"access": _ACCESS_KEYS},
+    complete=_ADDED,
+    example="memory project access vault --write-folder Inbox",
+)
+@flag("--read-only", "Nobody changes its notes through memoranda.", "is_read_only")
+@flag("--read-write", "Its notes may be changed.", "is_writable")
+@option("--agents", metavar="LIST", help="Only these agents may use it; `all` for all.")
+@option("--write-folder", metavar="FOLDER", help="Agents write here alone; `/` for everywhere.")
+@option(
+    "--ignore",
+    "patterns",
+    metavar="PATTERN",
+    multiple=True,
+    help="Leave this out too, in gitignore's form; may be repeated, `none` for nothing.",
+)
+def project_access(
+    call: Invocation,
+    name: str,
+    is_read_only: bool,
+    is_writable: bool,
+    agents: Text,
+    write_folder: Text,
+    patterns: tuple[str, ...],
+) -> None:
+    """Show or change what agents may do in project NAME. You yourself may use all of it."""
+    if is_read_only and is_writable:
+        raise Usage("--read-only and --read-write exclude each other")
+    with call.memory() as memory:
+        access = memory.access_to(name)
+        changed = access
+        if is_read_only or is_writable:
+            changed = replace(changed, is_read_only=is_read_only)
+        if agents is not None:
+            names = split_list(agents.lower())
+            if names == ["all"]:
+                names = []
+            changed = replace(changed, agents=tuple(names))
+        if write_folder is not None:
+            changed = replace(changed, write_folder=write_folder)
+        if patterns:
+            if patterns == ("none",):
+                patterns = ()
+            changed = replace(changed, ignore=patterns)
+        if changed != access:
+            changed = memory.set_access(name, changed)
+        project = memory.project(name)
+        lines = _access_lines(changed) or ["All agents may read and write all of it."]
+        call.answer("\n".join(lines), access=_facts(memory, project)["access"])
+
+
+@command(
+    "check",
+    "NAME",
+    keys={
+        "found": _FOUND_KEYS,
+        "conventions": _CONVENTION_KEYS,
+        "links": ("path", "line", "target", "state", "reason"),
+        "total": (),
+    },
+    complete=_ADDED,
+    example="memory project check vault",
+)
+@option("--limit", "-n", type=Number(), default=50, help="How many links at most; 0 = all.")
+def project_check(call: Invocation, name: str, limit: int) -> None:
+    """Show what the folder of project NAME holds, and its links that lead nowhere, each with the
+    reason. Nothing is changed."""
+    with call.memory() as memory:
+        project = memory.project(name)
+        links = memory.unresolved_links(name)
+        facts = _facts(memory, project)
+        facts.pop("access")
+        shown = links[: limit or None]
+        rows = [
+            {
+                "path": link.path,
+                "line": link.line,
+                "target": link.target,
+                "state": link.state,
+                "reason": link.reason,
+            }
+            for link in shown
+        ]
+        lines = _found_lines(memory, project)[:-1]
+        number = "one link leads" if len(links) == 1 else f"{len(links):,} links lead"
+        lines.append(f"{number[:1].upper()}{number[1:]} nowhere.")
+        lines += [
+            one_line(f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}")
+            for link in shown
+        ]
+        if len(links) > len(shown):
+            lines.append(f"… and {len(links) - len(shown):,} more: --limit 0")
+        call.answer("\n".join(lines), **facts, links=rows, total=len(links))
+
+
+@command("list", keys={"projects": documents.PROJECT_KEYS}, example="memory project list")
+def project_list(call: Invocation) -> None:
+    """List the projects with their notes and folders."""
+    with call.memory() as memory:
+        rows = documents.projects(memory, memory.projects)
+        head = ("Name", "Notes", "Folder")
+        if call.json:
+            return call.document(projects=rows)
+        cells = [
+            (r["name"], str(r["notes"]), r["path"] + (" (default)" if r["default"] else ""))
+            for r in rows
+        ]
+        call.table(head, cells if call.on_terminal else [head, *cells], form="{:<12} {:>6} {}")
+
+
+@command(
+    "remove",
+    "NAME",
+    keys={"project": documents.PROJECT_KEYS},
+    complete=_ADDED,
+    example="memory project remove work",
+)
+def project_remove(call: Invocation, name: str) -> None:
+    """Take a project off the list. Its files stay."""
+    with call.memory() as memory:
+        (row,) = documents.projects(memory, [memory.project(name)])
+        call.answer(f"Removed project {memory.remove_project(name).name}", project=row)
+
+
+@command(
+    "default",
+    "NAME",
+    keys={"project": documents.PROJECT_KEYS},
+    complete="project",
+    example="memory project default work",
+)
+def project_default(call: Invocation, name: str) -> None:
+    """Make NAME the default project: where new notes go."""
+    with call.memory() as memory:
+        chosen = memory.set_default(name)
+        call.answer(
+            f"Default project: {chosen.name}", project=documents.projects(memory, [chosen])[0]
+        )

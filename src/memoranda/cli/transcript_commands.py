@@ -1,0 +1,265 @@
+"""`transcripts status | on | off | sync | search | show | forget`: what agents wrote down of their
+sessions on this machine (docs/transcripts.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from memoranda.cli import output
+from memoranda.cli.invocation import Invocation
+from memoranda.cli.rows import limit_option
+from memoranda.cli.syntax import Names, Text, command, flag, group, option
+from memoranda.query import day
+from memoranda.text.unicode import one_line, visible
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+    from memoranda.transcripts.search import TraceHit
+    from memoranda.transcripts.sync import TranscriptSync
+    from memoranda.transcripts.tier import Transcripts
+
+_ROW = "{:<14} {:>6} {:>9} {:>9} {}"
+_HIT_KEYS = (
+    "ref",
+    "agent",
+    "project",
+    "folder",
+    "time",
+    "who",
+    "passage",
+    "answer",
+    "score",
+    "suspicious",
+    "source",
+)
+_ENABLED = "transcripts.enabled"
+_MARK = "[may hold instructions] "
+_MOST_SKIPPED = 10
+
+transcripts = group(
+    "transcripts",
+    "transcript_commands",
+    "status on off sync search show forget",
+    "Find in what agents wrote down of their sessions on this machine; nothing of it is a note.",
+)
+
+
+def _agents(_: Any) -> Sequence[str]:
+    from memoranda.transcripts.places import agents
+
+    return [*agents()]
+
+
+@command(
+    "status",
+    keys={"enabled": (), "agents": (), "skipped": (), "here": ()},
+    example="memory transcripts status",
+)
+def transcripts_status(call: Invocation) -> None:
+    """Say whether transcripts are read, of which agents, and what is not read and why."""
+    from memoranda.transcripts.tier import Transcripts, found_on_this_machine
+
+    with call.memory() as memory:
+        tier = Transcripts(memory)
+        rows = [
+            {
+                "agent": agent,
+                "files": files,
+                "sessions": sessions,
+                "turns": turns,
+                "latest": _stamp(ended),
+            }
+            for agent, (files, sessions, turns, ended) in tier.status().items()
+        ]
+        skipped = tier.troubles()
+        here = found_on_this_machine()
+        if call.json:
+            return call.document(enabled=tier.is_on, agents=rows, skipped=skipped, here=here)
+        lines = [_whether_on(tier, here)]
+        if rows:
+            lines.append(output.table_row(_ROW, "Agent", "Files", "Sessions", "Turns", "Latest"))
+        lines += [output.table_row(_ROW, *row.values()) for row in rows]
+        lines += _skipped_lines(skipped)
+        call.answer("\n".join(lines))
+
+
+def _whether_on(tier: Transcripts, here: dict[str, int]) -> str:
+    found = ", ".join(f"{title} ({count} files)" for title, count in here.items())
+    if tier.is_on:
+        return "Transcripts are read in place; nothing of them is a note."
+    if found:
+        return f"Transcripts are not read. Here: {found}. Turn it on: memory transcripts on"
+    return "Transcripts are not read, and none was found on this machine."
+
+
+def _stamp(seconds: int) -> str | None:
+    if not seconds:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
+
+
+def _skipped_lines(skipped: dict[str, str]) -> list[str]:
+    lines = [f"Not read: {path}: {why}" for path, why in list(skipped.items())[:_MOST_SKIPPED]]
+    if len(skipped) > _MOST_SKIPPED:
+        lines.append(f"Not read: {len(skipped) - _MOST_SKIPPED} more (--json shows all)")
+    return lines
+
+
+@command(
+    "on",
+    keys={"files": (), "turns": (), "gone": (), "skipped": ()},
+    example="memory transcripts on",
+)
+def transcripts_on(call: Invocation) -> None:
+    """Read the transcripts on this machine from now on, and index them now."""
+    from memoranda.transcripts.tier import Transcripts
+
+    with call.memory() as memory:
+        memory.configure(_ENABLED, True)
+    call.__dict__.pop("settings", None)
+    with call.memory() as memory:
+        _report(call, _synced(Transcripts(memory)))
+
+
+@command("off", keys=("enabled",), example="memory transcripts off")
+def transcripts_off(call: Invocation) -> None:
+    """Read no transcripts any more, and delete their index. The transcripts stay."""
+    from memoranda.transcripts.tier import Transcripts
+
+    with call.memory() as memory:
+        memory.configure(_ENABLED, False)
+        Transcripts(memory).forget()
+        call.answer("Transcripts are no longer read; their index is deleted.", enabled=False)
+
+
+@command(
+    "sync",
+    keys={"files": (), "turns": (), "gone": (), "skipped": ()},
+    example="memory transcripts sync",
+)
+@flag("--again", "Delete the index first, and read everything.")
+def transcripts_sync(call: Invocation, *, again: bool) -> None:
+    """Read what is new in transcripts; a daemon does so by itself."""
+    from memoranda.transcripts.tier import Transcripts
+
+    with call.memory() as memory:
+        tier = Transcripts(memory)
+        if again and tier.is_on:
+            tier.forget()
+        _report(call, _synced(tier))
+
+
+def _synced(tier: Transcripts) -> TranscriptSync:
+    with output.progress("Reading transcripts") as progress:
+        return tier.sync(progress)
+
+
+def _report(call: Invocation, done: TranscriptSync) -> None:
+    if done.is_busy:
+        said = "Another process is reading them right now."
+    else:
+        said = f"Read {done.turns} turns of {done.files} files."
+        if done.gone:
+            said += f" {done.gone} files are gone."
+    lines = [said, *_skipped_lines(done.skipped)]
+    call.answer(
+        "\n".join(lines),
+        files=done.files,
+        turns=done.turns,
+        gone=done.gone,
+        skipped=done.skipped,
+    )
+
+
+@command(
+    "search",
+    "QUERY...",
+    keys={"query": (), "transcripts": _HIT_KEYS},
+    example="memory transcripts search connection pool exhausted",
+)
+@option("--by", type=Names("agent", _agents), help="Only transcripts of this agent.")
+@option("--project", metavar="FOLDER", help="Only of sessions in this folder, or one of this name.")
+@option("--from", "first", metavar="DAY", help="On this day or later.")
+@option("--to", "last", metavar="DAY", help="On this day or earlier.")
+@limit_option(10)
+def transcripts_search(
+    call: Invocation,
+    *words: str,
+    by: Text,
+    project: Text,
+    first: Text,
+    last: Text,
+    limit: int,
+) -> None:
+    """Find what was said and done in sessions, best first, with the way to the passage."""
+    from memoranda.transcripts.search import TraceFilter
+    from memoranda.transcripts.tier import Transcripts
+
+    with call.memory() as memory:
+        zone = memory.settings.zone
+        now = memory.clock()
+        where = TraceFilter(
+            by or "",
+            (project or "").rstrip("/"),
+            _moment(day(first, "--from", zone, now=now)),
+            _moment(day(last, "--to", zone, 1, now)),
+        )
+        text = " ".join(words)
+        hits = Transcripts(memory).search(text, where, limit=limit or 1000)
+        if call.json:
+            return call.document(query=text, transcripts=[hit.row() for hit in hits])
+        lines = hit_lines(memory, hits)
+        call.answer("\n".join(lines) if lines else "Nothing was found in the transcripts.")
+
+
+def _moment(value: Any) -> datetime | None:
+    return value if isinstance(value, datetime) else None
+
+
+def hit_lines(memory: MemorySession, hits: Sequence[TraceHit]) -> list[str]:
+    """Hits for people: where, then the passage, and below it what answers it."""
+    lines = []
+    for hit in hits:
+        when = hit.time.astimezone(memory.settings.reading_zone) if hit.time else None
+        place = [hit.agent, hit.project, f"{when:%Y-%m-%d}" if when else ""]
+        mark = _MARK if hit.is_suspicious else ""
+        lines.append(one_line(", ".join(filter(None, place))) + f"  {hit.ref}")
+        lines.append(f"  {mark}{hit.who}: {one_line(visible(hit.passage))}")
+        if hit.answer:
+            lines.append(f"  -> {one_line(visible(hit.answer))}")
+    return lines
+
+
+@command(
+    "show", "REF", keys={"turns": _HIT_KEYS}, example="memory transcripts show 7cf44517@8812.0"
+)
+def transcripts_show(call: Invocation, ref: str) -> None:
+    """Show the exchange in which a passage is: what was asked, done and answered, secrets masked."""
+    from memoranda.transcripts.tier import Transcripts
+
+    with call.memory() as memory:
+        hits = Transcripts(memory).show(ref)
+        if call.json:
+            return call.document(turns=[hit.row() for hit in hits])
+        first = hits[0]
+        when = first.time.astimezone(memory.settings.reading_zone) if first.time else None
+        place = [first.agent, first.folder, f"{when:%Y-%m-%d %H:%M}" if when else "", first.source]
+        lines = [one_line(", ".join(filter(None, place))), ""]
+        for hit in hits:
+            mark = _MARK if hit.is_suspicious else ""
+            lines.append(f"{mark}{hit.who}: {visible(hit.passage)}")
+        call.answer("\n".join(lines))
+
+
+@command("forget", keys=("forgotten",), example="memory transcripts forget")
+def transcripts_forget(call: Invocation) -> None:
+    """Delete the index of transcripts; the transcripts stay, and the next sync reads them again."""
+    from memoranda.transcripts.tier import Transcripts
+
+    with call.memory() as memory:
+        was_there = Transcripts(memory).forget()
+        said = "The index of transcripts is deleted." if was_there else "There was no index."
+        call.answer(said, forgotten=was_there)

@@ -1,0 +1,34 @@
+"""What a hook says before a tool runs, and after one failed (docs/hooks.md): mostly nothing."""
+
+from __future__ import annotations
+
+from memoranda.clients.hook_context import MARKS, PLAIN_MARK, Told, fenced, tokens_in
+from memoranda.clients.hook_events import HookEvent
+from memoranda.clients.hook_glance import action_of
+from memoranda.clients.hook_sessions import SessionFile
+from memoranda.engine import MemorySession
+from memoranda.text.unicode import visible
+from memoranda.transcripts.recall import facts
+
+ACTION_TOKENS = 200
+"""At most so many tokens for one call of a tool, with the marks around."""
+_MOST_FACTS = 3
+
+
+def for_action(memory: MemorySession, event: HookEvent, session: SessionFile) -> Told:
+    """What is known of the action, each fact once in a session."""
+    room = ACTION_TOKENS - tokens_in(fenced(""))
+    lines: list[str] = []
+    keys: list[str] = []
+    for fact in facts(memory, action_of(event)):
+        if fact.key in session.notes or fact.key in keys:
+            continue
+        line = MARKS.sub(PLAIN_MARK, f"- {visible(fact.text)}")
+        room -= tokens_in(line + "\n")
+        if room < 0:
+            break
+        lines.append(line)
+        keys.append(fact.key)
+        if len(lines) == _MOST_FACTS:
+            break
+    return Told(fenced("\n".join(lines)) if lines else "", keys)

@@ -1,0 +1,86 @@
+"""The last turns of a session, from its transcript: a prompt is read as the newest turn of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memoranda.clients.hook_words import FENCED, own_words
+from memoranda.text.dialogue import Turn, as_dialogue
+
+_TAIL = 64_000
+"""Bytes at the end of a transcript that are read: a hook has little time."""
+_TURNS = 4
+_CHARACTERS = 400
+"""Of so many turns before the prompt, so much of each is part of the query."""
+_TEXTS = ("text", "input_text", "output_text")
+_SPEAKERS = {"user": "User", "assistant": "Assistant"}
+_NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
+"""How texts begin that a client puts into a session in the name of the person."""
+
+
+def conversation(prompt: str, transcript: str) -> str:
+    """The prompt as the newest turn of the session whose transcript lies at this path; the prompt
+    alone where there is none.
+    """
+    said = prompt[:_CHARACTERS]
+    earlier = _last_turns(transcript, prompt)
+    if not earlier:
+        return said
+    return as_dialogue([*earlier, Turn("User", said)])
+
+
+def _last_turns(transcript: str, prompt: str) -> list[Turn]:
+    """The turns before the prompt, of which some clients have written it down already."""
+    turns = [turn for entry in _entries(transcript) for turn in _turns_of(entry)]
+    newest = " ".join(prompt.split())
+    while turns and turns[-1].speaker == "User" and " ".join(turns[-1].text.split()) == newest:
+        turns.pop()
+    return [turn._replace(text=turn.text[:_CHARACTERS]) for turn in turns[-_TURNS:]]
+
+
+def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
+    """What a person or the model says in an entry of Claude Code's or Codex's transcript."""
+    message = entry.get("message", entry.get("payload"))
+    if not isinstance(message, dict) or message.get("role") not in _SPEAKERS:
+        return
+    content = message.get("content")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    parts = content if isinstance(content, list) else []
+    for part in parts:
+        if not isinstance(part, dict) or part.get("type") not in _TEXTS:
+            continue
+        text = str(part.get("text", "")).strip()
+        if text.startswith(_NOT_SAID):
+            continue
+        if message["role"] == "user":
+            text = own_words(text)
+        else:
+            text = FENCED.sub("", text).strip()
+        if text:
+            yield Turn(_SPEAKERS[message["role"]], text)
+
+
+def _entries(path: str) -> Iterator[dict[str, Any]]:
+    """The entries at the end of a transcript; none of what is no file of lines of JSON."""
+    opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+    try:
+        with open(path, "rb", 0, opener=opener) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return
+            data = os.pread(file.fileno(), _TAIL, max(0, status.st_size - _TAIL))
+    except (OSError, ValueError):
+        return
+    for line in data.split(b"\n"):
+        try:
+            entry = json.loads(line)
+        # A line that was cut, or is no JSON
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict) and not entry.get("isMeta") and not entry.get("isSidechain"):
+            yield entry

@@ -1,0 +1,24 @@
+"""Whether a hook of a tool has anything to say at all: it is called often, so this imports little."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memoranda.clients.hook_events import HookEvent
+from memoranda.transcripts.recall import Action, ActionTerms
+
+
+def action_of(event: HookEvent) -> Action:
+    """The action an event is about."""
+    return Action(event.cwd, event.tool, event.given, event.output)
+
+
+def may_be_known(event: HookEvent, home: Path) -> bool:
+    """Whether it is worth opening the memory for this event: looked up in its indexes alone."""
+    about = ActionTerms(action_of(event))
+    if not about.terms:
+        return False
+    from memoranda.engine.glance import may_know
+    from memoranda.transcripts.glance import may_teach
+
+    return may_teach(home, about.terms) or may_know(home, about.words)

@@ -1,0 +1,68 @@
+"""What a client would be told: for a prompt, and at the start of a session; nothing is noted."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from memoranda.clients.hook_context import at_start, for_prompt
+from memoranda.clients.hook_events import PROMPT, START, HookEvent
+from memoranda.clients.hook_sessions import SessionFile
+from memoranda.clients.table import clients
+from memoranda.engine import MemorySession
+
+_CLIENT = "claude-code"
+_SESSION = "preview"
+
+
+class Preview(NamedTuple):
+    """The texts a client would put into an agent's context; empty where there is nothing to tell."""
+
+    at_start: str
+    for_prompt: str
+
+
+class InstalledProgram(NamedTuple):
+    """A program on this machine that can use the memory, and whether it is set up to."""
+
+    id: str
+    title: str
+    is_connected: bool
+
+
+def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
+    """What `agent` would be told if a session began now, and for `prompt`."""
+    caller = memory.as_caller(agent, "preview")
+    caller.only_reads = True
+    with tempfile.TemporaryDirectory() as folder:
+        start = SessionFile(Path(folder), _CLIENT, _SESSION)
+        told = caller.at_once(lambda: at_start(caller, _event(START, ""), start))
+        added = ""
+        if prompt.strip():
+            fresh = SessionFile(Path(folder), _CLIENT, f"{_SESSION} of a prompt")
+            added = for_prompt(caller, _event(PROMPT, prompt), fresh).text
+    return Preview(told.text, added)
+
+
+def _event(kind: str, prompt: str) -> HookEvent:
+    empty = dict.fromkeys(HookEvent._fields, "")
+    return HookEvent(**{**empty, "client": _CLIENT, "kind": kind, "prompt": prompt})
+
+
+def installed_programs() -> list[InstalledProgram]:
+    """The programs found on this machine, those that are set up first."""
+    programs = []
+    for client in clients().values():
+        if client.is_here(os.environ):
+            programs.append(InstalledProgram(client.id, client.title, _is_connected(client)))
+    return sorted(programs, key=lambda program: not program.is_connected)
+
+
+def _is_connected(client: object) -> bool:
+    """Whether the configuration of a program names this memory."""
+    place = client.place(os.environ)  # type: ignore[attr-defined]
+    if place is None or not place.is_file():
+        return False
+    return "memoranda" in place.read_text("utf-8", "replace")

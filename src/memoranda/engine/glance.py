@@ -1,0 +1,16 @@
+"""What can be said of a home without opening it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from memoranda.index.glance import may_hold_any
+from memoranda.store.layout import Layout
+
+
+def may_know(home: Path, texts: Sequence[str]) -> bool:
+    """Whether a note may hold one of these texts: False only where none did when the index last
+    looked.
+    """
+    return may_hold_any(Layout(home).index, texts)

@@ -1,0 +1,100 @@
+"""How notes are written in a folder that people keep with another program: as they write them.
+
+What is a habit is read from the notes that are there (which header keys they have) and from what
+the folder's programs have set (`store/conventions.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from memoranda.engine.reading import ReadVerbs
+from memoranda.note.inline import listed_tags
+from memoranda.store.conventions import Conventions, daily_path
+from memoranda.store.folder import FolderStore
+
+_SAMPLE = 200
+_SHARE = 0.25
+"""How many notes are looked at, and the part of them that has a key which is a habit."""
+_DAY = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+_INLINE_TAG = re.compile(r"[^\s#,.;:!?()\[\]{}'\"]+")
+_LOGSEQ = "Logseq"
+_BASIC_MEMORY = "Basic Memory"
+
+
+class Habits(NamedTuple):
+    """The header `keys` that notes of a folder have; and the programs that keep it."""
+
+    keys: frozenset[str]
+    conventions: Conventions
+
+    @property
+    def has_headers(self) -> bool:
+        """Whether notes of the folder have a header at all."""
+        return bool(self.keys)
+
+
+def habits_of(session: ReadVerbs, project: str) -> Habits | None:
+    """The habits of a folder that people keep; None for projects of the memory itself, for those
+    of Basic Memory, and for an empty folder that no program knows."""
+    store = session.engine.store(project)
+    if not isinstance(store, FolderStore) or store.name in session.engine.layout.built_in:
+        return None
+    conventions = store.conventions
+    if _BASIC_MEMORY in conventions.programs:
+        return None
+    samples = session.index.notes.header_keys(store.name, _SAMPLE)
+    if not samples and not conventions.programs:
+        return None
+    counts = Counter(key for keys in samples for key in set(keys))
+    least = _SHARE * len(samples)
+    return Habits(frozenset(key for key in counts if counts[key] >= least), conventions)
+
+
+def usual_folder(session: ReadVerbs, project: str) -> str:
+    """The folder of a new note that names none: the one agents write in, else the one the folder's
+    programs have set."""
+    store = session.engine.store(project)
+    if not isinstance(store, FolderStore):
+        return ""
+    write_folder = session.engine.access_to(store.name).write_folder
+    if write_folder and not session.is_owner:
+        return write_folder
+    folder = store.conventions.new_notes
+    if store.rules.reason(folder, is_folder=True):
+        return ""
+    return folder
+
+
+def usual_place_of_day(session: ReadVerbs, project: str, title: str) -> tuple[str, str] | None:
+    """(folder, file name without extension) of the note of a day, where `title` is a day and the
+    folder's programs keep notes of days."""
+    store = session.engine.store(project)
+    match = _DAY.fullmatch(title.strip())
+    if match is None or not isinstance(store, FolderStore):
+        return None
+    try:
+        path = daily_path(store.conventions, int(match[1]), int(match[2]), int(match[3]))
+    except ValueError:
+        return None
+    folder, _, name = path.rpartition("/")
+    if not name:
+        return None
+    return folder, name
+
+
+def with_tags(text: str, tags: Sequence[str], habits: Habits) -> tuple[str, Sequence[str]]:
+    """The text with its tags as a folder without headers has them, and the tags that are left for a
+    header."""
+    if habits.has_headers or not tags or text.startswith("---"):
+        return text, tags
+    if _LOGSEQ in habits.conventions.programs:
+        line = f"tags:: {', '.join(tags)}"
+        return f"{line}\n\n{text}", ()
+    if not all(_INLINE_TAG.fullmatch(tag) for tag in tags) or listed_tags(text) == list(tags):
+        return text, tags
+    line = " ".join(f"#{tag}" for tag in tags)
+    return f"{text.rstrip()}\n\n{line}\n", ()

@@ -1,0 +1,163 @@
+"""What is wrong with the ledger itself: torn pages, texts that are missing or not what they were,
+lines that cannot be read or are gone. For `memory doctor`; what can be mended is mended here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+
+from memoranda.errors import NotFound, StorageError
+from memoranda.ledger.change import ERASE
+from memoranda.ledger.database import CHECK, complaints
+from memoranda.ledger.history import History
+
+_MOST_NAMED = 3
+"""Places that are named where one text belongs to several."""
+_UNREADABLE = (
+    "select number from change where not json_valid(coalesce(details, 'null')) "
+    "or not json_valid(coalesce(made_by, 'null'))"
+)
+_UNREADABLE_STEPS = (
+    "select distinct change as number from step where not json_valid(coalesce(made_by, 'null'))"
+)
+_LOOSE_STEPS = (
+    "select distinct change as number from step s "
+    "where not exists (select 1 from change where number = s.change)"
+)
+_WITHOUT_STEPS = (
+    f"select number from change c where verb <> '{ERASE}' "
+    "and not exists (select 1 from step where change = c.number)"
+)
+_WITHOUT_TEXT = (
+    "select distinct old as sha256 from step s where old is not null and kept "
+    "and do in ('put', 'remove') and not exists (select 1 from text where sha256 = s.old)"
+)
+_PLACES = "select change, project, path from step where old = ? and kept order by change desc"
+
+
+class DamageKind(Enum):
+    """What is damaged; the value is the code of the finding."""
+
+    PAGES = "damaged_ledger"
+    TEXT = "damaged_text"
+    MISSING_TEXT = "missing_text"
+    LINE = "damaged_change"
+    EMPTY = "empty_change"
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One thing that is wrong. `key` says which: a SHA-256, a number; `text` says it in words."""
+
+    kind: DamageKind
+    key: str
+    text: str
+
+
+def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
+    """Look at the whole ledger. It takes time in proportion to its size. Raises StorageError.
+
+    has_all_texts: whether every kept text should be here, and not on a server.
+    """
+    pages = _torn_pages(history)
+    if pages:
+        return pages
+    found = [*_unreadable_lines(history), *_damaged_texts(history)]
+    if has_all_texts:
+        found += _missing_texts(history)
+    return found
+
+
+def mend(history: History, damage: Damage) -> None:
+    """Do what can be done about it. The home's lock must be held. Raises StorageError."""
+    if damage.kind is DamageKind.PAGES:
+        history.database.begin_again()
+        history.database.refresh()
+        return
+    if damage.kind is DamageKind.TEXT:
+        history.forget_text(damage.key)
+    with history.database.transaction() as connection:
+        if damage.kind in (DamageKind.TEXT, DamageKind.MISSING_TEXT):
+            connection.execute("update step set kept = 0 where old = ?", (damage.key,))
+            return
+        number = int(damage.key)
+        if damage.kind is DamageKind.EMPTY:
+            connection.execute("delete from change where number = ?", (number,))
+            return
+        connection.execute(
+            "update change set details = null where number = ? "
+            "and not json_valid(coalesce(details, 'null'))",
+            (number,),
+        )
+        for table, column in (("change", "number"), ("step", "change")):
+            connection.execute(
+                f"update {table} set made_by = null where {column} = ? "
+                "and not json_valid(coalesce(made_by, 'null'))",
+                (number,),
+            )
+        connection.execute(
+            "delete from step where change = ? and change not in (select number from change)",
+            (number,),
+        )
+
+
+def _torn_pages(history: History) -> list[Damage]:
+    found = complaints(history.database.rows(CHECK))
+    if not found:
+        return []
+    why = "; ".join(found[:_MOST_NAMED])
+    text = f"the ledger is damaged ({why[:200]}): the notes are whole, their history is not"
+    return [Damage(DamageKind.PAGES, "", text)]
+
+
+def _unreadable_lines(history: History) -> Iterator[Damage]:
+    numbers = {
+        row["number"]
+        for sql in (_UNREADABLE, _UNREADABLE_STEPS)
+        for row in history.database.rows(sql)
+    }
+    for number in sorted(numbers):
+        text = f"the line of change #{number} cannot be read whole; the note is as it is"
+        yield Damage(DamageKind.LINE, str(number), text)
+    for row in history.database.rows(_LOOSE_STEPS):
+        text = f"change #{row['number']} is gone, and only what it did to files is left"
+        yield Damage(DamageKind.LINE, str(row["number"]), text)
+    for row in history.database.rows(_WITHOUT_STEPS):
+        number = row["number"]
+        text = f"what change #{number} did to files is gone: it cannot be undone"
+        yield Damage(DamageKind.EMPTY, str(number), text)
+
+
+def _damaged_texts(history: History) -> Iterator[Damage]:
+    for digest in history.texts():
+        try:
+            history.text(digest, digest)
+        except NotFound:
+            continue
+        except StorageError:
+            text = f"the text of {_places_of(history, digest)} is damaged and cannot be restored"
+            yield Damage(DamageKind.TEXT, digest, text)
+
+
+def _missing_texts(history: History) -> Iterator[Damage]:
+    large: set[str] = set()
+    with suppress(FileNotFoundError):
+        large = set(os.listdir(os.path.dirname(history.object_path("0" * 64))))
+    for row in history.database.rows(_WITHOUT_TEXT):
+        digest = row["sha256"]
+        if digest not in large:
+            text = f"the text of {_places_of(history, digest)} is missing and cannot be restored"
+            yield Damage(DamageKind.MISSING_TEXT, digest, text)
+
+
+def _places_of(history: History, digest: str) -> str:
+    rows = history.database.rows(_PLACES, (digest,))
+    named = [f"{row['project']}/{row['path']} before change #{row['change']}" for row in rows]
+    if not named:
+        return "no change"
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return ", ".join(named[:_MOST_NAMED]) + more

@@ -1,0 +1,67 @@
+"""What agents may do in one project: the values, and the scope its notes have for those who read.
+
+The owner sets it, when a folder is added or later (`access` in the configuration).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from memoranda.note.model import GLOBAL
+
+PREFIX = "agents:"
+"""What the scope of notes begins with that only some agents see: `agents:,claude,codex,`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectAccess:
+    """`agents` (none: all) may use the project; they write below `write_folder` alone, if there is
+    one, and nobody changes a note where it `is_read_only`. `ignore` are patterns in gitignore's
+    form of what is left out."""
+
+    is_read_only: bool = False
+    agents: tuple[str, ...] = ()
+    write_folder: str = ""
+    ignore: tuple[str, ...] = ()
+
+    def admits(self, agent: str | None) -> bool:
+        """Whether this agent, or the owner (None), may use the project."""
+        return agent is None or not self.agents or agent.lower() in self.agents
+
+    @property
+    def scope(self) -> str:
+        """The scope of the project's notes that say nothing of theirs; `global` where all agents
+        may use it."""
+        return self.scope_of(GLOBAL)
+
+    def scope_of(self, scope: str) -> str:
+        """The scope in force for a note that says it has `scope`."""
+        if not self.agents:
+            return scope
+        names = self.agents
+        if scope != GLOBAL:
+            names = tuple(name for name in names if scope == f"agent:{name}")
+        return f"{PREFIX},{''.join(f'{name},' for name in names)}"
+
+
+EVERYTHING = ProjectAccess()
+"""What agents may do where the owner has set nothing."""
+
+
+def is_among(scope: str, agent: str) -> bool:
+    """Whether a scope of several agents names this one."""
+    return scope.startswith(PREFIX) and f",{agent}," in scope
+
+
+def is_in_force(scopes: Collection[str], scope: str) -> bool:
+    """Whether notes with these scopes may have been indexed where `scope` is in force; "" where all
+    agents may use the project."""
+    if not scope:
+        return not any(indexed.startswith(PREFIX) for indexed in scopes)
+    names = set(scope.removeprefix(PREFIX).split(","))
+    for indexed in scopes:
+        is_other = not indexed.startswith(PREFIX)
+        if is_other or not set(indexed.removeprefix(PREFIX).split(",")) <= names:
+            return False
+    return scope in scopes

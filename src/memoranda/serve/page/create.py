@@ -1,0 +1,122 @@
+"""New from the page: a note, or a reminder in natural words; and notes taken out as files."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from contextlib import suppress
+from typing import Any
+
+from starlette.responses import Response
+
+from memoranda.errors import InvalidInput, MemorandaError, TimeRefused
+from memoranda.jobs import reminders
+from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, REMINDERS, Draft
+from memoranda.query import split_list
+from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.search import query_of
+from memoranda.serve.page.visit import HOME, Visit
+
+_MOST_EXPORTED = 5_000
+_READ_ONLY = frozenset(("kv", "graph"))
+"""Projects whose notes are entries and entities: they are made by their own tools."""
+
+
+def show(visit: Visit) -> Response:
+    """The form for a new note; after a POST, the note."""
+    if visit.is_post:
+        return _create(visit)
+    return visit.html("new.html", **_choices(visit), refusal="")
+
+
+def _choices(visit: Visit) -> dict[str, Any]:
+    memory = visit.memory
+    return {
+        "fields": dict(visit.fields),
+        "categories": [name for name in CATEGORIES if name not in (INBOX, REMINDERS)],
+        "projects": [
+            project.name
+            for project in memory.projects
+            if project.name not in _READ_ONLY
+            and project.name != CATEGORY_PROJECT
+            and not memory.holds_entities(project.name)
+        ],
+    }
+
+
+def _create(visit: Visit) -> Response:
+    text = visit.fields.get("text", "").replace("\r\n", "\n").strip()
+    title = visit.text("title")
+    if not text and not title:
+        raise InvalidInput("Write something first.")
+    category = visit.text("category")
+    tags = tuple(split_list(visit.text("tags")))
+    until = visit.text("until") or None
+    if category:
+        if title and text:
+            text = f"{title}\n\n{text}"
+        draft = Draft(
+            text or title,
+            project=CATEGORY_PROJECT,
+            category=category,
+            tags=tags,
+            valid_until=until,
+        )
+    else:
+        draft = Draft(
+            f"{text}\n",
+            project=visit.text("project") or "notes",
+            title=title or None,
+            folder=visit.text("folder"),
+            tags=tags,
+            valid_until=until,
+        )
+    note = visit.memory.write(draft)
+    return visit.back(note_url(note.project, note.path))
+
+
+def remind(visit: Visit) -> Response:
+    """The form for a reminder, with the time understood so far; after a POST of `sure`, it is set.
+
+    Several times in one text are several reminders.
+    """
+    text = visit.text("text")
+    readings = []
+    refusal = ""
+    if text:
+        try:
+            readings = reminders.read_times(visit.memory, text)
+        except TimeRefused as error:
+            refusal = str(error)
+    if visit.is_post and readings:
+        for reading in readings:
+            reminders.store(visit.memory, text, reading)
+        return visit.back(f"{HOME}/calendar")
+    status = 400 if visit.is_post and not readings else 200
+    template = "understood.html" if visit.is_part and not visit.is_post else "remind.html"
+    return visit.html(template, status, text=text, readings=readings, refusal=refusal)
+
+
+def export(visit: Visit) -> Response:
+    """The notes that a search finds, or the chosen ones, as files in one archive."""
+    memory = visit.memory
+    refs = [ref for ref in visit.fields.get("ref", "").split("\n") if ref]
+    if refs:
+        infos = [memory.find_ref(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
+    elif visit.text("q"):
+        hits = memory.search(query_of(memory, visit.fields), limit=_MOST_EXPORTED)
+        infos = [hit.note for hit in hits]
+    else:
+        infos, _ = memory.list(query_of(memory, visit.fields), limit=_MOST_EXPORTED)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for info in infos:
+            # One that is gone meanwhile is left out
+            with suppress(MemorandaError):
+                name = f"{info.project.lstrip('.')}/{info.path}"
+                archive.writestr(name, memory.file(info).data)
+    headers = {
+        "Content-Disposition": 'attachment; filename="memoranda.zip"',
+        "Content-Security-Policy": "sandbox",
+    }
+    return Response(buffer.getvalue(), media_type="application/zip", headers=headers)

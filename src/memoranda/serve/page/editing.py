@@ -1,0 +1,79 @@
+"""Editing a note's text: the form, and what happens when somebody changed the note meanwhile."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from starlette.responses import Response
+
+from memoranda.engine.telling import author
+from memoranda.errors import InvalidInput
+from memoranda.index.rows import NoteInfo
+from memoranda.note.model import Note
+from memoranda.serve.page import differences
+from memoranda.serve.page.merging import Merge, has_marks, merge
+from memoranda.serve.page.visit import Visit
+
+EDITABLE = 1 << 20
+"""The largest note, in characters, that is edited in the page."""
+_LOST = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+"""What a browser's form would not give back as it was."""
+
+
+def form(
+    visit: Visit, note: Note, text: str, base: str, status: int = 200, **values: Any
+) -> Response:
+    """The form with `text`, which began as `base`. Raises InvalidInput for a note that a form would
+    change.
+    """
+    plain = note.text.replace("\r\n", "\n")
+    is_mixed = plain.replace("\n", "\r\n") != note.text != plain
+    if len(note.text) > EDITABLE or _LOST.search(plain) or is_mixed:
+        raise InvalidInput(
+            "A form would change more of this note than you do: it is too long, has control characters, "
+            "or line ends of two kinds. Edit its file."
+        )
+    shown = {"merged": None, "author": "", "difference": None} | values
+    return visit.html("edit.html", status, note=note, text=text, base=base, **shown)
+
+
+def conflict(visit: Visit, info: NoteInfo) -> Response:
+    """The form again, with both what was typed and what somebody else wrote meanwhile in it."""
+    note = visit.memory.read(info, count=False)
+    theirs = note.text.replace("\r\n", "\n")
+    mine = visit.fields.get("text", "").replace("\r\n", "\n")
+    base = visit.fields.get("base", "").replace("\r\n", "\n")
+    merged = merge(base, mine, theirs) if base else _all_mine(mine, theirs)
+    return form(
+        visit,
+        note,
+        merged.text,
+        note.text,
+        409,
+        merged=merged,
+        author=author(info.provenance),
+        difference=differences.between(base or theirs, theirs),
+    )
+
+
+def _all_mine(mine: str, theirs: str) -> Merge:
+    """Without the text both began with, the whole of both."""
+    return merge("", mine, theirs)
+
+
+def check_decided(text: str) -> None:
+    """Raises InvalidInput for a text in which a place is still marked that both had changed."""
+    if has_marks(text):
+        raise InvalidInput(
+            "The text still has both versions of a place, between <<<<<<< and >>>>>>>. "
+            "Keep what is right, take the marks out, and save again."
+        )
+
+
+def as_in_file(text: str, file: str) -> str:
+    """The text of a form, whose lines end in CR LF, with the line ends of the file."""
+    text = text.replace("\r\n", "\n")
+    if "\r\n" in file:
+        return text.replace("\n", "\r\n")
+    return text

@@ -1,0 +1,172 @@
+"""What can be done to a note, or to several at once, from the page and over `/api`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from memoranda import documents
+from memoranda.engine import MemorySession
+from memoranda.engine.memory_links import header_time
+from memoranda.engine.upkeep import Upkeep
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.index.rows import NoteInfo
+from memoranda.jobs.lifecycle import archive_named, upgrade_named
+from memoranda.note.edit import Append, Rewrite, SetKeys
+from memoranda.note.frontmatter import REMOVE
+from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS, MEMORY_PROJECTS
+from memoranda.note.names import Looseness
+from memoranda.query import split_list
+from memoranda.serve.page import editing
+from memoranda.serve.page.visit import HOME, Visit
+
+_MOST_AT_ONCE = 200
+
+Action = Callable[[Visit, NoteInfo], Any]
+
+
+def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
+    """Do to a note what the form field `do` says (see ACTIONS).
+
+    Returns the note as it is then, None where there is none. Raises InvalidInput.
+    """
+    action = ACTIONS.get(visit.fields.get("do", ""))
+    if action is None:
+        raise InvalidInput(f"`do` must be one of {', '.join(ACTIONS)}")
+    try:
+        survivor = action(visit, info)
+    except KeyError as missing:
+        raise InvalidInput(f"{visit.fields['do']} needs the field {missing}") from None
+    if isinstance(survivor, NoteInfo):
+        info = survivor
+    try:
+        return visit.memory.find_ref(info)
+    except NotFound:
+        return None
+
+
+def _edit(visit: Visit, info: NoteInfo) -> None:
+    now = visit.memory.read(info, count=False).text
+    text = editing.as_in_file(visit.fields["text"], now)
+    checksum = visit.fields["checksum"]
+    editing.check_decided(text)
+    if text != now or checksum != info.checksum:
+        visit.memory.edit(info, Rewrite(text), checksum=checksum)
+
+
+def _tag(visit: Visit, info: NoteInfo) -> None:
+    tags = split_list(visit.fields["tags"])
+    names = {tag.lower() for tag in tags}
+    visit.memory.tag(info, tags, [tag for tag in info.tags if tag.lower() not in names])
+
+
+def _add_tag(visit: Visit, info: NoteInfo) -> None:
+    visit.memory.tag(info, split_list(visit.fields["tags"]), [])
+
+
+def _set_until(visit: Visit, info: NoteInfo) -> None:
+    """Say until when the note is true: a day, or words for one; empty: without an end."""
+    text = visit.fields["until"].strip()
+    value = header_time(visit.memory, text) if text else REMOVE
+    visit.memory.edit(info, SetKeys({"valid_until": value}, MEMORY_KEYS))
+
+
+def _merge(visit: Visit, info: NoteInfo) -> NoteInfo:
+    """Merge the note `other` names into this one, which stays."""
+    memory = visit.memory
+    other = memory.find(visit.fields["other"], looseness=Looseness.CASE)
+    if other.row == info.row:
+        raise InvalidInput("A note cannot be merged into itself. Name another one.")
+    both_memories = info.project == other.project == CATEGORY_PROJECT
+    text = memory.read(other, count=False).content.strip()
+    own = memory.read(info, count=False).content
+    if both_memories and text in own:
+        Upkeep(memory).merge(info, other)
+        return info
+    return _joined(memory, info, other, text)
+
+
+def _joined(memory: MemorySession, info: NoteInfo, other: NoteInfo, text: str) -> NoteInfo:
+    """The text of `other` at the end of the note; `other` is archived or deleted, links lead on."""
+    heading = f"\n## {other.title}\n\n" if other.project not in MEMORY_PROJECTS else "\n"
+    memory.edit(info, Append(f"{heading}{text}\n"))
+    if other.project == CATEGORY_PROJECT == info.project:
+        Upkeep(memory).merge(memory.find_ref(info), memory.find_ref(other))
+    else:
+        memory.delete(other)
+    return info
+
+
+def _delete(visit: Visit, info: NoteInfo) -> None:
+    visit.memory.delete(info)
+
+
+ACTIONS: Mapping[str, Action] = {
+    "edit": _edit,
+    "tag": _tag,
+    "add_tag": _add_tag,
+    "pin": lambda visit, info: Upkeep(visit.memory).pin([info]) and None,
+    "unpin": lambda visit, info: Upkeep(visit.memory).pin([info], pinned=False) and None,
+    "confirm": lambda visit, info: visit.memory.confirm_notes([info]),
+    "category": lambda visit, info: (
+        upgrade_named(visit.memory, [info.id], visit.fields["category"]) and None
+    ),
+    "until": _set_until,
+    "merge": _merge,
+    "archive": lambda visit, info: archive_named(visit.memory, [info.id]) and None,
+    "bring_back": lambda visit, info: visit.memory.bring_back(info) and None,
+    "delete": _delete,
+    "erase": lambda visit, info: visit.memory.erase(info) and None,
+}
+"""What a form, or `/api/note`, may ask for."""
+
+
+def at_once(visit: Visit) -> Response:
+    """Do the same to several notes, named by `ref`."""
+    refs = [ref for ref in visit.fields.get("ref", "").split("\n") if ref]
+    action = visit.text("do")
+    if not refs:
+        raise InvalidInput("Choose at least one note.")
+    if len(refs) > _MOST_AT_ONCE:
+        raise InvalidInput(f"At most {_MOST_AT_ONCE} notes at once.")
+    memory = visit.memory
+    infos = [memory.find_ref(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
+    _together(visit, action, infos)
+    return visit.back(visit.fields.get("back") or f"{HOME}/search")
+
+
+def _together(visit: Visit, action: str, infos: Sequence[NoteInfo]) -> None:
+    memory = visit.memory
+    if action == "delete":
+        memory.delete(*infos)
+    elif action == "archive":
+        memories = [info.id for info in infos if info.project == CATEGORY_PROJECT]
+        if len(memories) < len(infos):
+            raise InvalidInput("Only memories have an archive. Choose those of categories alone.")
+        archive_named(memory, memories)
+    elif action == "pin":
+        Upkeep(memory).pin(infos)
+    elif action == "tag":
+        memory.tag_many(infos, split_list(visit.fields.get("tags", "")), [])
+    elif action == "category":
+        memories = [info.id for info in infos if info.project in MEMORY_PROJECTS]
+        upgrade_named(memory, memories, visit.fields.get("category", ""))
+    else:
+        raise InvalidInput("`do` must be one of delete, archive, pin, tag, category")
+
+
+def as_json(visit: Visit) -> dict[str, Any]:
+    """The note `ref` names, or after a POST what became of it."""
+    memory = visit.memory
+    looseness = Looseness.EXACT if visit.is_post else Looseness.SIGNS
+    info: NoteInfo | None = memory.find(visit.fields.get("ref", ""), looseness=looseness)
+    if visit.is_post and info is not None:
+        info = act(visit, info)
+    changed = {"change": memory.changed or None}
+    if info is None:
+        return changed | {"note": None}
+    # Else what was archived would come back
+    note = memory.read(info, count=not (visit.csrf or visit.is_post))
+    return changed | {"note": documents.page_of_note(memory, note, info)}

@@ -1,0 +1,131 @@
+"""Templates with what each of them may use: words, times, addresses, safe text.
+
+Every value a template shows passes `visible`: control and bidi characters are spelled out before
+they are escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache, partial
+from typing import Any
+from urllib.parse import quote
+from zlib import crc32
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from memoranda.serve.page import note_text
+from memoranda.serve.page.wording import (
+    LANGUAGES,
+    counted,
+    heading_of_day,
+    lateness,
+    local_time,
+    long_day,
+    relative_time,
+    translated,
+)
+from memoranda.text.unicode import flat, visible
+
+_AGENT = "agent:"
+_AUTHORS = {"owner": "You", "file": "a file", "import": "an import", "web": "a web page"}
+_COLOURS = 6
+"""Colours of the avatars of agents, in the style sheet."""
+
+
+def note_url(project: str, path: str) -> str:
+    """The address of a note's page."""
+    return "/page/note/" + quote(f"{project}/{path}", safe="/", errors="replace")
+
+
+def first_line(text: str, most: int = 160) -> str:
+    """The first line of a text that says something, without its marks."""
+    for line in text.splitlines():
+        plain = line.lstrip("#>*- \t").strip()
+        if plain and not plain.startswith("---"):
+            return plain if len(plain) <= most else f"{plain[: most - 1]}…"
+    return ""
+
+
+def colour_of(agent: str | None) -> str:
+    """The class of an agent's avatar: always the same for one name."""
+    if agent is None:
+        return "me"
+    return f"c{crc32(agent.encode('utf-8', 'replace')) % _COLOURS}"
+
+
+def initial_of(agent: str | None) -> str:
+    """The letters of an agent's avatar: two of a Latin name, else one."""
+    name = (agent or "").lstrip("<>[]()")
+    if name[:2].isascii():
+        return name[:2].capitalize()
+    return name[:1]
+
+
+def author_name(who: str) -> str:
+    """Who wrote a note, for people: an agent's name, or a word to be translated."""
+    return _AUTHORS.get(who, who.removeprefix(_AGENT))
+
+
+def _shown(value: Any) -> Any:
+    """A value as a template shows it."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible(value)
+    return value
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("memoranda.serve.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.globals |= {
+        "note_url": note_url,
+        "languages": LANGUAGES,
+        "colour_of": colour_of,
+        "initial_of": initial_of,
+    }
+    environment.filters |= {
+        "flat": lambda text: flat(str(text)),
+        "raw": lambda text: Markup(escape(text)),
+        "agent_name": lambda who: str(who or "").removeprefix(_AGENT),
+        "first_line": first_line,
+        "line": lambda text: flat(" ".join(str(text).split())),
+        "sentence": lambda text: text[:1].upper() + text[1:],
+        "author": author_name,
+    }
+    return environment
+
+
+@cache
+def prepare() -> None:
+    """Read all templates, and what renders notes, before somebody waits for them."""
+    for name in _environment().list_templates(["html"]):
+        _environment().get_template(name)
+    note_text.prepare()
+
+
+def render(template: str, language: str, **values: Any) -> str:
+    """The text of a template in a language (see LANGUAGES); `zone` is that of its times."""
+    zone = values.get("zone")
+    now = values.get("now") or datetime.now(UTC)
+    tools: Mapping[str, Any] = {
+        "_": partial(translated, language),
+        "_n": partial(counted, language),
+        "lang": language,
+        "time": lambda at: local_time(at, zone),
+        "day": lambda at: local_time(at, zone)[:10],
+        "clock": lambda at: local_time(at, zone)[11:],
+        "ago": lambda at: relative_time(language, at, now, zone),
+        "late": lambda at: lateness(language, at, now, zone),
+        "long_day": lambda at: long_day(language, at, zone),
+        "heading_of_day": lambda at: heading_of_day(language, at, now, zone),
+    }
+    return _environment().get_template(template).render(**(values | dict(tools)))

@@ -1,0 +1,168 @@
+"""Notes: the ranked search with the shares of each score, or all notes, the latest change first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.responses import Response
+
+from memoranda import documents
+from memoranda.engine import MemorySession
+from memoranda.engine.completion import offers
+from memoranda.index.rows import Hit
+from memoranda.note.model import CATEGORIES, INBOX
+from memoranda.query import Query, day, parse
+from memoranda.serve.page.visit import Visit
+
+HITS = 20
+MOST_HITS = 200
+"""So many are shown at once, and given out at most."""
+FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
+_WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
+_SUGGESTED = 8
+
+
+@dataclass
+class Share:
+    """What one feature added to a score; `start` and `width` of its bar, which is 100 wide."""
+
+    name: str
+    value: float
+    start: float
+    width: float
+
+
+@dataclass
+class ShownHit:
+    """A hit with its passage in pieces (whether it is a word of the query, text), the shares of its
+    score, and why it was found, without the numbers.
+    """
+
+    hit: Hit
+    pieces: list[tuple[bool, str]]
+    shares: list[Share] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+
+def query_of(memory: MemorySession, fields: Mapping[str, str]) -> Query:
+    """The query a form asks: its text, which may hold filters itself, and its fields."""
+    zone = memory.settings.zone
+    now = memory.clock()
+    query = parse(fields.get("q", ""), now=now, zone=zone)
+    readers: dict[str, tuple[str, Callable[[str], Any]]] = {
+        "project": ("projects", lambda text: (text,)),
+        "category": ("any_category", lambda text: (text,)),
+        "tag": ("tags", lambda text: (*query.tags, text.removeprefix("#"))),
+        "agent": ("by", str),
+        "from": ("created_from", lambda text: day(text, "from", zone, now=now)),
+        "until": ("created_until", lambda text: day(text, "until", zone, 1, now)),
+    }
+    more = {
+        name: read(fields[field_name])
+        for field_name, (name, read) in readers.items()
+        if fields.get(field_name)
+    }
+    return query.replace(**more, archived=None if fields.get("archive") else False)
+
+
+def show(visit: Visit) -> Response:
+    """The hits of a search while somebody types, or the page with them."""
+    memory = visit.memory
+    fields = dict(visit.fields)
+    offset = visit.number("offset", 0)
+    hits = memory.search(query_of(memory, fields), limit=HITS, offset=offset, explain=True)
+    has_more = hits.is_lower_bound or offset + len(hits) < hits.total
+    values: dict[str, Any] = {
+        "hits": hits,
+        "rows": [shown(hit) for hit in hits],
+        "fields": fields,
+        "offset": offset,
+        "next": offset + HITS if has_more else 0,
+        "is_plain": not fields.get("q", "").strip(),
+        "is_filtered": any(fields.get(name) for name in FILTERS),
+        "categories": CATEGORIES,
+        "inbox": INBOX,
+    }
+    if visit.is_part:
+        return visit.html("hits.html", **values)
+    return visit.html(
+        "search.html",
+        projects=[project.name for project in memory.projects],
+        tags=[offer.partition("\t")[0] for offer in offers(memory.settings, "tag")],
+        agents=writers(memory),
+        **values,
+    )
+
+
+def writers(memory: MemorySession) -> list[str]:
+    """Who may have written a note, as `by:` takes it."""
+    lately = {change.agent for change in memory.log(limit=500) if change.agent}
+    return ["owner", *sorted(lately), "import", "web", "file"]
+
+
+def suggest(visit: Visit) -> Response:
+    """The notes that words typed into the palette may mean."""
+    text = visit.text("q")
+    hits = visit.memory.search(query_of(visit.memory, {"q": text}), limit=_SUGGESTED)
+    return visit.html("suggestions.html", hits=hits, text=text)
+
+
+def as_json(visit: Visit) -> dict[str, Any]:
+    """The hits of a search, for a program."""
+    limit = min(visit.number("limit", HITS), MOST_HITS)
+    hits = visit.memory.search(
+        query_of(visit.memory, visit.fields),
+        limit=limit,
+        offset=visit.number("offset", 0),
+        explain=True,
+    )
+    rows = [_row(hit) for hit in hits]
+    return {"total": hits.total, "relaxed": hits.relaxed, "hits": rows, **hits.bound}
+
+
+def _row(hit: Hit) -> dict[str, Any]:
+    return {
+        "id": hit.note.id,
+        "path": hit.note.path,
+        "category": hit.note.category,
+        **documents.reference(hit.note),
+        **documents.hit(hit),
+    }
+
+
+def shown(hit: Hit) -> ShownHit:
+    """What the page shows of a hit."""
+    numbers = tuple(f"{name} " for name in hit.shares)
+    reasons = [reason for reason in hit.why if not (numbers and reason.startswith(numbers))]
+    return ShownHit(hit, _pieces(hit), _shares(hit.shares), reasons)
+
+
+def _pieces(hit: Hit) -> list[tuple[bool, str]]:
+    matched: set[str] = set()
+    for reason in hit.why:
+        match = _WORDS.match(reason)
+        if match:
+            matched.update(word for word in match[1].split(", ") if word)
+    if not matched:
+        return [(False, hit.passage)]
+    longest_first = sorted(matched, key=len, reverse=True)
+    pattern = "|".join(re.escape(word) for word in longest_first)
+    parts = re.split(f"(?i)({pattern})", hit.passage)
+    # What stands in brackets is every second part
+    return [(bool(number % 2), part) for number, part in enumerate(parts) if part]
+
+
+def _shares(shares: Mapping[str, float]) -> list[Share]:
+    """The features side by side, the largest first: those that add something make 100."""
+    added = sum(value for value in shares.values() if value > 0) or 1.0
+    bars = []
+    start = 0.0
+    for name, value in sorted(shares.items(), key=lambda item: -item[1]):
+        width = 100 * max(0.0, value) / added
+        if value:
+            bars.append(Share(name.replace("_", " "), value, round(start, 1), round(width, 1)))
+        start += width
+    return bars

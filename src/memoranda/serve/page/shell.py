@@ -1,0 +1,127 @@
+"""The frame of every page: the rail with its counts, which are looked up beside the page.
+
+To count the questions takes longer than to show a page. So a page shows the counts known last, and a
+script asks for those of now.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from memoranda.engine import MemorySession
+from memoranda.index.rows import NoteInfo
+from memoranda.note.model import TRACE_PROJECT
+from memoranda.query import Query
+from memoranda.serve.page.calendar import reminder_rows
+from memoranda.serve.page.people import people
+from memoranda.serve.page.visit import Visit
+
+PRESENT = timedelta(minutes=10)
+"""How long after its last call an agent counts as present."""
+LATELY = timedelta(days=30)
+_PINNED = 6
+_AGENTS = 6
+_MOST_QUESTIONS = 200
+_COUNTING = Lock()
+
+
+@dataclass
+class Presence:
+    """An agent, when it was last seen, and whether it is at work now."""
+
+    agent: str
+    last: datetime
+    is_present: bool
+
+
+@dataclass
+class RailCounts:
+    """What the rail shows. `kinds`: how many open questions of each kind."""
+
+    stamp: str
+    kinds: Counter[str] = field(default_factory=Counter)
+    due: int = 0
+    notes: int = 0
+    people: int = 0
+    notices: int = 0
+    pinned: list[NoteInfo] = field(default_factory=list)
+    agents: list[Presence] = field(default_factory=list)
+
+    @property
+    def questions(self) -> int:
+        """All open questions."""
+        return self.kinds.total()
+
+
+def known_counts(request: Request) -> RailCounts | None:
+    """The counts as they were when they were last looked up."""
+    counts = getattr(request.app.state, "rail", None)
+    if isinstance(counts, RailCounts):
+        return counts
+    return None
+
+
+def rail(visit: Visit) -> Response:
+    """The rail with the counts of now."""
+    _counted(visit).agents = presence(visit)
+    return visit.html("rail.html", path=visit.text("at") or "/page")
+
+
+def needs(visit: Visit) -> Response:
+    """How many questions of each kind wait for the owner."""
+    _counted(visit)
+    return visit.html("needs.html")
+
+
+def _counted(visit: Visit) -> RailCounts:
+    """The counts of now; two who ask at once look once."""
+    with _COUNTING:
+        stamp = visit.memory.journal_stamp()
+        counts = known_counts(visit.request)
+        if counts is None or counts.stamp != stamp:
+            counts = count(visit.memory, stamp)
+            visit.request.app.state.rail = counts
+        return counts
+
+
+def menu(visit: Visit) -> Response:
+    """What of the rail a phone has no room for."""
+    return visit.html("menu.html")
+
+
+def count(memory: MemorySession, stamp: str) -> RailCounts:
+    """Everything the rail says but who is present."""
+    totals = memory.stats()
+    rows = reminder_rows(memory)
+    pinned, _ = memory.list(Query(archived=False, pinned=True), limit=_PINNED)
+    return RailCounts(
+        stamp,
+        Counter(item.kind for item in memory.review(limit=_MOST_QUESTIONS)),
+        sum(row.state in ("overdue", "due") for row in rows),
+        totals.total - totals.projects.get(TRACE_PROJECT, 0),
+        len(people(memory)),
+        len(memory.unreadable) + len(memory.warnings),
+        pinned,
+    )
+
+
+def presence(visit: Visit) -> list[Presence]:
+    """The agents that were here lately, those at work first."""
+    now = visit.now
+    seen: dict[str, datetime] = {}
+    for change in visit.memory.log(limit=500, since=now - LATELY):
+        if change.agent:
+            seen.setdefault(change.agent, datetime.fromisoformat(change.time))
+    sessions = visit.request.app.state.sessions
+    for session in sessions.connected() if sessions else ():
+        if session.agent:
+            earlier = seen.get(session.agent, session.last)
+            seen[session.agent] = max(earlier, session.last)
+    agents = [Presence(agent, last, now - last < PRESENT) for agent, last in seen.items()]
+    return sorted(agents, key=lambda agent: agent.last, reverse=True)[:_AGENTS]

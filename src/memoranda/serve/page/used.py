@@ -1,0 +1,74 @@
+"""What agents got: who read or found a note, what an agent read, and what one would be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from memoranda.engine import MemorySession
+from memoranda.engine.served import Served, log_of
+from memoranda.index.rows import NoteInfo
+from memoranda.serve.page.search import writers
+from memoranda.serve.page.visit import Visit
+
+_SHOWN = 200
+_NOTES = 8
+_DEFAULT_AGENT = "claude"
+_NO_AGENTS = ("owner", "import", "web", "file")
+
+
+@dataclass
+class UsedRow:
+    """One call that gave notes to an agent; `more`: notes of it that are not listed."""
+
+    time: str
+    agent: str
+    how: str
+    asked: str
+    notes: list[NoteInfo]
+    more: int
+
+
+def show(visit: Visit) -> Response:
+    """What the agent `agent` got."""
+    agent = visit.text("agent")
+    rows = log_of(visit.memory).rows(agent=agent, limit=_SHOWN)
+    return visit.html("used.html", info=None, agent=agent, rows=_shown(visit.memory, rows))
+
+
+def of_note(visit: Visit, info: NoteInfo) -> Response:
+    """Who got a note."""
+    rows = log_of(visit.memory).rows(note=info.id, limit=_SHOWN)
+    return visit.html("used.html", info=info, agent="", rows=_shown(visit.memory, rows))
+
+
+def _shown(memory: MemorySession, rows: list[Served]) -> list[UsedRow]:
+    """The rows with the notes that are still there."""
+    ids = {identity for row in rows for identity in row.notes}
+    infos = {info.id: info for info in memory.with_ids(ids)}
+    shown = []
+    for row in rows:
+        notes = [infos[identity] for identity in row.notes if identity in infos]
+        more = len(notes) - _NOTES
+        shown.append(UsedRow(row.time, row.agent, row.how, row.asked, notes[:_NOTES], max(0, more)))
+    return shown
+
+
+def ask(visit: Visit) -> Response:
+    """What an agent would be told for a prompt, and when a session starts."""
+    agents = [name for name in writers(visit.memory) if name not in _NO_AGENTS]
+    agent = visit.text("agent") or next(iter(agents), _DEFAULT_AGENT)
+    prompt = visit.fields.get("prompt", "")
+    preview = getattr(visit.request.app.state, "preview", None)
+    at_start = for_prompt = ""
+    if preview is not None:
+        at_start, for_prompt = preview(visit.memory, agent, prompt)
+    return visit.html(
+        "ask.html",
+        agents=agents or [_DEFAULT_AGENT],
+        agent=agent,
+        prompt=prompt,
+        at_start=at_start,
+        for_prompt=for_prompt,
+    )

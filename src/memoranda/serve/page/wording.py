@@ -1,0 +1,165 @@
+"""The words of the page in each language, and times as people say them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta, tzinfo
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from starlette.requests import Request
+
+from memoranda.clock import parse_stamp
+
+LANGUAGES = {"en": "English", "zh": "中文"}
+LANGUAGE_COOKIE = "memoranda-language"
+_WEEK = 7
+
+
+def language_of(request: Request) -> str:
+    """The language chosen (a cookie), else the first the browser wants that there is, else English."""
+    asked_for = [
+        request.cookies.get(LANGUAGE_COOKIE, ""),
+        *request.headers.get("accept-language", "").split(","),
+    ]
+    for entry in asked_for:
+        name = entry.strip().partition(";")[0].partition("-")[0].lower()
+        if name in LANGUAGES:
+            return name
+    return "en"
+
+
+@cache
+def words(language: str) -> Mapping[str, str]:
+    """The words of a language by the English ones, which stand in the templates.
+
+    In English itself: what is called by another name than the ledger's.
+    """
+    text = files(__package__).joinpath("texts", f"{language}.json").read_text("utf-8")
+    table: dict[str, str] = json.loads(text)
+    return table
+
+
+def translated(language: str, english: str, /, **values: Any) -> str:
+    """An English sentence in a language; `{name}` in it stands for a value."""
+    sentence = words(language).get(english, english)
+    if values:
+        return sentence.format(**values)
+    return sentence
+
+
+def counted(language: str, one: str, many: str, number: int) -> str:
+    """`one` for a single thing, else `many` with `{n}` in it, in a language."""
+    if number == 1:
+        return translated(language, one)
+    return translated(language, many, n=f"{number:,}")
+
+
+def moment_of(at: str | datetime | None) -> datetime | None:
+    """The time a stamp says; None where it says none."""
+    if isinstance(at, datetime):
+        return at
+    try:
+        return parse_stamp(at or "")
+    except ValueError:
+        return None
+
+
+def local_time(at: str | datetime | None, zone: tzinfo | None) -> str:
+    """`2026-11-23 09:05` of a stamp in a zone; the text itself where it is no time."""
+    moment = moment_of(at)
+    try:
+        if moment is not None:
+            return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError):
+        pass
+    return str(at or "")
+
+
+def relative_time(
+    language: str, at: str | datetime | None, now: datetime, zone: tzinfo | None
+) -> str:
+    """How long ago: `3 min ago`, `yesterday 09:05`, `Thu 08:34`, `25 Nov`, `25 Nov 2024`."""
+    moment = moment_of(at)
+    if moment is None:
+        return str(at or "")
+    try:
+        local = moment.astimezone(zone)
+    except (ValueError, OverflowError):
+        return str(at)
+    age = now - moment
+    if timedelta(0) <= age < timedelta(minutes=1):
+        return translated(language, "just now")
+    if timedelta(0) <= age < timedelta(hours=1):
+        return translated(language, "{n} min ago", n=int(age.total_seconds() // 60))
+    today = now.astimezone(zone).date()
+    days = (today - local.date()).days
+    clock = f"{local:%H:%M}"
+    if days == 0:
+        return translated(language, "today {clock}", clock=clock)
+    if days == 1:
+        return translated(language, "yesterday {clock}", clock=clock)
+    if 1 < days < _WEEK:
+        weekday = translated(language, f"{local:%a}")
+        return translated(language, "{weekday} {clock}", weekday=weekday, clock=clock)
+    return short_day(language, local, today.year)
+
+
+def short_day(language: str, local: datetime, this_year: int) -> str:
+    """`25 Nov`, with the year where it is another than this one."""
+    if language == "zh":
+        day = f"{local.month}月{local.day}日"
+        if local.year != this_year:
+            day = f"{local.year}年{day}"
+        return day
+    day = f"{local.day} {local:%b}"
+    if local.year != this_year:
+        day = f"{day} {local.year}"
+    return day
+
+
+def long_day(language: str, moment: datetime, zone: tzinfo | None) -> str:
+    """`Saturday, 28 November`."""
+    local = moment.astimezone(zone)
+    if language == "zh":
+        return f"{local.month}月{local.day}日，{translated(language, f'{local:%A}')}"
+    return f"{local:%A}, {local.day} {local:%B}"
+
+
+def heading_of_day(
+    language: str, at: str | datetime | None, now: datetime, zone: tzinfo | None
+) -> str:
+    """`Today`, `Yesterday`, `Thursday`, `25 November`."""
+    moment = moment_of(at)
+    if moment is None:
+        return str(at or "")
+    local = moment.astimezone(zone)
+    days = (now.astimezone(zone).date() - local.date()).days
+    if days == 0:
+        return translated(language, "Today")
+    if days == 1:
+        return translated(language, "Yesterday")
+    if 1 < days < _WEEK:
+        return translated(language, f"{local:%A}")
+    return short_day(language, local, now.astimezone(zone).year)
+
+
+def lateness(language: str, at: datetime, now: datetime, zone: tzinfo | None) -> str:
+    """`9 days late`, `3 h late`, or when it is due: `09:49`, `Mon 09:00`, `25 Nov`."""
+    local = at.astimezone(zone)
+    today = now.astimezone(zone)
+    late = now - at
+    if late >= timedelta(days=1):
+        return translated(language, "{n} days late", n=late.days)
+    if late >= timedelta(hours=1):
+        return translated(language, "{n} h late", n=int(late.total_seconds() // 3600))
+    if local.date() == today.date():
+        return f"{local:%H:%M}"
+    if local.date() - today.date() == timedelta(days=1):
+        return translated(language, "tomorrow {clock}", clock=f"{local:%H:%M}")
+    if local.date() - today.date() < timedelta(days=_WEEK):
+        weekday = translated(language, f"{local:%a}")
+        return translated(language, "{weekday} {clock}", weekday=weekday, clock=f"{local:%H:%M}")
+    return short_day(language, local, today.year)

@@ -1,0 +1,167 @@
+"""The parts of a message, in the forms that programs share: text, calls of tools, their results."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memoranda.transcripts.turn import Kind
+
+_READS = frozenset(("view", "read"))
+_PATHS = (
+    "file_path",
+    "path",
+    "filePath",
+    "notebook_path",
+    "absolute_path",
+    "target_file",
+    "filepath",
+)
+_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
+_EXIT = re.compile(
+    r"(?:exit(?:ed with)?(?: code| status)?|exit_code\"?|exitCode\"?)[:=\s]+(-?\d{1,3})\b", re.I
+)
+_EXIT_SPAN = 300
+
+
+class Part(NamedTuple):
+    """A part of a message: as a turn, without its place and time."""
+
+    kind: Kind
+    text: str
+    call: str = ""
+    has_failed: bool | None = None
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+
+
+@cache
+def words_of(name: str) -> frozenset[str]:
+    """A list of words.toml."""
+    return frozenset(_table()[name].split())
+
+
+@cache
+def _not_said() -> tuple[str, ...]:
+    return tuple(_table()["not_said"])
+
+
+def text_of(value: Any) -> str:
+    """The text in a value: a string, or the `text` and `content` of the parts in a list."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        for key in ("text", "content", "output", "error", "message"):
+            if value.get(key):
+                return text_of(value[key])
+        return ""
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(text_of, value)))
+    return ""
+
+
+def spoken(kind: Kind, text: str) -> Iterator[Part]:
+    """What somebody said, unless a program put it there."""
+    stripped = text.strip()
+    if stripped and not (kind is Kind.SAID and stripped.startswith(_not_said())):
+        yield Part(kind, stripped)
+
+
+def tool_call(name: str, given: Any, call: str = "") -> Iterator[Part]:
+    """The command that a call of a tool runs, or the files it changes; nothing of other calls."""
+    given = _arguments(given)
+    lower = name.lower()
+    if lower in words_of("command_tools"):
+        command = _command(given)
+        if command:
+            yield Part(Kind.RAN, command, call)
+    elif lower in words_of("edit_tools") and given.get("command") not in _READS:
+        for path in _edited(given):
+            yield Part(Kind.EDITED, path, call)
+
+
+def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> Iterator[Part]:
+    """What a tool gave back; whether it failed is read from its exit code where nobody says so."""
+    text = text_of(value).strip()
+    if has_failed is None:
+        has_failed = failed_by_text(text)
+    if text or has_failed:
+        yield Part(Kind.RESULT, text, call, has_failed)
+
+
+def failed_by_text(text: str) -> bool | None:
+    """Whether an exit code in the first or last line says that a command failed; None without."""
+    for span in (text[:_EXIT_SPAN], text[-_EXIT_SPAN:]):
+        found = _EXIT.search(span)
+        if found:
+            return found[1] != "0"
+    return None
+
+
+def anthropic_parts(role: str, content: Any) -> Iterator[Part]:
+    """The parts of a message as Anthropic's API has them; other programs write the same."""
+    kind = Kind.SAID if role == "user" else Kind.ANSWERED
+    if isinstance(content, str):
+        yield from spoken(kind, content)
+        return
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, str):
+            yield from spoken(kind, block)
+        elif isinstance(block, dict):
+            yield from _anthropic_block(kind, block)
+
+
+def _anthropic_block(kind: Kind, block: dict[str, Any]) -> Iterator[Part]:
+    shape = block.get("type")
+    if shape in ("text", "input_text", "output_text"):
+        yield from spoken(kind, str(block.get("text") or ""))
+    elif shape == "tool_use":
+        yield from tool_call(str(block.get("name")), block.get("input"), str(block.get("id") or ""))
+    elif shape == "tool_result":
+        call = str(block.get("tool_use_id") or block.get("toolUseID") or "")
+        # Many programs say `is_error` only of errors
+        failed = block.get("is_error")
+        yield from tool_result(block.get("content"), call, failed if failed else None)
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    """The arguments of a call, which some programs write as JSON in a text."""
+    if isinstance(given, str):
+        try:
+            parsed = json.loads(given)
+        except (ValueError, RecursionError):
+            return {"input": given}
+        given = parsed if isinstance(parsed, dict) else {"input": given}
+    if isinstance(given, dict):
+        return given
+    return {}
+
+
+def _command(given: dict[str, Any]) -> str:
+    command = given.get("command") or given.get("cmd") or ""
+    if isinstance(command, list):
+        words = [str(word) for word in command]
+        # A shell that is given its command line as one word
+        if len(words) == 3 and words[1] in ("-c", "-lc"):
+            return words[2].strip()
+        return " ".join(words).strip()
+    return str(command).strip()
+
+
+def _edited(given: dict[str, Any]) -> list[str]:
+    for key in _PATHS:
+        path = given.get(key)
+        if isinstance(path, str) and path:
+            return [path]
+    patch = given.get("input") or given.get("patch")
+    if isinstance(patch, str):
+        return [path.strip() for path in _PATCHED.findall(patch)]
+    return []

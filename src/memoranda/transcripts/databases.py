@@ -1,0 +1,346 @@
+"""Formats in SQLite databases of other programs, which are opened for reading alone.
+
+Each session that changed since the last time is yielded whole. `state` holds when each session
+was changed, by its name.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from memoranda.transcripts.blocks import Part, spoken, text_of, tool_call, tool_result
+from memoranda.transcripts.lines import goose_parts
+from memoranda.transcripts.turn import (
+    Kind,
+    NotUnderstood,
+    Session,
+    SessionTurns,
+    Turn,
+    seconds,
+)
+
+_BUSY_SECONDS = 0.5
+_ZSTD_SECONDS = 10
+_NO_ZSTD = "its threads are compressed with Zstandard: install the program zstd, or use Python 3.14"
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database at `path`, which cannot be changed through this. Raises NotUnderstood, OSError."""
+    # SQLite would make a missing file
+    path.stat()
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)) as database:
+            database.row_factory = sqlite3.Row
+            yield database
+    except sqlite3.Error as error:
+        raise NotUnderstood(f"SQLite: {error}") from None
+
+
+class DatabaseFormat:
+    """Reads the sessions of a database that are not as `state` says. A position is the key of a
+    row and the number of the part.
+    """
+
+    grows = False
+
+    def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+        """Each session's name, and what is another text once the session has changed."""
+        raise NotImplementedError
+
+    def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
+        """One session with all its turns."""
+        raise NotImplementedError
+
+    def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
+        with _reading(path) as database:
+            for name, mark in list(self.changed(database)):
+                if state.get(name) != mark:
+                    yield self.session(database, name)
+                    state[name] = mark
+
+    def passage(self, path: Path, session: str, position: str) -> str | None:
+        with _reading(path) as database:
+            for turn in self.session(database, session).turns:
+                if turn.position == position:
+                    return turn.text
+        return None
+
+
+def _turns(key: str, parts: Iterator[Part], time: float) -> list[Turn]:
+    return [
+        Turn(part.kind, part.text, f"{key}.{number}", time, *part[2:])
+        for number, part in enumerate(parts)
+    ]
+
+
+def _object(text: Any) -> dict[str, Any]:
+    """The JSON object in a column; {} for anything else."""
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+class OpenCode(DatabaseFormat):
+    """`~/.local/share/opencode/opencode.db`."""
+
+    def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+        rows = database.execute("select id, time_updated from session")
+        for row in rows:
+            yield str(row["id"]), str(row["time_updated"])
+
+    def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
+        about = database.execute(
+            "select directory, time_created from session where id = ?", (name,)
+        ).fetchone()
+        folder = str(about["directory"] or "") if about else ""
+        found = SessionTurns(Session(name, folder, seconds(about["time_created"]) if about else 0))
+        rows = database.execute(
+            "select message.data as message, part.id as id, part.data as part from message"
+            " join part on part.message_id = message.id where message.session_id = ?"
+            " order by message.time_created, message.id, part.id",
+            (name,),
+        )
+        for row in rows:
+            message = _object(row["message"])
+            part = _object(row["part"])
+            began = (part.get("time") or {}).get("start")
+            time = seconds(began) or seconds((message.get("time") or {}).get("created"))
+            parts = self._parts(str(message.get("role")), part)
+            found.turns += _turns(str(row["id"]), parts, time or found.session.time)
+        return found
+
+    def _parts(self, role: str, part: dict[str, Any]) -> Iterator[Part]:
+        shape = part.get("type")
+        if shape == "text" and not part.get("synthetic"):
+            kind = Kind.SAID if role == "user" else Kind.ANSWERED
+            yield from spoken(kind, str(part.get("text") or ""))
+        elif shape == "tool":
+            state = part.get("state") or {}
+            call = str(part.get("callID") or "")
+            yield from tool_call(str(part.get("tool")), state.get("input"), call)
+            failed = True if state.get("status") == "error" else None
+            code = (state.get("metadata") or {}).get("exit")
+            if code is not None:
+                failed = bool(code)
+            yield from tool_result(state.get("output") or state.get("error"), call, failed)
+
+
+class CursorEditor(DatabaseFormat):
+    """`state.vscdb` of Cursor: a table of keys, `composerData:ID` and `bubbleId:ID:MESSAGE`."""
+
+    def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+        tables = {row[0] for row in database.execute("select name from sqlite_master")}
+        if "cursorDiskKV" not in tables:
+            return
+        # A damaged value must not cost all others
+        rows = database.execute(
+            "select key, length(value) as size,"
+            " case when json_valid(value) then json_extract(value, '$.lastUpdatedAt') end as time"
+            " from cursorDiskKV where key >= 'composerData:' and key < 'composerData;'"
+            " and value is not null"
+        )
+        for row in rows:
+            yield str(row["key"]).partition(":")[2], f"{row['time']} {row['size']}"
+
+    def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
+        row = database.execute(
+            "select value from cursorDiskKV where key = ?", (f"composerData:{name}",)
+        ).fetchone()
+        composer = _object(row["value"]) if row else {}
+        began = seconds(composer.get("createdAt"))
+        found = SessionTurns(Session(name, "", began))
+        for key, bubble in self._bubbles(database, name, composer):
+            folder = bubble.get("workspaceProjectDir")
+            if isinstance(folder, str) and folder and not found.session.folder:
+                found.session.folder = folder
+            time = seconds(bubble.get("timestamp")) or seconds(bubble.get("createdAt")) or began
+            found.turns += _turns(key, self._parts(bubble), time)
+        return found
+
+    def _bubbles(
+        self, database: sqlite3.Connection, name: str, composer: dict[str, Any]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The messages in their order: in the composer itself, or in rows of their own."""
+        inline = composer.get("conversation")
+        if isinstance(inline, list) and inline:
+            for number, bubble in enumerate(inline):
+                if isinstance(bubble, dict):
+                    yield str(bubble.get("bubbleId") or number), bubble
+            return
+        rows = database.execute(
+            "select key, value from cursorDiskKV where key >= ? and key < ? order by rowid",
+            (f"bubbleId:{name}:", f"bubbleId:{name};"),
+        )
+        bubbles = {str(row["key"]).rpartition(":")[2]: _object(row["value"]) for row in rows}
+        headers = composer.get("fullConversationHeadersOnly") or []
+        order = [str(each.get("bubbleId")) for each in headers if isinstance(each, dict)]
+        for key in dict.fromkeys([*order, *bubbles]):
+            if key in bubbles:
+                yield key, bubbles[key]
+
+    def _parts(self, bubble: dict[str, Any]) -> Iterator[Part]:
+        kind = Kind.SAID if bubble.get("type") == 1 else Kind.ANSWERED
+        text = bubble.get("text") or bubble.get("rawText")
+        if isinstance(text, str):
+            yield from spoken(kind, text)
+        tool = bubble.get("toolFormerData")
+        if isinstance(tool, dict):
+            call = str(tool.get("toolCallId") or "")
+            given = tool.get("rawArgs") or tool.get("params")
+            yield from tool_call(str(tool.get("name")), given, call)
+            result = tool.get("result")
+            output = _object(result) or result
+            failed = True if tool.get("status") == "error" else None
+            if isinstance(output, dict) and output.get("exitCode") is not None:
+                failed = bool(output["exitCode"])
+            yield from tool_result(output, call, failed)
+
+
+class GooseDatabase(DatabaseFormat):
+    """`~/.local/share/goose/sessions/sessions.db`."""
+
+    def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+        rows = database.execute("select session_id, max(id) as last from messages group by 1")
+        for row in rows:
+            yield str(row["session_id"]), str(row["last"])
+
+    def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
+        about = database.execute(
+            "select working_dir, created_at from sessions where id = ?", (name,)
+        ).fetchone()
+        folder = str(about["working_dir"] or "") if about else ""
+        found = SessionTurns(Session(name, folder))
+        rows = database.execute(
+            "select id, role, content_json, created_timestamp from messages"
+            " where session_id = ? order by id",
+            (name,),
+        )
+        for row in rows:
+            try:
+                content = json.loads(row["content_json"])
+            except (TypeError, ValueError, RecursionError):
+                continue
+            time = seconds(row["created_timestamp"])
+            found.turns += _turns(str(row["id"]), goose_parts(str(row["role"]), content), time)
+        return found
+
+
+class Zed(DatabaseFormat):
+    """`threads.db` of Zed: a document for each thread, mostly compressed."""
+
+    def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+        kinds = {row[0] for row in database.execute("select distinct data_type from threads")}
+        if "zstd" in kinds and not _can_decompress():
+            raise NotUnderstood(_NO_ZSTD)
+        for row in database.execute("select id, updated_at from threads"):
+            yield str(row["id"]), str(row["updated_at"])
+
+    def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
+        row = database.execute("select * from threads where id = ?", (name,)).fetchone()
+        found = SessionTurns(Session(name))
+        if row is None:
+            return found
+        columns = row.keys()
+        folders = str(row["folder_paths"] or "") if "folder_paths" in columns else ""
+        created = row["created_at"] if "created_at" in columns else None
+        found.session.folder = folders.partition("\n")[0]
+        found.session.time = seconds(created or row["updated_at"])
+        data = row["data"]
+        if row["data_type"] == "zstd":
+            data = _decompressed(data)
+        messages = _object(data).get("messages")
+        for number, message in enumerate(messages if isinstance(messages, list) else ()):
+            if isinstance(message, dict):
+                parts = self._parts(message)
+                found.turns += _turns(str(number), parts, found.session.time)
+        return found
+
+    def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
+        if "segments" in message:
+            kind = Kind.SAID if message.get("role") == "user" else Kind.ANSWERED
+            texts = [
+                str(segment.get("text") or "")
+                for segment in message["segments"]
+                if isinstance(segment, dict) and segment.get("type") == "text"
+            ]
+            if message.get("role") in ("user", "assistant"):
+                yield from spoken(kind, "\n".join(texts))
+            return
+        for name, kind in (("User", Kind.SAID), ("Agent", Kind.ANSWERED)):
+            body = message.get(name)
+            if isinstance(body, dict):
+                yield from self._body(kind, body)
+
+    def _body(self, kind: Kind, body: dict[str, Any]) -> Iterator[Part]:
+        for block in body.get("content") or ():
+            if not isinstance(block, dict):
+                continue
+            mention = block.get("Mention")
+            text = block.get("Text") or (
+                mention.get("content") if isinstance(mention, dict) else ""
+            )
+            if isinstance(text, str):
+                yield from spoken(kind, text)
+            use = block.get("ToolUse")
+            if isinstance(use, dict):
+                call = str(use.get("id") or "")
+                yield from tool_call(str(use.get("name")), use.get("input"), call)
+        results = body.get("tool_results")
+        for call, result in (results if isinstance(results, dict) else {}).items():
+            if isinstance(result, dict):
+                failed = True if result.get("is_error") else None
+                yield from tool_result(text_of(_flat(result.get("content"))), str(call), failed)
+
+
+def _flat(content: Any) -> Any:
+    """The text of a result of Zed, which is tagged `Text`."""
+    if isinstance(content, dict):
+        return content.get("Text") or ""
+    if isinstance(content, list):
+        return [_flat(each) for each in content]
+    return content
+
+
+def _can_decompress() -> bool:
+    return _module() is not None or shutil.which("zstd") is not None
+
+
+def _module() -> Any:
+    """What decompresses Zstandard in this Python; None where nothing does."""
+    for name in ("compression.zstd", "zstandard"):
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    return None
+
+
+def _decompressed(data: bytes) -> bytes:
+    """The text in a frame; b"" for one that cannot be read: one thread must not cost the others."""
+    module = _module()
+    try:
+        if module is None:
+            done = subprocess.run(
+                ["zstd", "-dcq"], input=data, capture_output=True, timeout=_ZSTD_SECONDS, check=True
+            )
+            return done.stdout
+        if module.__name__ == "zstandard":
+            return bytes(module.ZstdDecompressor().decompressobj().decompress(data))
+        return bytes(module.decompress(data))
+    # Each module has errors of its own
+    except (OSError, ValueError, RuntimeError, subprocess.SubprocessError):
+        return b""
+    except getattr(module, "ZstdError", ValueError):
+        return b""

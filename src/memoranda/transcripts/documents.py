@@ -1,0 +1,324 @@
+"""Formats with one JSON document for a session, which is rewritten as it goes on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from memoranda.transcripts.blocks import (
+    Part,
+    anthropic_parts,
+    spoken,
+    text_of,
+    tool_call,
+    tool_result,
+)
+from memoranda.transcripts.turn import (
+    Kind,
+    NotUnderstood,
+    Session,
+    SessionTurns,
+    Turn,
+    seconds,
+)
+
+_LARGEST = 256 << 20
+
+
+class Message:
+    """A message of a document: its parts, its name in the document, its time."""
+
+    __slots__ = ("name", "parts", "time")
+
+    def __init__(self, name: str, parts: Iterator[Part], time: float = 0.0):
+        self.name = name
+        self.parts = parts
+        self.time = time
+
+
+class DocumentFormat:
+    """Reads a document whole whenever its file has changed. A position is `MESSAGE.PART`."""
+
+    grows = False
+
+    def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
+        """The messages of a document; writes into `session` what it says of that. Raises
+        NotUnderstood for a document of another form.
+        """
+        raise NotImplementedError
+
+    def load(self, path: Path) -> Any:
+        """The document in a file. Raises OSError, NotUnderstood."""
+        if path.stat().st_size > _LARGEST:
+            raise NotUnderstood(f"larger than {_LARGEST >> 20} MB")
+        try:
+            return json.loads(path.read_bytes())
+        except (ValueError, RecursionError):
+            raise NotUnderstood("not JSON") from None
+
+    def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
+        session = Session(path.stem, "", path.stat().st_mtime)
+        messages = self.messages(self.load(path), path, session)
+        turns: list[Turn] = []
+        for message in messages:
+            time = message.time or session.time
+            for number, part in enumerate(message.parts):
+                position = f"{message.name}.{number}"
+                turns.append(Turn(part.kind, part.text, position, time, *part[2:]))
+        yield SessionTurns(session, turns)
+
+    def passage(self, path: Path, session: str, position: str) -> str | None:
+        for found in self.read(path, {}):
+            for turn in found.turns:
+                if turn.position == position:
+                    return turn.text
+        return None
+
+
+class GeminiCli(DocumentFormat):
+    """`~/.gemini/tmp/PROJECT/chats/session-*.json` and the same as lines, of which later ones
+    change earlier ones.
+    """
+
+    def load(self, path: Path) -> Any:
+        if path.suffix != ".jsonl":
+            return super().load(path)
+        document: dict[str, Any] = {"messages": []}
+        messages: dict[str, dict[str, Any]] = {}
+        for line in path.read_bytes().split(b"\n"):
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError):
+                # Blank, or cut
+                continue
+            if isinstance(entry, dict):
+                messages = self._replayed(entry, document, messages)
+        document["messages"] = list(messages.values())
+        return document
+
+    def _replayed(
+        self, entry: dict[str, Any], document: dict[str, Any], messages: dict[str, dict[str, Any]]
+    ) -> dict[str, dict[str, Any]]:
+        """The messages after one more line."""
+        if "$rewindTo" in entry:
+            names = list(messages)
+            target = str(entry["$rewindTo"])
+            end = names.index(target) if target in names else len(names)
+            return {name: messages[name] for name in names[:end]}
+        change = entry.get("$set")
+        if isinstance(change, dict):
+            given = change.pop("messages", None)
+            document |= change
+            if isinstance(given, list):
+                return {str(each.get("id")): each for each in given if isinstance(each, dict)}
+            return messages
+        if "id" in entry and "type" in entry:
+            messages[str(entry["id"])] = entry
+        elif "sessionId" in entry:
+            document |= entry
+        return messages
+
+    def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
+        messages = document.get("messages") if isinstance(document, dict) else None
+        if not isinstance(messages, list) or not document.get("sessionId"):
+            raise NotUnderstood("no session of Gemini CLI")
+        session.name = str(document["sessionId"])
+        session.time = seconds(document.get("startTime")) or session.time
+        session.folder = self._folder(path)
+        for number, message in enumerate(messages):
+            if isinstance(message, dict):
+                name = str(message.get("id") or number)
+                yield Message(name, self._parts(message), seconds(message.get("timestamp")))
+
+    def _folder(self, path: Path) -> str:
+        """The folder that the project is: Gemini writes it beside the chats."""
+        project = path.parent.parent
+        try:
+            return (project / ".project_root").read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            pass
+        try:
+            known = json.loads((project.parent.parent / "projects.json").read_bytes())
+        except (OSError, ValueError):
+            return ""
+        projects = known.get("projects") if isinstance(known, dict) else None
+        if isinstance(projects, dict):
+            for folder, name in projects.items():
+                if name == project.name:
+                    return str(folder)
+        return ""
+
+    def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
+        shape = message.get("type")
+        if shape == "user":
+            yield from spoken(Kind.SAID, text_of(message.get("content")))
+        elif shape in ("gemini", "model"):
+            yield from spoken(Kind.ANSWERED, text_of(message.get("content")))
+            for call in message.get("toolCalls") or ():
+                if isinstance(call, dict):
+                    yield from self._call(call)
+
+    def _call(self, call: dict[str, Any]) -> Iterator[Part]:
+        name = str(call.get("id") or "")
+        yield from tool_call(str(call.get("name")), call.get("args"), name)
+        failed = True if call.get("status") == "error" else None
+        shown = call.get("resultDisplay")
+        results = [] if isinstance(shown, str) and shown else call.get("result") or []
+        responses = [
+            (result.get("functionResponse") or {}).get("response") or {}
+            for result in results
+            if isinstance(result, dict)
+        ]
+        yield from tool_result(
+            shown if isinstance(shown, str) and shown else responses, name, failed
+        )
+
+
+_TASK = re.compile(r"\A<(task|feedback|user_message|answer)>\s*(.*?)\s*</\1>", re.S)
+_RAN = re.compile(r"\A\[execute_command for '(.*?)'\] Result:\s*(.*)\Z", re.S)
+_TOOLS = re.compile(r"\A\[(\w+)(?: for '.*?')?\] Result:", re.S)
+
+
+class Cline(DocumentFormat):
+    """`tasks/TASK/api_conversation_history.json` of its extension, and
+    `sessions/ID/ID.messages.json` of its command.
+    """
+
+    def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
+        listed = document.get("messages") if isinstance(document, dict) else document
+        if not isinstance(listed, list):
+            raise NotUnderstood("no conversation of Cline")
+        self._about(document, path, session)
+        for number, message in enumerate(listed):
+            if isinstance(message, dict):
+                time = seconds(message.get("ts"))
+                yield Message(str(number), self._parts(message), time)
+
+    def _about(self, document: Any, path: Path, session: Session) -> None:
+        session.name = path.parent.name
+        if isinstance(document, dict):
+            manifest = _object(path.with_name(f"{path.parent.name}.json"))
+            session.name = str(document.get("sessionId") or session.name)
+            session.folder = str(manifest.get("workspace_root") or manifest.get("cwd") or "")
+            return
+        session.time = seconds(path.parent.name) or session.time
+        for task in _list(path.parents[2] / "state" / "taskHistory.json"):
+            if isinstance(task, dict) and str(task.get("id")) == path.parent.name:
+                session.folder = str(task.get("cwdOnTaskInitialization") or "")
+
+    def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
+        role = str(message.get("role"))
+        for part in anthropic_parts(role, message.get("content")):
+            if part.kind is Kind.SAID:
+                yield from self._said(part.text)
+            else:
+                yield part
+
+    def _said(self, text: str) -> Iterator[Part]:
+        """What a person said, out of the marks around it; what a tool gave back stands there, too."""
+        ran = _RAN.match(text)
+        if ran:
+            yield Part(Kind.RAN, ran[1], "shown")
+            yield from tool_result(ran[2], "shown")
+            return
+        if _TOOLS.match(text):
+            return
+        task = _TASK.match(text)
+        yield from spoken(Kind.SAID, task[2] if task else text)
+
+
+class Amp(DocumentFormat):
+    """`~/.local/share/amp/threads/T-*.json`."""
+
+    def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
+        if not isinstance(document, dict) or not isinstance(document.get("messages"), list):
+            raise NotUnderstood("no thread of Amp")
+        session.name = str(document.get("id") or path.stem)
+        session.time = seconds(document.get("created")) or session.time
+        initial = (document.get("env") or {}).get("initial") or {}
+        trees = [tree for tree in initial.get("trees") or () if isinstance(tree, dict)]
+        uri = str(trees[0].get("uri") or "") if trees else ""
+        session.folder = unquote(urlsplit(uri).path)
+        for number, message in enumerate(document["messages"]):
+            if isinstance(message, dict):
+                meta = message.get("meta") or {}
+                usage = message.get("usage") or {}
+                sent = meta.get("sentAt") if isinstance(meta, dict) else None
+                answered = usage.get("timestamp") if isinstance(usage, dict) else None
+                time = seconds(sent) or seconds(answered)
+                name = str(message.get("messageId", number))
+                yield Message(name, self._parts(message), time)
+
+    def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
+        role = str(message.get("role"))
+        content = message.get("content")
+        for block in content if isinstance(content, list) else [content]:
+            if isinstance(block, dict) and isinstance(block.get("run"), dict):
+                yield from self._run(block["run"], str(block.get("toolUseID") or ""))
+            else:
+                yield from anthropic_parts(role, [block])
+
+    def _run(self, run: dict[str, Any], call: str) -> Iterator[Part]:
+        result = run.get("result") or run.get("error")
+        failed = True if run.get("status") == "error" else None
+        if isinstance(result, dict) and result.get("exitCode") is not None:
+            failed = bool(result["exitCode"])
+        yield from tool_result(result, call, failed)
+
+
+class Continue(DocumentFormat):
+    """`~/.continue/sessions/ID.json`."""
+
+    def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
+        history = document.get("history") if isinstance(document, dict) else None
+        if not isinstance(history, list):
+            raise NotUnderstood("no session of Continue")
+        session.name = str(document.get("sessionId") or path.stem)
+        folder = str(document.get("workspaceDirectory") or "")
+        session.folder = unquote(urlsplit(folder).path) if "://" in folder else folder
+        for listed in _list(path.with_name("sessions.json")):
+            if isinstance(listed, dict) and listed.get("sessionId") == session.name:
+                session.time = seconds(listed.get("dateCreated")) or session.time
+        for number, item in enumerate(history):
+            if isinstance(item, dict) and isinstance(item.get("message"), dict):
+                yield Message(str(number), self._parts(item))
+
+    def _parts(self, item: dict[str, Any]) -> Iterator[Part]:
+        message = item["message"]
+        role = message.get("role")
+        if role == "user":
+            yield from spoken(Kind.SAID, text_of(message.get("content")))
+        elif role == "assistant":
+            yield from spoken(Kind.ANSWERED, text_of(message.get("content")))
+            for call in message.get("toolCalls") or ():
+                if isinstance(call, dict):
+                    function = call.get("function") or {}
+                    name = str(call.get("id") or "")
+                    yield from tool_call(str(function.get("name")), function.get("arguments"), name)
+            for state in item.get("toolCallStates") or ():
+                if isinstance(state, dict):
+                    failed = True if state.get("status") == "errored" else None
+                    name = str(state.get("toolCallId") or "")
+                    yield from tool_result(state.get("output"), name, failed)
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file beside a transcript; {} without."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _list(path: Path) -> list[Any]:
+    """The JSON list in a file beside a transcript; [] without."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return []
+    return found if isinstance(found, list) else []

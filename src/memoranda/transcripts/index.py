@@ -1,0 +1,496 @@
+"""The index of transcripts: one SQLite file in the private folder of the home."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memoranda.store.files import make_private
+from memoranda.transcripts.turn import Kind, SourceFile
+
+VERSION = 1
+"""Raise it when schema.sql or what is indexed changes: an older file is made anew."""
+_BUSY_SECONDS = 5.0
+_MOST_TERMS = 12
+_COMMON = 30_000
+"""Turns that hold a word from which on it says too little to look for by itself."""
+_CANDIDATES = 400
+
+
+class SourceRow(NamedTuple):
+    """What the index knows of a file: see schema.sql."""
+
+    id: int
+    agent: str
+    format: str
+    path: str
+    stamp: str
+    state: dict[str, Any]
+    trouble: str
+
+
+class TurnRow(NamedTuple):
+    """A turn as the index knows it, and where it is."""
+
+    id: int
+    exchange: int
+    kind: Kind
+    time: int
+    position: str
+    session: str
+    folder: str
+    agent: str
+    format: str
+    path: str
+
+
+class LessonRow(NamedTuple):
+    """A lesson as the index knows it: the turns it stands in, by their ids."""
+
+    id: int
+    kind: int
+    turn: int
+    other: int | None
+    start: int
+    stop: int
+    time: int
+    mark: int
+
+
+class NewTurn(NamedTuple):
+    """A turn to be written: `words` is what it is found by."""
+
+    kind: int
+    time: int
+    position: str
+    mark: int
+    words: str
+
+
+class NewLesson(NamedTuple):
+    """A lesson to be written, with the positions of its turns in the session."""
+
+    kind: int
+    position: str
+    other: str
+    start: int
+    stop: int
+    time: int
+    mark: int
+    terms: tuple[int, ...]
+
+
+class SessionRows(NamedTuple):
+    """What is to be written of a session."""
+
+    name: str
+    folder: str
+    turns: Sequence[NewTurn]
+    lessons: Sequence[NewLesson]
+
+
+_TURN = (
+    "select turn.id, turn.exchange, turn.kind, turn.time, turn.position,"
+    " session.name as session, session.folder, source.agent, source.format, source.path"
+    " from turn join session on session.id = turn.session"
+    " join source on source.id = session.source"
+)
+
+
+class TraceIndex:
+    """An open index. Raises sqlite3.Error where the file is damaged: delete it, then."""
+
+    def __init__(self, path: Path, *, may_write: bool = True):
+        self.path = path
+        if may_write:
+            make_private(path.parent)
+            self._database = self._opened(path)
+        else:
+            address = f"{path.as_uri()}?mode=ro"
+            self._database = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)
+            self._database.row_factory = sqlite3.Row
+
+    def _opened(self, path: Path) -> sqlite3.Connection:
+        """The database, made where it is missing, of another version, or no database."""
+        for _ in range(2):
+            database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+            database.row_factory = sqlite3.Row
+            try:
+                path.chmod(0o600)
+                database.execute("pragma journal_mode = wal")
+                database.execute("pragma synchronous = normal")
+                version = database.execute("pragma user_version").fetchone()[0]
+                if version == VERSION:
+                    return database
+                if version == 0 and not database.execute("select 1 from sqlite_master").fetchone():
+                    schema = Path(__file__).with_name("schema.sql").read_text("utf-8")
+                    database.executescript(f"begin;{schema};pragma user_version = {VERSION};commit")
+                    return database
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError):
+                    database.close()
+                    raise
+            database.close()
+            remove(path)
+        raise sqlite3.DatabaseError("the index of transcripts cannot be made")
+
+    def __enter__(self) -> TraceIndex:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    # Writing
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of what is written inside, or nothing."""
+        self._database.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("rollback")
+            raise
+        self._database.execute("commit")
+
+    def sources(self) -> dict[str, SourceRow]:
+        """The files that are known, by path."""
+        rows = self._database.execute("select * from source")
+        return {
+            row["path"]: SourceRow(
+                row["id"],
+                row["agent"],
+                row["format"],
+                row["path"],
+                row["stamp"],
+                json.loads(row["state"]),
+                row["trouble"],
+            )
+            for row in rows
+        }
+
+    def add_source(self, file: SourceFile) -> int:
+        """The id of a file, which is known from now on."""
+        self._database.execute(
+            "insert or ignore into source (agent, format, path) values (?, ?, ?)",
+            (file.agent, file.format, str(file.path)),
+        )
+        row = self._database.execute(
+            "select id from source where path = ?", (str(file.path),)
+        ).fetchone()
+        return int(row["id"])
+
+    def set_source(self, id: int, stamp: str, state: dict[str, Any], trouble: str = "") -> None:
+        """Write down how far a file was read."""
+        self._database.execute(
+            "update source set stamp = ?, state = ?, trouble = ? where id = ?",
+            (stamp, json.dumps(state), trouble, id),
+        )
+
+    def remove_source(self, id: int) -> None:
+        """Forget a file, its sessions and all they taught."""
+        rows = self._database.execute("select id from session where source = ?", (id,)).fetchall()
+        for row in rows:
+            self._remove_turns(row["id"])
+        self._database.execute("delete from session where source = ?", (id,))
+        self._database.execute("delete from source where id = ?", (id,))
+
+    def append(self, source: int, rows: SessionRows) -> None:
+        """Write new turns of a session behind those that are there."""
+        session = self._session(source, rows)
+        last = self._database.execute(
+            "select exchange from turn where session = ? order by id desc limit 1", (session,)
+        ).fetchone()
+        ids = self._insert(session, rows.turns, last["exchange"] if last else 0)
+        self._teach(session, rows.lessons, ids)
+
+    def replace(self, source: int, rows: SessionRows) -> None:
+        """Make a session what `rows` says. Turns that are as they were stay."""
+        session = self._session(source, rows)
+        known = self._database.execute(
+            "select id, position, mark, exchange from turn where session = ? order by id",
+            (session,),
+        ).fetchall()
+        same = 0
+        for row, turn in zip(known, rows.turns, strict=False):
+            if (row["position"], row["mark"]) != (turn.position, turn.mark):
+                break
+            same += 1
+        gone = [(row["id"],) for row in known[same:]]
+        self._forget_lessons(session)
+        self._database.executemany("delete from turn where id = ?", gone)
+        ids = {row["position"]: int(row["id"]) for row in known[:same]}
+        exchange = known[same - 1]["exchange"] if same else 0
+        ids |= self._insert(session, rows.turns[same:], exchange)
+        self._teach(session, rows.lessons, ids)
+
+    def _session(self, source: int, rows: SessionRows) -> int:
+        times = [turn.time for turn in rows.turns if turn.time]
+        began = min(times, default=0)
+        ended = max(times, default=0)
+        self._database.execute(
+            "insert into session (source, name, folder, began, ended) values (?, ?, ?, ?, ?)"
+            " on conflict (source, name) do update set folder = excluded.folder,"
+            " ended = max(ended, excluded.ended)",
+            (source, rows.name, rows.folder, began, ended),
+        )
+        row = self._database.execute(
+            "select id from session where source = ? and name = ?", (source, rows.name)
+        ).fetchone()
+        return int(row["id"])
+
+    def _insert(self, session: int, turns: Sequence[NewTurn], exchange: int) -> dict[str, int]:
+        """Write turns; returns their ids by position."""
+        row = self._database.execute(
+            "select seq from sqlite_sequence where name = 'turn'"
+        ).fetchone()
+        id = int(row["seq"]) if row else 0
+        rows = []
+        words = []
+        ids = {}
+        for turn in turns:
+            id += 1
+            if turn.kind == Kind.SAID or not exchange:
+                exchange = id
+            ids[turn.position] = id
+            rows.append((id, session, exchange, turn.kind, turn.time, turn.position, turn.mark))
+            if turn.words:
+                words.append((id, turn.words))
+        self._database.executemany("insert into turn values (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._database.executemany("insert into turn_fts (rowid, words) values (?, ?)", words)
+        return ids
+
+    def _teach(self, session: int, lessons: Iterable[NewLesson], ids: dict[str, int]) -> None:
+        for lesson in lessons:
+            turn = ids.get(lesson.position) or self._turn_at(session, lesson.position)
+            other = ids.get(lesson.other) or self._turn_at(session, lesson.other)
+            if turn is None:
+                continue
+            written = self._database.execute(
+                "insert into lesson (kind, session, turn, other, start, stop, time, mark)"
+                " values (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    lesson.kind,
+                    session,
+                    turn,
+                    other,
+                    lesson.start,
+                    lesson.stop,
+                    lesson.time,
+                    lesson.mark,
+                ),
+            )
+            self._database.executemany(
+                "insert or ignore into anchor values (?, ?)",
+                [(term, written.lastrowid) for term in lesson.terms],
+            )
+
+    def _turn_at(self, session: int, position: str) -> int | None:
+        if not position:
+            return None
+        row = self._database.execute(
+            "select id from turn where session = ? and position = ?", (session, position)
+        ).fetchone()
+        return int(row["id"]) if row else None
+
+    def _remove_turns(self, session: int) -> None:
+        self._forget_lessons(session)
+        self._database.execute("delete from turn where session = ?", (session,))
+
+    def _forget_lessons(self, session: int) -> None:
+        self._database.execute(
+            "delete from anchor where lesson in (select id from lesson where session = ?)",
+            (session,),
+        )
+        self._database.execute("delete from lesson where session = ?", (session,))
+
+    def waste(self) -> float:
+        """The part of the words that belongs to turns that are gone, from 0 to 1."""
+        row = self._database.execute(
+            "select (select count(*) from turn) as here,"
+            " (select seq from sqlite_sequence where name = 'turn') as ever"
+        ).fetchone()
+        if not row["ever"]:
+            return 0.0
+        return 1 - float(row["here"]) / float(row["ever"])
+
+    # Asking
+
+    def folders(self) -> list[str]:
+        """The folders that sessions worked in."""
+        rows = self._database.execute("select distinct folder from session where folder <> ''")
+        return [str(row["folder"]) for row in rows]
+
+    def counts(self) -> dict[str, tuple[int, int, int, int]]:
+        """By agent: files, sessions, turns, and when the latest session ended."""
+        rows = self._database.execute(
+            "select source.agent, count(distinct source.id) as files,"
+            " count(distinct session.id) as sessions, max(session.ended) as ended"
+            " from source left join session on session.source = source.id"
+            " where source.trouble = '' group by 1 order by 1"
+        ).fetchall()
+        turns = dict(
+            self._database.execute(
+                "select source.agent, count(*) from turn join session on session.id = turn.session"
+                " join source on source.id = session.source group by 1"
+            ).fetchall()
+        )
+        return {
+            row["agent"]: (
+                row["files"],
+                row["sessions"],
+                turns.get(row["agent"], 0),
+                row["ended"] or 0,
+            )
+            for row in rows
+        }
+
+    def frequencies(self, words: Iterable[str]) -> dict[str, int]:
+        """In how many turns each of these words is, by its stem; those in none are left out."""
+        with closing(sqlite3.connect(":memory:")) as scratch:
+            # Nothing but FTS5 knows its stems
+            scratch.execute(
+                "create virtual table stem using fts5(word, tokenize ="
+                " \"porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'\")"
+            )
+            scratch.executemany("insert into stem values (?)", [(word,) for word in words])
+            scratch.execute("create virtual table terms using fts5vocab(stem, row)")
+            stems = [row[0] for row in scratch.execute("select term from terms")]
+        marks = ", ".join("?" * len(stems))
+        rows = self._database.execute(
+            f"select term, doc from turn_words where term in ({marks})", stems
+        )
+        return {str(row["term"]): int(row["doc"]) for row in rows}
+
+    def match(
+        self, expression: str, filters: str = "", values: Sequence[Any] = ()
+    ) -> list[tuple[TurnRow, float]]:
+        """The turns that match an expression of FTS5, best first, each with how well."""
+        rows = self._database.execute(
+            "select found.rank as score, hit.* from"
+            " (select rowid, rank from turn_fts where turn_fts match ? order by rank limit ?)"
+            f" as found join ({_TURN}) as hit on hit.id = found.rowid {filters}"
+            " order by found.rank",
+            (expression, _CANDIDATES if not filters else 20 * _CANDIDATES, *values),
+        )
+        found = []
+        for row in rows:
+            found.append((_turn_row(row), -float(row["score"])))
+            if len(found) == _CANDIDATES:
+                break
+        return found
+
+    def turns(self, ids: Iterable[int]) -> dict[int, TurnRow]:
+        """Turns by their ids."""
+        found = {}
+        for id in ids:
+            row = self._database.execute(f"{_TURN} where turn.id = ?", (id,)).fetchone()
+            if row:
+                found[id] = _turn_row(row)
+        return found
+
+    def exchange(self, id: int) -> list[TurnRow]:
+        """The turns of one exchange, in order."""
+        row = self._database.execute("select session from turn where id = ?", (id,)).fetchone()
+        if row is None:
+            return []
+        rows = self._database.execute(
+            f"{_TURN} where turn.session = ? and turn.exchange = ? order by turn.id",
+            (row["session"], id),
+        )
+        return [_turn_row(each) for each in rows]
+
+    def find_turn(self, session: str, position: str) -> list[TurnRow]:
+        """The turns at a position of the sessions whose names begin with `session`."""
+        escaped = session.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        rows = self._database.execute(
+            f"{_TURN} where session.name like ? escape '\\' and turn.position = ? limit 5",
+            (f"{escaped}%", position),
+        )
+        return [_turn_row(row) for row in rows]
+
+    def lessons(
+        self, kinds: Sequence[int] = (), *, terms: Sequence[int] = (), limit: int = 0
+    ) -> list[LessonRow]:
+        """Lessons, newest first, each once: of some kinds, about some terms."""
+        where = []
+        values: list[Any] = []
+        if kinds:
+            where.append(f"kind in ({', '.join('?' * len(kinds))})")
+            values += kinds
+        if terms:
+            marks = ", ".join("?" * len(terms))
+            where.append(f"id in (select lesson from anchor where term in ({marks}))")
+            values += terms
+        condition = f"where {' and '.join(where)}" if where else ""
+        rows = self._database.execute(
+            f"select id, kind, turn, other, start, stop, max(time) as time, mark from lesson"
+            f" {condition} group by mark order by time desc limit ?",
+            (*values, limit or -1),
+        )
+        return [LessonRow(*row) for row in rows]
+
+    def has_lesson(self, terms: Sequence[int]) -> bool:
+        """Whether there is a lesson about one of these terms."""
+        marks = ", ".join("?" * len(terms))
+        found = self._database.execute(
+            f"select 1 from anchor where term in ({marks}) limit 1", tuple(terms)
+        )
+        return found.fetchone() is not None
+
+    def lesson(self, mark: int) -> LessonRow | None:
+        """The newest lesson with a mark."""
+        row = self._database.execute(
+            "select id, kind, turn, other, start, stop, time, mark from lesson where mark = ?"
+            " order by time desc limit 1",
+            (mark,),
+        ).fetchone()
+        return LessonRow(*row) if row else None
+
+    def terms_of(self, lesson: int) -> set[int]:
+        """What a lesson is about, as hashes."""
+        rows = self._database.execute("select term from anchor where lesson = ?", (lesson,))
+        return {int(row["term"]) for row in rows}
+
+    def note_successes(self, times: dict[int, int]) -> None:
+        """Write down when commands, by their hashes, worked for the last time."""
+        self._database.executemany(
+            "insert into success values (?, ?)"
+            " on conflict (term) do update set time = max(time, excluded.time)",
+            times.items(),
+        )
+
+    def last_success(self, term: int) -> int:
+        """When a command worked for the last time, 0 for never."""
+        row = self._database.execute("select time from success where term = ?", (term,)).fetchone()
+        return int(row["time"]) if row else 0
+
+    def files_changed(self, exchange: int) -> list[TurnRow]:
+        """The turns of an exchange in which a file was changed."""
+        return [turn for turn in self.exchange(exchange) if turn.kind is Kind.EDITED]
+
+
+def _turn_row(row: sqlite3.Row) -> TurnRow:
+    return TurnRow(
+        row["id"],
+        row["exchange"],
+        Kind(row["kind"]),
+        row["time"],
+        row["position"],
+        row["session"],
+        row["folder"],
+        row["agent"],
+        row["format"],
+        row["path"],
+    )
+
+
+def remove(path: Path) -> None:
+    """Delete an index with all that SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            Path(f"{path}{suffix}").unlink()

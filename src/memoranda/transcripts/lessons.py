@@ -1,0 +1,337 @@
+"""What a session teaches, by rule: what a person asked for, decided and corrected, and which
+commands failed and what worked then. Nothing is invented: a lesson is a place in a turn.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from memoranda.text.folding import fold
+from memoranda.transcripts.terms import (
+    command_term,
+    error_line,
+    error_term,
+    hashed,
+    is_trivial,
+    path_term,
+    program,
+    simple_commands,
+)
+from memoranda.transcripts.turn import Kind, Turn
+
+
+class LessonKind(IntEnum):
+    """What a lesson is."""
+
+    REQUEST = 1
+    DECISION = 2
+    CORRECTION = 3
+    FIX = 4
+    FAILED = 5
+
+
+SENTENCES = (LessonKind.REQUEST, LessonKind.DECISION, LessonKind.CORRECTION)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A lesson: `start` and `stop` are the sentence in the turn at `position`, or 0 where it is the
+    whole command there; `other` is the turn with what worked; `about` are terms.
+    """
+
+    kind: LessonKind
+    position: str
+    start: int
+    stop: int
+    time: float
+    about: tuple[str, ...]
+    identity: str
+    other: str = ""
+
+
+_REFUSED = "<tool_use_error>"
+_LONGEST = 400
+_SHORTEST = 8
+_MOST_OF_TURN = 4
+_LONGEST_TURN = 6_000
+_NEAR = 14
+"""Within how many commands one that works may be what mended one that failed."""
+_SENTENCE = re.compile(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
+_TERM = r"(`[^`\n]{1,80}`|(?<![\w@/.-])[@A-Za-z_][\w@/+-]*(?:\.[\w@/+-]+)*)"
+_AND = re.compile(rf"\s*(?:,|and|or|/|nor|和|或|、)\s*{_TERM}")
+_RUN = re.compile(
+    r"(?:don't|do not|never|stop|不要|别)\s*(?:ever )?(?:run(?:ning)?|call(?:ing)?|运行)\s+"
+    r"([\w./-]+(?: [\w./:-]+){1,2})",
+    re.I,
+)
+_PATH = re.compile(
+    r"`?((?:[\w.-]+/)+[\w.-]+|[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|java|rb|c|h|cpp|md|toml|ya?ml|json|sql|sh|css|html|lock|cfg|ini|proto))`?"
+)
+_PASTED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)|^[ \t]*>[^\n]*$|<([\w-]+)>.*?</\2>", re.M | re.S)
+
+
+@cache
+def _rules() -> dict[Any, Any]:
+    rules = tomllib.loads(Path(__file__).with_name("lessons.toml").read_text("utf-8"))
+    joined = lambda name: re.compile("|".join(f"(?:{rule})" for rule in rules[name]), re.I)
+    return {
+        LessonKind.REQUEST: joined("request"),
+        LessonKind.DECISION: joined("decision"),
+        LessonKind.CORRECTION: joined("correction"),
+        "against": [re.compile(rule.replace("{T}", _TERM), re.I) for rule in rules["against"]],
+        "no_terms": frozenset(rules["no_terms"].split()),
+        "broken": re.compile(rules["broken_command"], re.I | re.M),
+        "missing": re.compile(rules["missing_program"], re.I | re.M),
+    }
+
+
+def sentences(text: str) -> Iterator[tuple[int, int, str]]:
+    """The sentences a person typed, each with its place; what was pasted is left out."""
+    blank = _PASTED.sub(lambda found: " " * len(found[0]), text[:_LONGEST_TURN])
+    for found in _SENTENCE.finditer(blank):
+        sentence = found[0].strip(" \t-*•")
+        if _SHORTEST <= len(sentence) <= _LONGEST or (sentence and not sentence.isascii()):
+            start = found.start() + found[0].index(sentence)
+            yield start, start + len(sentence), sentence
+
+
+def kind_of(sentence: str) -> LessonKind | None:
+    """What a sentence of a person is; None for most, and for questions."""
+    if len(sentence) > _LONGEST or sentence.rstrip().endswith(("?", "？", "吗", "么")):
+        return None
+    rules = _rules()
+    for kind in (LessonKind.CORRECTION, LessonKind.DECISION, LessonKind.REQUEST):
+        if rules[kind].search(sentence):
+            return kind
+    return None
+
+
+def against(sentence: str) -> list[str]:
+    """The commands, packages and names that a sentence speaks against, as terms."""
+    rules = _rules()
+    found: list[str] = []
+    for rule in rules["against"]:
+        for match in rule.finditer(sentence):
+            names = [next(filter(None, match.groups()), "")]
+            rest = _AND.match(sentence, match.end())
+            while rest:
+                names.append(rest[1])
+                rest = _AND.match(sentence, rest.end())
+            found += [term for name in names for term in _name_terms(name)]
+    for match in _RUN.finditer(sentence):
+        words = match[1].split()
+        found += [command_term(words[:count]) for count in range(2, len(words) + 1)]
+    return list(dict.fromkeys(found))
+
+
+def _name_terms(name: str) -> list[str]:
+    name = name.strip("`").strip().removesuffix("()").rstrip(".,;:")
+    words = name.split()
+    if len(words) > 1:
+        return [command_term(words)]
+    if len(name) < 2 or fold(name) in _rules()["no_terms"]:
+        return []
+    return [f"t:{name}"]
+
+
+def paths_in(sentence: str) -> list[str]:
+    """The paths that a sentence names, as terms."""
+    found = [path_term(match[1]) for match in _PATH.finditer(sentence) if "://" not in sentence]
+    return list(dict.fromkeys(found))
+
+
+def is_broken(output: str) -> bool:
+    """Whether the output says that the command itself cannot be run so."""
+    return bool(_rules()["broken"].search(output[:4_000]))
+
+
+@dataclass(slots=True)
+class _Failure:
+    """A command that failed and has not worked since."""
+
+    position: str
+    commands: list[list[str]]
+    error: str
+    is_broken: bool
+    time: float
+    number: int
+    is_told: bool = False
+
+    def row(self, clean: Callable[[str], str]) -> dict[str, Any]:
+        """As JSON, without secrets."""
+        row = asdict(self)
+        row["commands"] = [[clean(word) for word in words] for words in self.commands]
+        row["error"] = clean(self.error)
+        return row
+
+
+@dataclass(slots=True)
+class Miner:
+    """Goes through the turns of one session, in their order."""
+
+    lessons: list[Lesson] = field(default_factory=list)
+    successes: dict[str, float] = field(default_factory=dict)
+    """When each command, as a term, worked for the last time."""
+    _open: deque[_Failure] = field(default_factory=lambda: deque(maxlen=6))
+    _calls: dict[str, Turn] = field(default_factory=dict)
+    _last: Turn | None = None
+    _waits: bool = False
+    _number: int = 0
+    _edited: int = -1
+
+    def feed(self, turns: Iterable[Turn]) -> None:
+        """Look at more turns."""
+        for turn in turns:
+            if turn.kind is Kind.SAID:
+                self._said(turn)
+            elif turn.kind is Kind.RAN:
+                self._number += 1
+                self._ran(turn)
+            elif turn.kind is Kind.EDITED:
+                self._edited = self._number
+            elif turn.kind is Kind.RESULT:
+                self._result(turn)
+
+    def end(self) -> None:
+        """The session is over as far as it is known: what failed and was not mended is a lesson."""
+        for failure in self._open:
+            if failure.is_broken and not failure.is_told:
+                failure.is_told = True
+                self._failed(failure)
+
+    def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
+        """What a later look at the same session goes on from, without secrets."""
+        return {
+            "number": self._number,
+            "edited": self._edited,
+            "open": [failure.row(clean) for failure in self._open],
+            "last": [*self._last[:5]] if self._last and self._waits else None,
+        }
+
+    @classmethod
+    def of(cls, state: dict[str, Any]) -> Miner:
+        """A miner that goes on from `state`; {} for a session that begins."""
+        miner = cls()
+        if state:
+            miner._number = state["number"]
+            miner._edited = state["edited"]
+            miner._open.extend(_Failure(**row) for row in state["open"])
+            if state["last"]:
+                kind, *rest = state["last"]
+                miner._ran(Turn(Kind(kind), *rest))
+        return miner
+
+    def _ran(self, turn: Turn) -> None:
+        self._last = turn
+        self._waits = True
+        if turn.call:
+            self._calls[turn.call] = turn
+
+    def _said(self, turn: Turn) -> None:
+        found = 0
+        for start, stop, sentence in sentences(turn.text):
+            kind = kind_of(sentence)
+            if kind is None or found >= _MOST_OF_TURN:
+                continue
+            found += 1
+            about = (*against(sentence), *paths_in(sentence))
+            identity = f"{kind.name}:{fold(sentence)}"
+            self.lessons.append(
+                Lesson(kind, turn.position, start, stop, turn.time, about, identity)
+            )
+
+    def _result(self, turn: Turn) -> None:
+        ran = self._calls.pop(turn.call, None) if turn.call else self._last
+        if ran is None:
+            return
+        if ran is self._last:
+            self._waits = False
+        if turn.text.startswith(_REFUSED):
+            # The client did not run it
+            return
+        commands = [words for words in simple_commands(ran.text) if not is_trivial(words)]
+        if not commands:
+            return
+        if turn.has_failed:
+            error = error_line(turn.text)
+            broken = is_broken(turn.text)
+            self._open.append(
+                _Failure(ran.position, commands, error, broken, ran.time, self._number)
+            )
+            return
+        for words in commands:
+            self.successes[command_term(words)] = ran.time
+        self._worked(ran, commands)
+
+    def _worked(self, ran: Turn, commands: list[list[str]]) -> None:
+        for failure in list(self._open):
+            if any(words in commands for words in failure.commands):
+                # It works now, whatever was done
+                self._open.remove(failure)
+            elif self._number - failure.number <= _NEAR and self._is_mended(failure, commands):
+                self._open.remove(failure)
+                self._failed(failure, ran.position)
+
+    def _is_mended(self, failure: _Failure, commands: list[list[str]]) -> bool:
+        """Whether one of the commands that work does what the failed one was to do."""
+        was_edited = self._edited >= failure.number
+        for failed in failure.commands:
+            for worked in commands:
+                if failure.is_broken and _likeness(failed, worked) >= 0.5:
+                    return True
+                if not was_edited and _same_work(failed, worked):
+                    return True
+        return False
+
+    def _failed(self, failure: _Failure, other: str = "") -> None:
+        terms = [command_term(words) for words in failure.commands]
+        if failure.error:
+            terms.append(error_term(failure.error))
+        if _rules()["missing"].search(failure.error):
+            terms += [
+                f"t:{program(words)}"
+                for words in failure.commands
+                if program(words) in failure.error
+            ]
+        kind = LessonKind.FIX if other else LessonKind.FAILED
+        identity = f"{kind.name}:{' '.join(failure.commands[0])}"
+        self.lessons.append(
+            Lesson(kind, failure.position, 0, 0, failure.time, tuple(terms), identity, other)
+        )
+
+
+def _likeness(a: list[str], b: list[str]) -> float:
+    """How alike two commands are, by the pairs of their letters, from 0 to 1."""
+    first = _pairs(" ".join(a))
+    second = _pairs(" ".join(b))
+    if not first or not second:
+        return 0.0
+    return 2 * len(first & second) / (len(first) + len(second))
+
+
+def _pairs(text: str) -> set[str]:
+    return {text[at : at + 2] for at in range(len(text) - 1)}
+
+
+def _same_work(a: list[str], b: list[str]) -> bool:
+    """Whether two commands are given the same things by another program or other options."""
+    if re.sub(r"\W", "", "".join(a)) == re.sub(r"\W", "", "".join(b)):
+        return True
+    first = {word for word in a[1:] if not word.startswith("-")}
+    second = {word for word in b[1:] if not word.startswith("-")}
+    if not first or not second:
+        return a[0] == b[0] and first == second
+    return (first <= second or second <= first) and _likeness(a, b) >= 0.4
+
+
+def new_terms(lesson: Lesson) -> tuple[int, ...]:
+    """What a lesson is about, as the index keeps it."""
+    return tuple(hashed(term) for term in dict.fromkeys(lesson.about))

@@ -1,0 +1,116 @@
+"""Where the transcripts of agents are on this machine, by the table in places.toml."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from memoranda.transcripts.turn import SourceFile
+
+_VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
+_SYSTEM = "macos" if sys.platform == "darwin" else "linux"
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptStore:
+    """One form in which an agent keeps transcripts: see the head of places.toml."""
+
+    agent: str
+    format: str
+    roots: tuple[str, ...]
+    files: tuple[str, ...]
+    skip: tuple[str, ...] = ()
+    closed: str = ""
+    in_projects: bool = False
+    variable: str = ""
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("places.toml").read_text("utf-8"))
+
+
+def agents() -> dict[str, str]:
+    """The agents whose transcripts are read, each with its name for people."""
+    return {agent: str(row["title"]) for agent, row in _table().items()}
+
+
+def stores(system: str = _SYSTEM) -> Iterator[TranscriptStore]:
+    """All stores of all agents."""
+    for agent, row in _table().items():
+        for store in row["stores"]:
+            roots = store["roots"]
+            if isinstance(roots, dict):
+                roots = roots[system]
+            more = {
+                key: store[key] for key in ("closed", "in_projects", "variable") if key in store
+            }
+            yield TranscriptStore(
+                agent,
+                store["format"],
+                tuple(roots),
+                tuple(store["files"]),
+                tuple(store.get("skip", ())),
+                **more,
+            )
+
+
+def find(
+    environ: Mapping[str, str] = os.environ,
+    *,
+    without: Collection[str] = (),
+    folders: Iterable[str] = (),
+) -> Iterator[SourceFile]:
+    """The files with transcripts that can be read, but for those of the agents `without`.
+    `folders`: of projects, in which some agents leave theirs.
+    """
+    for store in stores():
+        if store.agent not in without and not store.closed:
+            for path in _files(store, environ, folders):
+                yield SourceFile(store.agent, store.format, path)
+
+
+def closed(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The agents with files here that nobody else can read, and why."""
+    return {
+        store.agent: store.closed
+        for store in stores()
+        if store.closed and next(_files(store, environ, ()), None) is not None
+    }
+
+
+def _files(
+    store: TranscriptStore, environ: Mapping[str, str], folders: Iterable[str]
+) -> Iterator[Path]:
+    roots = [_expanded(root, environ) for root in store.roots]
+    if store.in_projects:
+        roots += [Path(folder) for folder in folders if os.path.isabs(folder)]
+    seen: set[Path] = set()
+    own = environ.get(store.variable) if store.variable else None
+    if own and os.path.isfile(own):
+        seen.add(Path(own))
+        yield Path(own)
+    for root in roots:
+        for pattern in store.files:
+            for path in sorted(root.glob(pattern)):
+                is_skipped = any(fnmatch(str(path), f"*/{skip}") for skip in store.skip)
+                if path not in seen and not is_skipped and path.is_file():
+                    seen.add(path)
+                    yield path
+
+
+def _expanded(text: str, environ: Mapping[str, str]) -> Path:
+    """The path, with `~` and `${NAME:-default}` filled in, inner ones first."""
+    while match := _VARIABLE.search(text):
+        text = text[: match.start()] + (environ.get(match[1]) or match[2]) + text[match.end() :]
+    if text == "~" or text.startswith("~/"):
+        text = (environ.get("HOME") or os.path.expanduser("~")) + text[1:]
+    return Path(text)

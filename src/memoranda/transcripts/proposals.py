@@ -1,0 +1,194 @@
+"""What sessions teach, as questions to the owner: remember it? (engine/review.py)
+
+Each is word for word what a person typed, or a command that failed with the one that worked then.
+Nothing becomes a note without a yes, and nothing is worded here but which command was which.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import NAMESPACE_URL, uuid5
+
+from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
+from memoranda.engine.upkeep import Upkeep
+from memoranda.errors import NotFound
+from memoranda.note.links import slug
+from memoranda.note.markdown import Record
+from memoranda.query import Query
+from memoranda.store.layout import Layout
+from memoranda.text.unicode import flat, one_line
+from memoranda.transcripts.index import LessonRow, TraceIndex, TurnRow
+from memoranda.transcripts.lessons import LessonKind
+from memoranda.transcripts.mask import Mask
+from memoranda.transcripts.search import raw_text, ref_of
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+
+KIND = "lesson"
+_VERB = "review"
+_KINDS = (LessonKind.REQUEST, LessonKind.DECISION, LessonKind.CORRECTION, LessonKind.FIX)
+_MOST = 200
+"""Proposals that are looked for at once, the newest."""
+_REDACTED = "[redacted:"
+_COMMAND = 300
+_MOST_FILES = 20
+_YES = "remember it"
+_CATEGORIES = {LessonKind.DECISION: "decisions", LessonKind.FIX: "lessons"}
+
+
+class Proposal(NamedTuple):
+    """What may be remembered: its words, where it was said, and what was changed then."""
+
+    key: str
+    kind: LessonKind
+    text: str
+    turn: TurnRow
+    time: datetime
+    files: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """That of the memory it becomes: storing it twice is storing it once."""
+        return str(uuid5(NAMESPACE_URL, f"memoranda-{self.key}"))
+
+
+def proposals(memory: MemorySession) -> Iterator[Proposal]:
+    """What sessions taught that is neither a memory nor decided, newest first."""
+    path = Layout(memory.home).transcripts
+    if not memory.settings.transcripts or not path.exists():
+        return
+    mask = Mask(memory.gate_rules())
+    decided = memory.decided()
+    upkeep = Upkeep(memory)
+    count = 0
+    try:
+        with TraceIndex(path, may_write=False) as index:
+            for row in index.lessons(_KINDS):
+                if _key(row) in decided or count == _MOST:
+                    continue
+                found = _proposal(index, mask, row)
+                if found is not None and not _is_known(memory, upkeep, found):
+                    count += 1
+                    yield found
+    except sqlite3.Error:
+        # It is being made anew
+        return
+
+
+def count_proposals(memory: MemorySession) -> int:
+    """How many there are, up to a few hundred."""
+    return sum(1 for _ in proposals(memory))
+
+
+def _key(row: LessonRow) -> str:
+    return f"{KIND}:{row.mark & (1 << 64) - 1:016x}"
+
+
+def _is_known(memory: MemorySession, upkeep: Upkeep, found: Proposal) -> bool:
+    """Whether a memory says it already, or was made of it."""
+    if upkeep.is_there(found.id):
+        return True
+    return memory.list(Query(contains=found.text), limit=1)[1] > 0
+
+
+def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
+    """What a lesson says; None where its transcript is gone, or it is not fit to be remembered."""
+    turns = index.turns([row.turn, *([row.other] if row.other else [])])
+    turn = turns.get(row.turn)
+    whole = raw_text(turn) if turn is not None else None
+    if turn is None or whole is None:
+        return None
+    kind = LessonKind(row.kind)
+    if kind is LessonKind.FIX:
+        other = turns.get(row.other) if row.other else None
+        worked = raw_text(other) if other is not None else None
+        if worked is None:
+            return None
+        text = _mended(turn, whole, worked)
+    else:
+        text = whole[row.start : row.stop]
+    text = mask.clean(text).strip()
+    if not text or _REDACTED in text or mask.is_suspicious(text):
+        return None
+    changed = (raw_text(each) or "" for each in index.files_changed(turn.exchange))
+    files = tuple(dict.fromkeys(filter(None, changed)))[:_MOST_FILES]
+    time = datetime.fromtimestamp(row.time or 0, UTC)
+    return Proposal(_key(row), kind, text, turn, time, files)
+
+
+def _mended(turn: TurnRow, failed: str, worked: str) -> str:
+    project = Path(turn.folder).name
+    where = f" in {project}" if project else ""
+    first = one_line(failed)[:_COMMAND]
+    second = one_line(worked)[:_COMMAND]
+    return f"`{first}` failed{where}; `{second}` worked then."
+
+
+def _ask(memory: MemorySession) -> Iterator[ReviewItem]:
+    for found in proposals(memory):
+        turn = found.turn
+        day = f"{found.time:%Y-%m-%d}" if found.time.year > 1970 else ""
+        place = ", ".join(filter(None, (turn.agent, Path(turn.folder).name, day)))
+        line = f'"{flat(one_line(found.text))}" ({flat(place)})'
+        ref = ref_of(turn)
+        text = f"Remember what was said in a session? {line} memory transcripts show {ref}"
+        choices = (("y", _YES), ("n", "no"))
+        yield ReviewItem(found.key, KIND, text, (ref,), choices, (line,))
+
+
+def _answer(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
+    if choice != "y":
+        return False
+    _remember(memory, [item])
+    return True
+
+
+def _remember(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
+    """Make memories of these, in one change."""
+    wanted = {item.key for item in items}
+    chosen = [found for found in proposals(memory) if found.key in wanted]
+    if not chosen:
+        raise NotFound(items[0].key, "the open questions")
+    Upkeep(memory).put([_record(memory, found) for found in chosen], _VERB)
+
+
+def _record(memory: MemorySession, found: Proposal) -> Record:
+    from memoranda.jobs.classify import category_of_text
+
+    category = _CATEGORIES.get(found.kind)
+    if category is None:
+        category = category_of_text(memory.settings, found.text, found.time)
+    project = slug(Path(found.turn.folder).name)
+    further: dict[str, Any] = {"source_ref": f"{found.turn.agent}:{ref_of(found.turn)}"}
+    if found.files:
+        further["files"] = list(found.files)
+    now = memory.clock()
+    created = found.time if found.time.year > 1970 else now
+    return Record(
+        found.id,
+        found.text,
+        category,
+        created,
+        now,
+        tags=(project,) if project else (),
+        source=f"transcript-{found.turn.agent}",
+        further=further,
+    )
+
+
+LESSONS = ReviewSource(
+    _ask,
+    _answer,
+    ReviewBatch(
+        "Remember these {} things of your sessions, each as shown?",
+        "remember them",
+        "none of them",
+        _remember,
+    ),
+)
+"""The question about what sessions taught (docs/transcripts.md)."""

@@ -1,0 +1,316 @@
+"""What is known of something an agent is about to do, or of a command that just failed: from notes
+and from transcripts. Only what speaks against it, or mended it before; mostly nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memoranda.store.layout import Layout
+from memoranda.transcripts.blocks import tool_call, words_of
+from memoranda.transcripts.lessons import LessonKind, against, kind_of, paths_in
+from memoranda.transcripts.terms import (
+    code_terms,
+    command_term,
+    command_terms,
+    error_line,
+    error_term,
+    hashed,
+    is_distinct,
+    is_trivial,
+    names_in,
+    path_terms,
+    project_of,
+    simple_commands,
+    texts_in,
+)
+from memoranda.transcripts.turn import Kind
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+    from memoranda.index.rows import NoteInfo
+    from memoranda.transcripts.index import LessonRow, TraceIndex, TurnRow
+    from memoranda.transcripts.mask import Mask
+
+_MOST_TERMS = 80
+_MOST_NOTES = 12
+_MOST_LINES = 400
+_LINE = 220
+_COMMAND = 160
+_LEAST_ERROR = 24
+"""Characters an error has at least to be known again by itself."""
+_CODE_KEYS = ("new_string", "content", "new_str", "file_text", "contents", "code_edit", "text")
+
+
+class Action(NamedTuple):
+    """What an agent is about to do, or did: where, with which tool, its arguments as JSON, and what
+    came out, "" before it ran.
+    """
+
+    folder: str
+    tool: str
+    given: str
+    output: str = ""
+
+
+class Fact(NamedTuple):
+    """A line to be told once in a session: `key` says which it is, `note` the note it is from."""
+
+    key: str
+    text: str
+    note: str = ""
+
+
+class ActionTerms:
+    """What an action is about."""
+
+    def __init__(self, action: Action):
+        self.action = action
+
+    @cached_property
+    def given(self) -> dict[str, Any]:
+        """The arguments of the tool."""
+        try:
+            found = json.loads(self.action.given)
+        except (ValueError, RecursionError):
+            found = self.action.given
+        return found if isinstance(found, dict) else {"input": found}
+
+    @cached_property
+    def commands(self) -> list[list[str]]:
+        """The commands it runs."""
+        parts = tool_call(self.action.tool, self.given)
+        lines = [part.text for part in parts if part.kind is Kind.RAN]
+        return [words for line in lines for words in simple_commands(line)]
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """The files it changes."""
+        parts = tool_call(self.action.tool, self.given)
+        return [part.text for part in parts if part.kind is Kind.EDITED]
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """All it is about: commands, programs, packages, names in code, files; if it failed, the
+        commands and the error alone.
+        """
+        if self.action.output:
+            found = [command_term(words) for words in self.commands if not is_trivial(words)]
+            if len(self.error) >= _LEAST_ERROR:
+                found.append(error_term(self.error))
+            return found
+        found = [term for line in self._command_lines() for term in command_terms(line)]
+        if self.paths:
+            for code in self._code():
+                found += code_terms(code)
+        for path in self.paths:
+            found += path_terms(path)
+        return list(dict.fromkeys(found))[:_MOST_TERMS]
+
+    @cached_property
+    def error(self) -> str:
+        """The line that says what went wrong."""
+        return error_line(self.action.output)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """What notes are looked for by: each a word, or words one after the other."""
+        if self.action.output:
+            return _names_of_error(self.error)[:20]
+        found = []
+        for term in self.terms:
+            kind, _, text = term.partition(":")
+            if kind == "c" and text.count(" ") > 2:
+                continue
+            if kind == "f":
+                text = text.rpartition("/")[2]
+            if len(text) > 1 and not (kind == "c" and " " not in text):
+                found.append(text)
+        return list(dict.fromkeys(found))
+
+    def _command_lines(self) -> Iterator[str]:
+        for part in tool_call(self.action.tool, self.given):
+            if part.kind is Kind.RAN:
+                yield part.text
+
+    def _code(self) -> Iterator[str]:
+        """The code it writes."""
+        for key in _CODE_KEYS:
+            yield from texts_in(self.given.get(key))
+        patch = self.given.get("input") or self.given.get("patch")
+        if isinstance(patch, str):
+            lines = patch.splitlines()
+            yield "\n".join(line[1:] for line in lines if line.startswith("+"))
+        for edit in self.given.get("edits") or ():
+            if isinstance(edit, dict):
+                yield from texts_in(edit.get("new_string"))
+
+
+def _names_of_error(line: str) -> list[str]:
+    """What of an error nobody says about anything else: names, codes, what it names by a sign."""
+    words = line.replace("'", " ").replace('"', " ").replace("`", " ").split()
+    signed = [word.strip("()[]{}:,;.") for word in words]
+    codes = [
+        word
+        for word in signed
+        if len(word) > 4 and (is_distinct(word) or (word.isupper() and word.isalnum()))
+    ]
+    return list(dict.fromkeys([*codes, *names_in(line)]))
+
+
+def is_about_something(action: Action) -> bool:
+    """Whether anything can be known of it: most calls of tools neither run nor change anything."""
+    lower = action.tool.lower()
+    return lower in words_of("command_tools") or lower in words_of("edit_tools")
+
+
+def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
+    """What is known, the surest first."""
+    about = ActionTerms(action)
+    if not about.terms:
+        return
+    if memory.settings.transcripts:
+        yield from _from_transcripts(memory, about)
+    yield from _from_notes(memory, about)
+
+
+def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
+    from memoranda.citations.check import CitationCheck
+    from memoranda.engine.overview import contents
+    from memoranda.engine.telling import Telling, claimed
+    from memoranda.index.rows import day_of
+    from memoranda.query import Query
+    from memoranda.text.unicode import flat
+
+    words = about.words
+    if not words:
+        return
+    text = " OR ".join('"' + word.replace('"', "") + '"' for word in words)
+    query = Query(text=text, archived=False, valid_at=memory.clock())
+    infos: list[NoteInfo] = [
+        hit.note for hit in memory.search(query, limit=_MOST_NOTES, vetted=True, is_use=False).hits
+    ]
+    check = CitationCheck(memory, [about.action.folder] if about.action.folder else [])
+    for info, body in zip(infos, contents(memory, infos), strict=True):
+        how = memory.telling(info)
+        line = _telling_line(body, about) if how is not Telling.SILENT else ""
+        if not line:
+            continue
+        shown = flat(" ".join(line.split()))[:_LINE]
+        if how is Telling.CLAIM:
+            shown = claimed(info.provenance, shown)
+        day = day_of(info, memory.settings.zone)
+        stale = check.stale(info, body) if "`" in body else ""
+        mark = f", outdated? {flat(stale)}" if stale else ""
+        yield Fact(info.id, f"({day}, {flat(info.permalink)}{mark}) {shown}", info.id)
+
+
+def _telling_line(body: str, about: ActionTerms) -> str:
+    """The line of a note that speaks against the action, or of what mends an error; "" for none."""
+    terms = set(about.terms)
+    for line in body.splitlines()[:_MOST_LINES]:
+        sentence = line.strip().lstrip("#-*> ")
+        if not sentence or len(sentence) > 2_000:
+            continue
+        if about.action.output:
+            if any(word in sentence for word in about.words):
+                return sentence
+        elif speaks_of(sentence, terms):
+            return sentence
+    return ""
+
+
+def speaks_of(sentence: str, terms: set[str]) -> bool:
+    """Whether a sentence speaks against one of these terms, or rules about a file among them."""
+    if any(term in terms for term in against(sentence)):
+        return True
+    is_rule = kind_of(sentence) is not None
+    return is_rule and any(term in terms for term in paths_in(sentence))
+
+
+def _from_transcripts(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
+    from memoranda.transcripts.index import TraceIndex
+    from memoranda.transcripts.mask import Mask
+
+    path = Layout(memory.home).transcripts
+    if not path.exists():
+        return
+    try:
+        with TraceIndex(path, may_write=False) as index:
+            yield from _lessons(index, Mask(memory.gate_rules()), about)
+    except sqlite3.Error:
+        # It is being made anew
+        return
+
+
+def _lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact]:
+    terms = [hashed(term) for term in about.terms]
+    kinds = (LessonKind.FIX,) if about.action.output else ()
+    rows = index.lessons(kinds, terms=terms, limit=20)
+    rows.sort(key=lambda row: (row.kind == LessonKind.FAILED, -row.time))
+    here = project_of(about.action.folder)
+    told: set[str] = set()
+    for row in rows:
+        turns = index.turns([row.turn, *([row.other] if row.other else [])])
+        turn = turns.get(row.turn)
+        if turn is None or not _holds_here(index, row, turn, here, about):
+            continue
+        text = _text(row, turns, mask, about)
+        if text and text not in told and not mask.is_suspicious(text):
+            told.add(text)
+            yield Fact(f"lesson-{row.mark & (1 << 64) - 1:x}", text)
+
+
+def _holds_here(
+    index: TraceIndex, row: LessonRow, turn: TurnRow, here: str, about: ActionTerms
+) -> bool:
+    """Whether a lesson of one project counts in this one, and still does."""
+    known = index.terms_of(row.id)
+    if row.kind in (LessonKind.FIX, LessonKind.FAILED):
+        commands = [command_term(words) for words in about.commands]
+        matching = [term for term in commands if hashed(term) in known]
+        if any(index.last_success(hashed(term)) > row.time for term in matching):
+            return False
+        is_missing_program = any(
+            term.startswith("t:") and hashed(term) in known for term in about.terms
+        )
+        if is_missing_program:
+            return True
+    return not turn.folder or not here or project_of(turn.folder) == here
+
+
+def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTerms) -> str:
+    """A lesson in one line: read from its transcript, without secrets; "" where that is gone."""
+    from memoranda.transcripts.search import moment, raw_text
+
+    turn = turns[row.turn]
+    whole = raw_text(turn)
+    if whole is None:
+        return ""
+    when = moment(row.time)
+    where = f"{turn.agent} transcript{f', {when:%Y-%m-%d}' if when else ''}"
+    if row.kind in (LessonKind.FIX, LessonKind.FAILED):
+        failed = _flat(mask.clean(whole), _COMMAND)
+        other = turns.get(row.other) if row.other else None
+        worked = raw_text(other) if other is not None else None
+        if worked:
+            mended = _flat(mask.clean(worked), _COMMAND)
+            return f"({where}) `{failed}` failed here; then `{mended}` worked."
+        return f"({where}) `{failed}` failed here the last time."
+    sentence = mask.clean(whole[row.start : row.stop])
+    if kind_of(sentence) is None or not _speaks(sentence, about):
+        return ""
+    return f'({where}, unconfirmed) the user said: "{_flat(sentence, _LINE)}"'
+
+
+def _speaks(sentence: str, about: ActionTerms) -> bool:
+    return speaks_of(sentence, set(about.terms))
+
+
+def _flat(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

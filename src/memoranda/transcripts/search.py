@@ -1,0 +1,284 @@
+"""Finding in transcripts: which exchanges hold the words, and the passages in them, read from
+where they are and without secrets.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memoranda.text.folding import fold
+from memoranda.text.tokens import is_cjk, pairs, words
+from memoranda.transcripts.formats import FORMATS
+from memoranda.transcripts.index import TraceIndex, TurnRow
+from memoranda.transcripts.mask import Mask
+from memoranda.transcripts.turn import Kind, NotUnderstood
+
+_MOST_WORDS = 10
+_MOST_TURNS = 40_000
+"""Turns that the words looked for may be in together, so that a look-up is quick."""
+_PASSAGE = 320
+_OTHER = 0.6
+"""What further turns of an exchange add to its score, against the first."""
+_FURTHER = 3
+_KINDS = {
+    Kind.SAID: "you",
+    Kind.ANSWERED: "agent",
+    Kind.RAN: "command",
+    Kind.EDITED: "file",
+    Kind.RESULT: "output",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFilter:
+    """Which transcripts to look in: one agent's, of a project's folder or its name, of a time."""
+
+    agent: str = ""
+    project: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceHit:
+    """A place in a transcript.
+
+    `ref` is what `memory transcripts show` takes; `project` the name of the folder worked in;
+    `who`: you, agent, command, file or output. `is_suspicious`: the passage may hold planted
+    instructions. `answer` is the passage of the same exchange that fits next best, or "".
+    """
+
+    ref: str
+    agent: str
+    project: str
+    folder: str
+    time: datetime | None
+    who: str
+    passage: str
+    answer: str
+    score: float
+    is_suspicious: bool
+    source: str
+
+    def row(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "ref": self.ref,
+            "agent": self.agent,
+            "project": self.project,
+            "folder": self.folder,
+            "time": self.time.strftime("%Y-%m-%dT%H:%M:%SZ") if self.time else None,
+            "who": self.who,
+            "passage": self.passage,
+            "answer": self.answer,
+            "score": round(self.score, 4),
+            "suspicious": self.is_suspicious,
+            "source": self.source,
+        }
+
+
+def ref_of(turn: TurnRow) -> str:
+    """What names a turn: the same as long as its transcript is there."""
+    return f"{turn.session}@{turn.position}"
+
+
+def find(
+    index: TraceIndex, mask: Mask, text: str, where: TraceFilter, limit: int
+) -> list[TraceHit]:
+    """The exchanges that fit `text` best."""
+    expression, looked_for = _expression(index, text)
+    if not expression:
+        return []
+    filters, values = _conditions(where)
+    by_exchange: dict[int, list[tuple[TurnRow, float]]] = {}
+    for turn, score in index.match(expression, filters, values):
+        by_exchange.setdefault(turn.exchange, []).append((turn, score))
+    scores = {exchange: _score(turns) for exchange, turns in by_exchange.items()}
+    best = sorted(scores, key=lambda exchange: -scores[exchange])
+    hits: list[TraceHit] = []
+    for exchange in best:
+        hit = _hit(index, mask, by_exchange[exchange], scores[exchange], looked_for)
+        # The same words in several places are one hit
+        if hit is not None and all(hit.passage != other.passage for other in hits):
+            hits.append(hit)
+        if len(hits) == limit:
+            break
+    return hits
+
+
+def _score(turns: Sequence[tuple[TurnRow, float]]) -> float:
+    """How well an exchange fits: its best turn, and a part of the next ones."""
+    first, *further = (score for _, score in turns)
+    return first + _OTHER * sum(further[:_FURTHER])
+
+
+def _expression(index: TraceIndex, text: str) -> tuple[str, list[str]]:
+    """The words of `text` for FTS5, and those words: the rarest, so that they are in no more than
+    _MOST_TURNS turns together.
+    """
+    looked_for = words(text)
+    parts = {word: [pair for pair in pairs(word) if pair] for word in looked_for}
+    counts = index.frequencies(part for pieces in parts.values() for part in pieces)
+    sizes = {
+        word: min((_count(counts, piece) for piece in pieces), default=0)
+        for word, pieces in parts.items()
+    }
+    rarest = sorted((word for word in sizes if sizes[word]), key=lambda word: sizes[word])
+    chosen: list[str] = []
+    room = _MOST_TURNS
+    for word in rarest[:_MOST_WORDS]:
+        room -= sizes[word]
+        if chosen and room < 0:
+            break
+        chosen.append(word)
+    phrases = ['"' + " ".join(parts[word]).replace('"', "") + '"' for word in chosen]
+    return " OR ".join(phrases), looked_for
+
+
+def _count(counts: dict[str, int], word: str) -> int:
+    """In how many turns a word is, by the stem that it begins with or that begins it."""
+    if word in counts:
+        return counts[word]
+    near = [
+        count
+        for stem, count in counts.items()
+        if len(stem) > 2 and (word.startswith(stem) or stem.startswith(word[:-1]))
+    ]
+    # Its stem may end otherwise: `happy`, `happi`
+    alike = [count for stem, count in counts.items() if stem[:3] == word[:3]]
+    return max(near or alike or [0])
+
+
+def _conditions(where: TraceFilter) -> tuple[str, list[Any]]:
+    """A condition for the rows of a search, and its values."""
+    parts = []
+    values: list[Any] = []
+    if where.agent:
+        parts.append("hit.agent = ?")
+        values.append(where.agent)
+    if where.project:
+        parts.append("(hit.folder = ? or hit.folder like ? escape '\\')")
+        escaped = re.sub(r"([\\%_])", r"\\\1", where.project)
+        values += [where.project, f"%/{escaped}"]
+    if where.since is not None:
+        parts.append("hit.time >= ?")
+        values.append(int(where.since.timestamp()))
+    if where.until is not None:
+        parts.append("hit.time < ?")
+        values.append(int(where.until.timestamp()))
+    return (f"where {' and '.join(parts)}" if parts else ""), values
+
+
+def _hit(
+    index: TraceIndex,
+    mask: Mask,
+    turns: Sequence[tuple[TurnRow, float]],
+    score: float,
+    looked_for: Sequence[str],
+) -> TraceHit | None:
+    best = turns[0][0]
+    text = text_of(best, mask)
+    if text is None:
+        return None
+    answer = ""
+    further = [turn for turn, _ in turns[1:]]
+    if best.kind is Kind.SAID:
+        further += [turn for turn in index.exchange(best.exchange) if turn.kind is Kind.ANSWERED]
+    for turn in further[:_FURTHER]:
+        other = text_of(turn, mask)
+        if other and other != text:
+            answer = passage(other, looked_for)
+            break
+    shown = passage(text, looked_for)
+    return TraceHit(
+        ref_of(best),
+        best.agent,
+        Path(best.folder).name,
+        best.folder,
+        moment(best.time),
+        _KINDS[best.kind],
+        shown,
+        answer,
+        score,
+        mask.is_suspicious(text) or mask.is_suspicious(answer),
+        best.path,
+    )
+
+
+def moment(time: int) -> datetime | None:
+    """The time of a turn; None where nobody knows."""
+    return datetime.fromtimestamp(time, UTC) if time else None
+
+
+def raw_text(turn: TurnRow) -> str | None:
+    """The text of a turn as its transcript has it, secrets included; None where it is gone."""
+    try:
+        return FORMATS[turn.format].passage(Path(turn.path), turn.session, turn.position)
+    except (OSError, NotUnderstood, ValueError, sqlite3.Error):
+        return None
+
+
+def text_of(turn: TurnRow, mask: Mask) -> str | None:
+    """The text of a turn, read from its transcript, without secrets; None where it is gone."""
+    text = raw_text(turn)
+    return mask.clean(text) if text is not None else None
+
+
+def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
+    """The part of `text` in which most of the words are, in one line."""
+    flat = " ".join(text.split())
+    if len(flat) <= most:
+        return flat
+    folded = fold(flat)
+    starts: list[int] = []
+    for word in looked_for:
+        stem = word if is_cjk(word) or len(word) < 5 else word[: max(4, len(word) - 3)]
+        at = folded.find(stem)
+        while at >= 0 and len(starts) < 200:
+            starts.append(at)
+            at = folded.find(stem, at + 1)
+    if not starts:
+        return f"{flat[: most - 1]}…"
+    starts.sort()
+    span = most - 80
+    start = max(starts, key=lambda begin: sum(begin <= at < begin + span for at in starts))
+    # Folding may have moved it
+    begin = max(0, min(start, len(flat) - most) - 40)
+    end = min(len(flat), begin + most - 2)
+    return f"{'…' if begin else ''}{flat[begin:end]}{'…' if end < len(flat) else ''}"
+
+
+def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[TraceHit]:
+    """The exchange in which the turn named `ref` is, turn by turn; [] where there is none."""
+    session, _, position = ref.rpartition("@")
+    found = index.find_turn(session, position) if session else []
+    if len({turn.session for turn in found}) != 1:
+        return []
+    hits = []
+    for turn in index.exchange(found[0].exchange):
+        text = text_of(turn, mask)
+        if text is None:
+            continue
+        text = text if len(text) <= most else f"{text[: most - 1]}…"
+        hits.append(
+            TraceHit(
+                ref_of(turn),
+                turn.agent,
+                Path(turn.folder).name,
+                turn.folder,
+                moment(turn.time),
+                _KINDS[turn.kind],
+                text,
+                "",
+                0.0,
+                mask.is_suspicious(text),
+                turn.path,
+            )
+        )
+    return hits

@@ -1,0 +1,268 @@
+"""Keeps the index of transcripts in step with what programs wrote."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memoranda.store.files import lock_file, reason
+from memoranda.transcripts.formats import FORMATS
+from memoranda.transcripts.index import (
+    NewLesson,
+    NewTurn,
+    SessionRows,
+    SourceRow,
+    TraceIndex,
+    remove,
+)
+from memoranda.transcripts.lessons import Miner, new_terms
+from memoranda.transcripts.mask import Mask
+from memoranda.transcripts.places import find
+from memoranda.transcripts.terms import hashed
+from memoranda.transcripts.turn import NotUnderstood, SessionTurns, SourceFile, Turn
+
+_WASTE = 0.3
+"""From which part of words of turns that are gone the index is made anew."""
+_LEAST_TO_MAKE_ANEW = 20_000
+_BATCH = 4_000
+"""Turns of a file that are written at once."""
+
+
+@dataclass(slots=True)
+class TranscriptSync:
+    """What one look at the transcripts did: files that were new or changed, turns read, files that
+    are gone; and what was not read, with the reason.
+    """
+
+    files: int = 0
+    turns: int = 0
+    gone: int = 0
+    skipped: dict[str, str] = field(default_factory=dict)
+    is_busy: bool = False
+    """Another process was at it."""
+
+
+class ReadFile(NamedTuple):
+    """What was read of one file: its sessions as rows, and how far it was read."""
+
+    file: SourceFile
+    stamp: str
+    state: dict[str, Any]
+    sessions: list[SessionRows]
+    successes: dict[int, int]
+    trouble: str = ""
+
+
+def read_file(
+    file: SourceFile, stamp: str, state: dict[str, Any], mask: Mask
+) -> Iterator[ReadFile]:
+    """What is new in a file, in batches, the last of which ends its state."""
+    format = FORMATS[file.format]
+    sessions: list[SessionRows] = []
+    successes: dict[int, int] = {}
+    held = 0
+    try:
+        for found in format.read(file.path, state):
+            rows, worked = _rows(found, mask, state if format.grows else {})
+            sessions.append(rows)
+            for term, time in worked.items():
+                successes[term] = max(time, successes.get(term, 0))
+            held += len(rows.turns)
+            if held >= _BATCH and not format.grows:
+                yield ReadFile(file, "", dict(state), sessions, successes)
+                sessions = []
+                successes = {}
+                held = 0
+    except NotUnderstood as error:
+        yield ReadFile(file, stamp, state, sessions, successes, f"not understood: {error}")
+        return
+    except OSError as error:
+        yield ReadFile(file, stamp, state, sessions, successes, reason(error))
+        return
+    yield ReadFile(file, stamp, state, sessions, successes)
+
+
+def _rows(
+    found: SessionTurns, mask: Mask, state: dict[str, Any]
+) -> tuple[SessionRows, dict[int, int]]:
+    """What the index gets of a session, and when its commands worked. `state` is what was kept of
+    its beginning, and is changed.
+    """
+    earlier = state.get("miner", {})
+    miner = Miner.of(earlier if state.get("mined") == found.session.name else {})
+    miner.feed(found.turns)
+    miner.end()
+    state["miner"] = miner.state(mask.clean)
+    state["mined"] = found.session.name
+    turns = [_new_turn(turn, mask) for turn in found.turns]
+    lessons = [
+        NewLesson(
+            lesson.kind,
+            lesson.position,
+            lesson.other,
+            lesson.start,
+            lesson.stop,
+            int(lesson.time),
+            hashed(lesson.identity),
+            new_terms(lesson),
+        )
+        for lesson in miner.lessons
+    ]
+    successes = {hashed(term): int(time) for term, time in miner.successes.items()}
+    return SessionRows(found.session.name, found.session.folder, turns, lessons), successes
+
+
+def _new_turn(turn: Turn, mask: Mask) -> NewTurn:
+    mark = hash_of(turn.text)
+    return NewTurn(turn.kind, int(turn.time), turn.position, mark, mask.words(turn))
+
+
+def hash_of(text: str) -> int:
+    """The mark of a text."""
+    return hashed(text)
+
+
+def sync(
+    path: Path,
+    mask: Mask,
+    *,
+    without: Iterable[str] = (),
+    folders: Iterable[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> TranscriptSync:
+    """Bring the index at `path` in step with the transcripts of all agents but `without`. One
+    process does it at a time; another one returns at once and says so. Raises OSError,
+    sqlite3.Error.
+    """
+    from memoranda.store.files import make_private
+
+    make_private(path.parent)
+    lock = path.with_suffix(".lock")
+    try:
+        descriptor = lock_file(lock, _exclusive())
+    except BlockingIOError:
+        return TranscriptSync(is_busy=True)
+    try:
+        return _synced(path, mask, set(without), list(folders), progress)
+    finally:
+        os.close(descriptor)
+
+
+def _exclusive() -> int:
+    import fcntl
+
+    return fcntl.LOCK_EX | fcntl.LOCK_NB
+
+
+def _synced(
+    path: Path,
+    mask: Mask,
+    without: set[str],
+    folders: list[str],
+    progress: Callable[[int, int], None] | None,
+) -> TranscriptSync:
+    with TraceIndex(path) as index:
+        is_wasteful = index.waste() > _WASTE
+        if is_wasteful and sum(count[2] for count in index.counts().values()) > _LEAST_TO_MAKE_ANEW:
+            is_wasteful = True
+        else:
+            is_wasteful = False
+    if is_wasteful:
+        remove(path)
+    with TraceIndex(path) as index:
+        done = TranscriptSync()
+        known = index.sources()
+        files = list(find(without=without, folders=[*folders, *index.folders()]))
+        _forget(index, known, files, done)
+        changed = [(file, stamp) for file, stamp in _stamped(files) if _is_new(known, file, stamp)]
+        for number, (file, stamp) in enumerate(changed, 1):
+            _take_in(index, known.get(str(file.path)), file, stamp, mask, done)
+            if progress is not None:
+                progress(number, len(changed))
+        for row in index.sources().values():
+            if row.trouble:
+                done.skipped[row.path] = row.trouble
+        return done
+
+
+def _forget(
+    index: TraceIndex,
+    known: dict[str, SourceRow],
+    files: list[SourceFile],
+    done: TranscriptSync,
+) -> None:
+    """Take out what is no longer there, or was of an agent that is left out now."""
+    here = {str(file.path) for file in files}
+    for path, row in known.items():
+        if path not in here:
+            with index.transaction():
+                index.remove_source(row.id)
+            done.gone += 1
+
+
+def _stamped(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, str]]:
+    for file in files:
+        try:
+            status = file.path.stat()
+            stamp = f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
+            # Of a database what was written lies beside it for a while
+            log = Path(f"{file.path}-wal")
+            if file.path.suffix in (".db", ".vscdb") and log.exists():
+                status = log.stat()
+                stamp += f" {status.st_size} {status.st_mtime_ns}"
+        except OSError:
+            continue
+        yield file, stamp
+
+
+def _is_new(known: dict[str, SourceRow], file: SourceFile, stamp: str) -> bool:
+    row = known.get(str(file.path))
+    return row is None or row.stamp != stamp
+
+
+def _take_in(
+    index: TraceIndex,
+    row: SourceRow | None,
+    file: SourceFile,
+    stamp: str,
+    mask: Mask,
+    done: TranscriptSync,
+) -> None:
+    """Read what is new in one file, and write it."""
+    format = FORMATS[file.format]
+    state = dict(row.state) if row is not None else {}
+    if row is not None and format.grows and not _has_grown(row.stamp, stamp):
+        # Another file by the same name, or one that was cut
+        with index.transaction():
+            index.remove_source(row.id)
+        state = {}
+    done.files += 1
+    for read in read_file(file, stamp, state, mask):
+        with index.transaction():
+            source = index.add_source(file)
+            for session in read.sessions:
+                if format.grows:
+                    index.append(source, session)
+                else:
+                    index.replace(source, session)
+                done.turns += len(session.turns)
+            index.note_successes(read.successes)
+            index.set_source(source, read.stamp, read.state, read.trouble)
+
+
+def _has_grown(old: str, new: str) -> bool:
+    """Whether a file is the one it was, and not shorter."""
+    before = old.split()
+    after = new.split()
+    return bool(before) and before[0] == after[0] and int(before[1]) <= int(after[1])
+
+
+def is_damaged(error: sqlite3.Error) -> bool:
+    """Whether the index is no database any more, so that it has to be made anew."""
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(
+        error, sqlite3.OperationalError
+    )

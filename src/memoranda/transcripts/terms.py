@@ -1,0 +1,248 @@
+"""What a text, a command or a piece of code is about, as terms that can be compared: a command as
+it is run, a package, a name in code, a path, an error. Pure.
+
+A term is a kind and a text (`c:npm test`, `t:moment`, `f:api/auth`, `e:…`); the index keeps a
+hash of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from memoranda.transcripts.blocks import words_of
+
+_TOKEN = re.compile(
+    r"&&|\|\|?|;|\n|&(?![>\d])|"
+    r"(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;|&'\"\\]|&(?=[>\d]))+"
+)
+_ENDS = frozenset(("&&", "||", "|", ";", "\n", "&"))
+_REDIRECT = re.compile(r"\d?[<>]|&>")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_LONGEST_COMMAND = 2_000
+_MOST_COMMANDS = 12
+_MOST_NAMES = 60
+
+_INSTALL = {
+    "npm": ("install", "i", "add"),
+    "pnpm": ("install", "i", "add"),
+    "yarn": ("add",),
+    "bun": ("add", "install", "i"),
+    "pip": ("install",),
+    "pip3": ("install",),
+    "pipx": ("install", "run"),
+    "poetry": ("add",),
+    "uv": ("add", "install"),
+    "conda": ("install",),
+    "cargo": ("add", "install"),
+    "go": ("get", "install"),
+    "gem": ("install",),
+    "brew": ("install",),
+    "apt": ("install",),
+    "apt-get": ("install",),
+    "composer": ("require",),
+    "dotnet": ("package", "add"),
+    "npx": (),
+    "uvx": (),
+}
+"""Programs that bring packages, with the words after which those are named."""
+_VERSION = re.compile(r"(?<=.)(?:@[\w.^~*-]+|\[[\w,-]*\]|[=<>~!]=?[\w.*,<>=!~-]+)\Z")
+_IMPORTED = re.compile(
+    r"""^\s*(?:import|from)\s+([A-Za-z_@][\w.@/-]*)|\bfrom\s+['"]([^'"\n]{1,80})['"]"""
+    r"""|\brequire\(\s*['"]([^'"\n]{1,80})['"]|\bimport\(\s*['"]([^'"\n]{1,80})['"]"""
+    r"""|^\s*use\s+([a-z_][\w]*)(?:::|;)|^\s*import\s+['"]([^'"\n]{1,80})['"]""",
+    re.M,
+)
+_NAME = re.compile(r"[A-Za-z_$][\w$]{2,60}")
+_IS_DISTINCT = re.compile(r"\w_\w|[a-z][A-Z]|\d[a-z_]")
+_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+_PLACE = re.compile(r"(?:[A-Za-z]:)?(?:[\w.~-]*/)+[\w.-]*")
+_ERROR = re.compile(
+    r"error|failed|fatal|cannot|can't|could not|couldn't|not found|no such|denied|refused|invalid"
+    r"|unknown|unrecognized|missing|exception|traceback|unable|panic|not installed|not recognized",
+    re.I,
+)
+_EXIT_LINE = re.compile(
+    r"\A\W*(?:error: )?(?:process )?exit(?:ed with)? ?(?:code|status)?\W*\d*\W*\Z", re.I
+)
+
+
+def hashed(term: str) -> int:
+    """A term as the index keeps it."""
+    return int.from_bytes(
+        blake2b(term.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True
+    )
+
+
+def simple_commands(command: str) -> list[list[str]]:
+    """The commands that a command line runs, each as its words: without assignments in front,
+    `sudo` and the like, and where input and output go.
+    """
+    found: list[list[str]] = []
+    words: list[str] = []
+    skips = False
+    for token in [*_TOKEN.findall(command[:_LONGEST_COMMAND]), ";"]:
+        if token in _ENDS:
+            if words:
+                found.append(words)
+            words = []
+            continue
+        redirect = _REDIRECT.match(token)
+        if redirect:
+            # `> file` in two words
+            skips = redirect.end() == len(token)
+            continue
+        if skips:
+            skips = False
+            continue
+        if not words and (_ASSIGNED.match(token) or token in words_of("wrappers")):
+            continue
+        words.append(_unquoted(token))
+    return found[:_MOST_COMMANDS]
+
+
+def _unquoted(word: str) -> str:
+    if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"":
+        return word[1:-1]
+    return word
+
+
+def program(words: list[str]) -> str:
+    """The name of the program that a command runs."""
+    return words[0].rpartition("/")[2] if words else ""
+
+
+def is_trivial(words: list[str]) -> bool:
+    """Whether a failure of this command teaches nothing."""
+    return not words or program(words) in words_of("trivial_programs")
+
+
+def command_term(words: list[str]) -> str:
+    """A command as a whole."""
+    return f"c:{' '.join(words)}"
+
+
+def packages(words: list[str]) -> list[str]:
+    """The packages that a command adds."""
+    name = program(words)
+    rest = words[1:]
+    if name in ("python", "python3") and rest[:2] == ["-m", "pip"]:
+        name = "pip"
+        rest = rest[2:]
+    if name == "uv" and rest[:1] == ["pip"]:
+        rest = rest[1:]
+    verbs = _INSTALL.get(name)
+    if verbs is None:
+        return []
+    if verbs:
+        at = next((at for at, word in enumerate(rest[:3]) if word in verbs), None)
+        if at is None:
+            return []
+        rest = rest[at + 1 :]
+    names = [_VERSION.sub("", word) for word in rest if not word.startswith(("-", ".", "/"))]
+    if not verbs:
+        names = names[:1]
+    return [package for package in names if package]
+
+
+def imported(code: str) -> list[str]:
+    """The modules that a piece of code imports, by their first names too."""
+    found = []
+    for match in _IMPORTED.finditer(code):
+        name = next(filter(None, match.groups()), "")
+        found.append(name)
+        root = re.split(r"[./]", name)[0]
+        if name.startswith("@"):
+            root = "/".join(name.split("/")[:2])
+        found.append(root)
+    return [name for name in dict.fromkeys(found) if name and not name.startswith(".")]
+
+
+def names_in(code: str) -> list[str]:
+    """The names in code that are nobody's word for anything else: `load_cfg`, `loadConfig`."""
+    found = [name for name in _NAME.findall(code) if _IS_DISTINCT.search(name)]
+    return list(dict.fromkeys(found))[:_MOST_NAMES]
+
+
+def is_distinct(name: str) -> bool:
+    """Whether a name can be taken for nothing but itself, in whatever text."""
+    return bool(_IS_DISTINCT.search(name) or re.search(r"\w[-./]\w", name))
+
+
+def path_terms(path: str) -> list[str]:
+    """A path by its last parts: the name alone, with its folder, and so on."""
+    parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
+    return [f"f:{'/'.join(parts[-count:])}" for count in range(1, min(len(parts), 6) + 1)]
+
+
+def path_term(path: str) -> str:
+    """A path as somebody wrote it."""
+    parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
+    return f"f:{'/'.join(parts[-6:])}"
+
+
+def error_line(output: str) -> str:
+    """The line of an output that says what went wrong; the last one if none does."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = [line for line in lines if not _EXIT_LINE.match(line)]
+    wrong = [line for line in lines if _ERROR.search(line)]
+    # A traceback ends with what happened
+    is_traceback = any(line.startswith("Traceback") for line in lines)
+    if is_traceback and lines:
+        return lines[-1][:300]
+    chosen = wrong or lines[-1:]
+    return chosen[0][:300] if chosen else ""
+
+
+def error_term(line: str) -> str:
+    """An error without what differs each time: numbers, paths, what is quoted."""
+    text = _QUOTED.sub("'…'", line)
+    text = _PLACE.sub("/…", text)
+    text = _NUMBER.sub("0", text.lower())
+    return f"e:{' '.join(text.split())}"
+
+
+def command_terms(command: str) -> list[str]:
+    """What is about to be run: each command whole and by its first words, its program, and the
+    packages it adds.
+    """
+    terms = []
+    for words in simple_commands(command):
+        terms.append(command_term(words))
+        terms += [command_term(words[:count]) for count in (2, 3) if len(words) > count]
+        terms.append(f"t:{program(words)}")
+        terms += [f"t:{package}" for package in packages(words)]
+    return list(dict.fromkeys(terms))
+
+
+def code_terms(code: str) -> list[str]:
+    """What is about to be written: the modules it imports and the names it uses."""
+    names = [*imported(code), *names_in(code)]
+    return [f"t:{name}" for name in dict.fromkeys(names)]
+
+
+def texts_in(value: Any, most: int = 40_000) -> Iterator[str]:
+    """The texts in the arguments of a tool."""
+    if isinstance(value, str):
+        yield value[:most]
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from texts_in(inner, most)
+    elif isinstance(value, list):
+        for inner in value[:50]:
+            yield from texts_in(inner, most)
+
+
+def project_of(folder: str) -> str:
+    """The repository in which `folder` lies, else `folder` itself."""
+    place = Path(folder)
+    if not folder or not place.is_absolute():
+        return folder
+    for parent in (place, *place.parents):
+        if (parent / ".git").exists():
+            return str(parent)
+    return folder

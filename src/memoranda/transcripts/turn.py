@@ -1,0 +1,104 @@
+"""One thing said or done in a session, as every format yields it, and what a format must offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+
+class Kind(IntEnum):
+    """What a turn is."""
+
+    SAID = 1
+    ANSWERED = 2
+    RAN = 3
+    EDITED = 4
+    RESULT = 5
+
+
+class Turn(NamedTuple):
+    """One thing said or done.
+
+    `text`: what the person said, what the agent answered, the command it ran, the path of the file
+    it changed, or what a tool gave back. `position`: where its format finds it again, unique in its
+    session. `time`: seconds since 1970, 0 where nobody knows. `call`: what a result and its call
+    share. `has_failed`: of a result, None where the transcript does not say.
+    """
+
+    kind: Kind
+    text: str
+    position: str
+    time: float = 0.0
+    call: str = ""
+    has_failed: bool | None = None
+
+
+@dataclass(slots=True)
+class Session:
+    """What is known of the session being read: its name, the folder it works in, the latest time."""
+
+    name: str = ""
+    folder: str = ""
+    time: float = 0.0
+
+
+@dataclass(slots=True)
+class SessionTurns:
+    """A session with its turns; of a file that only grows, those that are new."""
+
+    session: Session
+    turns: list[Turn] = field(default_factory=list)
+
+
+class SourceFile(NamedTuple):
+    """A file with transcripts: which agent's, in which format, and where."""
+
+    agent: str
+    format: str
+    path: Path
+
+
+class NotUnderstood(Exception):
+    """A file is not what its format says; the message says why, for people."""
+
+
+class Format(Protocol):
+    """How transcripts of one form are read.
+
+    `grows`: files are only appended to, so that `read` may begin where it ended. `state` is what
+    the format wrote down the last time, {} at first: the same dict is changed and kept. A format
+    that does not grow yields whole sessions, of which those that `state` says are the same may be
+    left out.
+    """
+
+    grows: bool
+
+    def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
+        """What is new. Raises OSError, NotUnderstood."""
+
+    def passage(self, path: Path, session: str, position: str) -> str | None:
+        """The text of one turn, None where it is gone. Raises OSError, NotUnderstood."""
+
+
+def seconds(value: Any) -> float:
+    """A time as programs write it, in seconds since 1970: ISO 8601, seconds, milliseconds; 0.0 for
+    anything else.
+    """
+    if isinstance(value, str):
+        if value.isdigit():
+            value = int(value)
+        else:
+            try:
+                moment = datetime.fromisoformat(value)
+            except ValueError:
+                return 0.0
+            return moment.timestamp()
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e17:
+        return 0.0
+    while value > 1e11:
+        value /= 1000
+    return float(value)

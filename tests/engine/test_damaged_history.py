@@ -1,0 +1,149 @@
+"""`memory doctor` names what is damaged in the ledger, in words, with what can be done; the notes are
+whole, and after `--fix` it finds nothing more.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memoranda import Draft
+from memoranda.engine import MemorySession, open_session
+from memoranda.engine.doctor import Finding, examine, repair
+from memoranda.ledger.history import LARGE
+from memoranda.note.edit import Rewrite
+
+LEDGER_CODES = {
+    "damaged_ledger",
+    "damaged_text",
+    "missing_text",
+    "damaged_change",
+    "empty_change",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    place = tmp_path / "home"
+    with open_session(place, watch=False) as memory:
+        memory.write(Draft("first\n", title="tea"))
+        memory.edit("notes/tea", Rewrite("second\n"))
+        memory.edit("notes/tea", Rewrite("third\n"))
+        memory.write(Draft("x" * (LARGE + 1), title="large"))
+        memory.edit("notes/large", Rewrite("small\n"))
+        memory.write(Draft("never changed\n", title="still"))
+    return place
+
+
+def ledger(home: Path) -> sqlite3.Connection:
+    return sqlite3.connect(home / ".memoranda/ledger.db", isolation_level=None)
+
+
+def change_text(home: Path) -> None:
+    ledger(home).execute("update text set data = data || 'x' where rowid = 1")
+
+
+def remove_text(home: Path) -> None:
+    ledger(home).execute("delete from text where rowid = 1")
+
+
+def change_large_text(home: Path) -> None:
+    (large,) = (home / ".memoranda/texts").iterdir()
+    os.chmod(large, 0o600)
+    large.write_bytes(large.read_bytes()[:-1] + b"y")
+
+
+def remove_large_text(home: Path) -> None:
+    (large,) = (home / ".memoranda/texts").iterdir()
+    large.unlink()
+
+
+def damage_details(home: Path) -> None:
+    ledger(home).execute("update change set details = '{torn' where number = 2")
+
+
+def damage_writer(home: Path) -> None:
+    ledger(home).execute("update step set made_by = 'torn}' where change = 2")
+
+
+def remove_change(home: Path) -> None:
+    ledger(home).execute("delete from change where number = 2")
+
+
+def remove_steps(home: Path) -> None:
+    ledger(home).execute("delete from step where change = 2")
+
+
+DAMAGES: dict[Callable[[Path], None], str] = {
+    change_text: "damaged_text",
+    remove_text: "missing_text",
+    change_large_text: "damaged_text",
+    remove_large_text: "missing_text",
+    damage_details: "damaged_change",
+    damage_writer: "damaged_change",
+    remove_change: "damaged_change",
+    remove_steps: "empty_change",
+}
+
+
+def of_ledger(memory: MemorySession) -> list[Finding]:
+    return [finding for finding in examine(memory) if finding.code in LEDGER_CODES]
+
+
+def test_a_whole_history_has_no_finding(home: Path) -> None:
+    with open_session(home, watch=False) as memory:
+        assert of_ledger(memory) == []
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_named_and_mended_and_the_notes_are_whole(
+    home: Path, damage: Callable[[Path], None]
+) -> None:
+    damage(home)
+    with open_session(home, watch=False) as memory:
+        found = of_ledger(memory)
+        assert {finding.code for finding in found} == {DAMAGES[damage]}
+        assert all("#" in finding.text for finding in found), found
+        assert all(finding.fix for finding in found)
+        assert memory.read("notes/tea").text.endswith("third\n")
+        assert memory.log(limit=0)
+        repair(memory, found)
+        assert of_ledger(memory) == []
+        memory.edit("notes/still", Rewrite("changed\n"))
+        memory.undo()
+
+
+def test_an_agent_is_not_told_whose_texts_are_damaged(home: Path) -> None:
+    change_text(home)
+    with open_session(home, watch=False) as memory:
+        assert of_ledger(memory.as_caller("alice", "mcp")) == []
+
+
+@pytest.mark.parametrize("at", [0.3, 0.6, 0.9])
+def test_torn_pages_are_found_and_the_history_begins_again(home: Path, at: float) -> None:
+    with ledger(home) as connection:
+        connection.execute("pragma wal_checkpoint(truncate)")
+        for number in range(200):
+            connection.execute(
+                "insert into text values (?, ?)", (f"{number:064}", os.urandom(3_000))
+            )
+        connection.execute("pragma wal_checkpoint(truncate)")
+    connection.close()
+    place = home / ".memoranda/ledger.db"
+    data = bytearray(place.read_bytes())
+    begin = int(len(data) * at) // 4096 * 4096
+    data[begin : begin + 8192] = b"\xa5" * 8192
+    place.write_bytes(data)
+    with open_session(home, watch=False) as memory:
+        found = examine(memory)
+        assert {finding.code for finding in found} & {"damaged_ledger", "history_lost"}, found
+        repair(memory, [finding for finding in found if finding.fix])
+        assert of_ledger(memory) == []
+        assert memory.read("notes/tea").text.endswith("third\n")
+        memory.edit("notes/tea", Rewrite("fourth\n"))
+        memory.undo()
+        assert any("begins again" in finding.text for finding in examine(memory))

@@ -1,0 +1,66 @@
+"""A conversation as a query."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memoranda.index.search.parse import read_question
+from memoranda.text.dialogue import MOST_TURNS, spoken, turns_of
+
+
+def test_messages_in_json_are_read_as_a_dialogue_without_tools_and_system_prompts() -> None:
+    messages = [
+        {"role": "system", "content": "You are a gardener."},
+        {"role": "user", "content": "My roses\nhave black spots."},
+        {"role": "assistant", "content": [{"type": "text", "text": "Since when?"}]},
+        {"role": "tool", "content": "{}"},
+        {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Since May."}]},
+    ]
+    said = "User: My roses have black spots.\nAssistant: Since when?\nUser: Since May."
+    assert spoken(json.dumps(messages)) == said
+    assert spoken(json.dumps({"messages": messages})) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[broken",
+        '[{"content": ',
+        "[]",
+        '["content"]',
+        '[{"role": "system", "content": "only this"}]',
+        'the key "content" in a sentence',
+        "[" * 100_000 + '"content"',
+        '[{"role": "user", "content": 5}]',
+    ],
+)
+def test_text_that_is_no_list_of_messages_stays_as_it_is(text: str) -> None:
+    assert spoken(text) == text
+
+
+def test_a_long_conversation_is_cut_to_its_last_turns() -> None:
+    messages = [{"role": "user", "content": f"turn number {at}"} for at in range(40)]
+    said = spoken(json.dumps(messages)).split("\n")
+    assert len(said) == MOST_TURNS
+    assert said[-1] == "User: turn number 39"
+
+
+def test_the_words_of_an_earlier_turn_never_weigh_more_than_those_of_a_later_one() -> None:
+    talk = "Ada: The harbour crane broke.\nMel: Which bolt failed?\nAda: Order two gaskets today."
+    beside = read_question(talk).beside
+    assert beside["crane"] <= beside["bolt"] < 1
+    assert "gaskets" not in beside
+
+
+def test_a_newest_turn_that_says_little_is_read_with_the_one_before() -> None:
+    turns = turns_of(
+        "Ada: The harbour crane broke.\nMel: Which bolt failed, the long one?\nAda: Yes."
+    )
+    assert turns[-1].endswith("Ada: Yes.")
+    assert "bolt" in turns[-1]
+
+
+def test_prose_with_a_colon_is_no_dialogue() -> None:
+    assert turns_of("Shopping: eggs\nand milk\nand a rope for the boat\nand tea") == []

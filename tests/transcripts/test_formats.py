@@ -1,0 +1,136 @@
+"""What is read of the transcripts of each agent, against golden files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+
+import pytest
+
+from memoranda.transcripts import places
+from memoranda.transcripts.databases import _can_decompress
+from memoranda.transcripts.formats import FORMATS
+from memoranda.transcripts.turn import NotUnderstood
+from transcripts.conftest import DATA, ZED, zed_threads
+
+GOLDEN = DATA / "golden.json"
+AGENTS = (
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "opencode",
+    "cursor",
+    "copilot-cli",
+    "cline",
+    "goose",
+    "amp",
+    "windsurf",
+    "aider",
+    "continue",
+    "zed",
+)
+
+
+def read_all(person):
+    """The turns of every file, as JSON, by agent and file."""
+    found = {}
+    for file in places.find():
+        name = str(file.path.relative_to(person))
+        sessions = found.setdefault(file.agent, {}).setdefault(name, [])
+        for session in FORMATS[file.format].read(file.path, {}):
+            turns = [
+                [turn.kind.name, turn.text, turn.position, round(turn.time), turn.has_failed]
+                for turn in session.turns
+            ]
+            about = session.session
+            folder = about.folder.replace(str(person), "~")
+            sessions.append([about.name.replace(str(person), "~"), folder, turns])
+    return found
+
+
+def test_transcripts_of_each_agent_are_read_as_the_golden_file_says(person, monkeypatch):
+    # What has no time of its own has that of its file
+    for path in person.rglob("*"):
+        os.utime(path, (1_790_000_000, 1_790_000_000))
+    # Aider writes times of the clock on the wall
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    found = read_all(person)
+    if os.environ.get("WRITE_GOLDEN"):
+        GOLDEN.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    assert found == json.loads(GOLDEN.read_text())
+    assert sorted(found) == sorted(AGENTS)
+
+
+def test_the_table_names_every_agent_and_a_format_for_each_of_its_stores(person):
+    assert set(places.agents()) == set(AGENTS)
+    assert {store.format for store in places.stores()} == set(FORMATS)
+    for system in ("linux", "macos"):
+        assert all(store.roots for store in places.stores(system))
+
+
+def test_each_passage_is_found_again_where_the_index_says_it_is(person):
+    count = 0
+    for file in places.find():
+        form = FORMATS[file.format]
+        for session in form.read(file.path, {}):
+            for turn in session.turns:
+                count += 1
+                assert form.passage(file.path, session.session.name, turn.position) == turn.text
+    assert count > 50
+
+
+def test_a_file_that_grew_is_read_from_where_it_ended(person):
+    path = next(person.glob(".claude/projects/*/*.jsonl"))
+    form = FORMATS["claude-code"]
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    expected = [turn for found in form.read(path, {}) for turn in found.turns]
+    state = {}
+    turns = []
+    # Cut in the middle of a line, too
+    for end in (len(lines[0]) + 5, len(whole) // 2, len(whole) - 3, len(whole)):
+        path.write_bytes(whole[:end])
+        turns += [turn for found in form.read(path, state) for turn in found.turns]
+    assert turns == expected
+
+
+def test_closed_stores_are_named_with_the_reason(person):
+    assert "encrypts" in places.closed()["windsurf"]
+
+
+@pytest.mark.parametrize("format", sorted(set(FORMATS) - {"windsurf"}))
+def test_a_file_of_another_form_is_refused_with_a_reason(format, tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(f'["no", "transcript", {number}]\n' for number in range(5)))
+    with pytest.raises(NotUnderstood) as refused:
+        list(FORMATS[format].read(path, {}))
+    assert str(refused.value)
+
+
+def test_a_compressed_thread_is_read_or_the_reason_is_named(person):
+    path = person / ZED
+    path.unlink()
+    zed_threads(path, compressed=True)
+    if _can_decompress():
+        turns = [turn.text for found in FORMATS["zed"].read(path, {}) for turn in found.turns]
+        assert "In threads.db below the data folder." in turns
+        assert "It does." in turns
+    else:
+        with pytest.raises(NotUnderstood, match="Zstandard"):
+            list(FORMATS["zed"].read(path, {}))
+
+
+def test_reading_changes_no_file_and_makes_none(person):
+    def state():
+        return {
+            str(path): (path.stat().st_mtime_ns, path.read_bytes())
+            for path in person.rglob("*")
+            if path.is_file() and not re.search(r"-(wal|shm)\Z", path.name)
+        }
+
+    before = state()
+    read_all(person)
+    assert state() == before

@@ -173,6 +173,7 @@ VALUES = {
     "memoranda.index.rows",
     "memoranda.ledger.change",
     "memoranda.ledger.copying",
+    "memoranda.ledger.sessions",
     "memoranda.store.base",
     "memoranda.store.files",
     "memoranda.store.path_guard",

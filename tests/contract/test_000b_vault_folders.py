@@ -177,3 +177,17 @@ def test_unresolved_links_are_listed_with_their_reason(vault: Tools, root: Path)
         ("Odd.md", 4, "Gone.pdf"): "there is no such file",
         ("Odd.md", 5, "Private/Secret"): "Private/Secret.md is left out by .memoryignore, line 1",
     }
+
+
+@pytest.mark.promise("amendments-4.1")
+def test_links_of_logseq_name_pages_and_days(vault: Tools, root: Path) -> None:
+    put(root / "logseq/config.edn", "{}")
+    put(root / "logseq/bak/pages/Old.md", "hiddenword old copy\n")
+    put(root / "journals/2026_03_07.md", "- met [[work/plan]]\n")
+    put(root / "pages/work___plan.md", "alias:: The Plan\n\n- see [[Mar 7th, 2026]]\n")
+    put(root / "pages/Other.md", "- [[The Plan]] #work/plan\n")
+    links = vault.memory.unresolved_links(PROJECT)
+    assert [link for link in links if link.path.startswith(("journals", "pages"))] == []
+    assert "logseq/bak/pages/Old.md" not in paths(vault, "hiddenword")
+    (result,) = vault("build_context", url="pages/Other", project=PROJECT)["results"]
+    assert result["relations"][0]["permalink"] == "vault/pages/work-plan"

@@ -246,7 +246,9 @@ async def test_what_a_note_holds_acts_on_nobody(web, page):
         inner = re.sub(r'<nav id="rail".*?</nav>', "", text, flags=re.DOTALL)
         assert not re.search(r"<(img|svg|style|iframe|object|i>)", inner), path
         assert not re.search(r"<[^>]*\son\w+=", re.sub('"[^"]*"', '""', text)), path
-        assert not re.search(r'(href|src|action)="(?!/|https?://evil.example|#)', text), path
+        assert not re.search(r'(href|src|action)="(?!/|https?://evil.example|file:///|#)', text), (
+            path
+        )
         assert not re.search(r'src="(?!/page/static/)', text), path
         assert not re.search("[\x00\x1b\u202e\u2066]", text), path
         policy = answer.headers["content-security-policy"]

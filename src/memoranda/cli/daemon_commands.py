@@ -22,7 +22,7 @@ from memoranda.query import split_list
 from memoranda.text.user_path import absolute_path, user_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from concurrent.futures import ThreadPoolExecutor
     from pathlib import Path
     from socket import socket
@@ -106,25 +106,9 @@ def serve(
     if stop:
         _stop(call, settings)
         return None
-    every = settings.interval
-    if interval is not None:
-        every = _span("interval", interval)
+    span = settings.interval if interval is None else _span("interval", interval)
     ends_after = None if idle is None else _span("idle", idle)
     if print_unit is not None:
-        from memoranda.serve.daemon import UNITS, unit_file
-
-        if print_unit not in UNITS:
-            raise Usage(f'invalid value "{print_unit}" for --print-unit: use {" or ".join(UNITS)}')
-        program = shutil.which("memory")
-        if program:
-            arguments = [program]
-        else:
-            arguments = [sys.executable, "-m", "memoranda"]
-        arguments += ["--home", settings.address, *call.options, "serve"]
-        if log:
-            log = absolute_path(log)
-        else:
-            log = None
         options: dict[str, str | bool | None] = {
             "--interval": interval,
             "--no-socket": no_socket,
@@ -135,17 +119,13 @@ def serve(
             "--allow-origin": allow_origin,
             "--tools": tools,
             "--no-token": is_open,
-            "--log": log,
+            "--log": absolute_path(log) if log else None,
         }
-        for name, given in options.items():
-            arguments += (
-                [name, given] if isinstance(given, str) and given else [name] if given else []
-            )
-        output.text(unit_file(print_unit, arguments, settings.home / "daemon.log").rstrip("\n"))
+        _print_unit(call, print_unit, options)
         return None
-    place = None
     if http is None and (is_open or public_url or allow_host or allow_origin):
         raise Usage("--no-token, --public-url, --allow-host and --allow-origin need --http")
+    place = None
     if http is not None:
         from memoranda.serve.http import Place, place_of
 
@@ -155,25 +135,19 @@ def serve(
         )
         place.check()
     _log_to(log)
-    from memoranda.faces import ALL, DEFAULT_TOOLSETS, registry
+    from memoranda.faces import DEFAULT_TOOLSETS, expand, registry
     from memoranda.faces.tool import Hooks
 
     chosen = tuple(split_list(tools))
     names = chosen or (("agent", *DEFAULT_TOOLSETS) if place else ("agent",))
-    if once:
-        served = None
-    else:
-        served = registry(names, settings, Hooks.configured())
-    offered = [
-        each for name in chosen or DEFAULT_TOOLSETS for each in (ALL if name == "all" else (name,))
-    ]
+    served = None if once else registry(names, settings, Hooks.configured())
     return _serve(
         call,
         settings,
-        every,
+        span,
         served,
         None if once else place,
-        offered,
+        list(expand(chosen or DEFAULT_TOOLSETS)),
         once=once,
         no_socket=no_socket,
         idle=ends_after,
@@ -219,7 +193,7 @@ def _stop(call: Invocation, settings: Settings) -> None:
 )
 @flag("--no-open", "Only print the address; open no browser.")
 def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
-    """Look at the memory in the browser: what happened, search, notes, inbox, graph, calendar.
+    """Look at the memory in the browser: what happened, questions, notes, people, graph, calendar.
 
     The address is good once, for five minutes. Where no `memory serve --http` runs, this serves the
     home until stopped.
@@ -275,6 +249,35 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
         show=show,
         any_port=not http,
     )
+
+
+def _print_unit(call: Invocation, system: str, options: Mapping[str, str | bool | None]) -> None:
+    """Print the unit file that starts the daemon with these options. Raises Usage."""
+    from memoranda.serve.daemon import UNITS, unit_file
+
+    if system not in UNITS:
+        raise Usage(f'invalid value "{system}" for --print-unit: use {" or ".join(UNITS)}')
+    program = shutil.which("memory")
+    arguments = [program] if program else [sys.executable, "-m", "memoranda"]
+    arguments += ["--home", call.settings.address, *call.options, "serve"]
+    for name, value in options.items():
+        if value:
+            arguments.append(name)
+        if value and isinstance(value, str):
+            arguments.append(value)
+    log = call.settings.home / "daemon.log"
+    output.text(unit_file(system, arguments, log).rstrip("\n"))
+
+
+def _spelled(span: timedelta) -> str:
+    """A time span as the command takes it: `1h0m0s`, `5m0s`, `30s`."""
+    minutes, seconds = divmod(int(span.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes}m{seconds}s"
+    if minutes:
+        return f"{minutes}m{seconds}s"
+    return f"{seconds}s"
 
 
 def _serve(
@@ -342,17 +345,10 @@ def _serve(
             where += f", {address}/mcp"
 
         def ready() -> None:
-            if show is not None:
+            if show is None:
+                _announce(f"Memory daemon running ({where}, interval: {_spelled(every)})")
+            else:
                 show(address)
-                return
-            minutes, seconds = divmod(int(every.total_seconds()), 60)
-            hours, minutes = divmod(minutes, 60)
-            interval = (
-                (f"{hours}h" if hours else "")
-                + (f"{minutes}m" if hours or minutes else "")
-                + f"{seconds}s"
-            )
-            _announce(f"Memory daemon running ({where}, interval: {interval})")
 
         scheduler = Scheduler(memory, dream.endpoint_of(settings))
         callers = memory.as_caller(call.caller, "socket")

@@ -150,10 +150,10 @@ class Entries(Protocol):
 
     @verb
     def count(self, entry: Entry) -> Entry:
-        """Count one recall of `entry` by a line in the access log; the entry with that counted."""
-        access = self.engine.access
-        access.count_read(entry.id)
-        recalls = entry.access_count + access.counts().get(entry.id, 0)
+        """Count one recall of `entry`; the entry with that counted."""
+        reads = self.engine.reads
+        reads.count_read(entry.id)
+        recalls = entry.access_count + reads.counts([entry.id])[entry.id]
         return replace(entry, accessed=self.engine.clock(), access_count=recalls)
 
     def remove(self, namespace: str, key: str) -> None:
@@ -222,7 +222,7 @@ class NoteEntries(Entries):
             path, is_new, data = self._put(change, entry, {})
             change.verb = "write" if is_new else "overwrite"
         written = notes.read_entry(data.decode(), path, now)[0]
-        self.engine.access.restart(written.id)
+        self.engine.reads.restart(written.id)
         return replace(entry, created=written.created, accessed=written.created, id=written.id)
 
     def _put(
@@ -278,7 +278,7 @@ class NoteEntries(Entries):
         if namespace is not None:
             self._check(namespace)
         self.engine.fresh()
-        counts = self.engine.access.counts()
+        counts = self.engine.reads.counts()
         for each in self._kept(bodies=True):
             if namespace not in (None, each.namespace):
                 continue
@@ -381,7 +381,7 @@ class NoteEntries(Entries):
         place of the one with its key. Raises Locked, Unreadable."""
         with self._session.change(verb, fresh=False) as change:
             paths = [self._put(change, entry, further)[0] for entry, further in entries]
-        self.engine.access.restart(*(default_id(PROJECT, path) for path in paths))
+        self.engine.reads.restart(*(default_id(PROJECT, path) for path in paths))
 
     @verb
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
@@ -465,8 +465,8 @@ class NoteEntries(Entries):
                 change.remove(PROJECT, one.path, one.file, scope=one.scope)
                 folder, _, name = one.path.rpartition("/")
                 names.setdefault(folder, set()).add(name)
-            # What is staged may come into one of these folders
-            self.engine.guard.settle()
+            # What waits may come into one of these folders
+            self.engine.make_waiting()
             for folder, gone in names.items():
                 if folder and gone.issuperset(
                     os.listdir(os.path.join(self.engine.store(PROJECT).root, folder))

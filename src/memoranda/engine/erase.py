@@ -27,20 +27,18 @@ from memoranda.engine.reading import Ref
 from memoranda.engine.served import log_of
 from memoranda.engine.trail import OUR_REMOVAL, Needles, Trail, search, written_by
 from memoranda.engine.transaction import Location, Transaction, root_of, store_at
-from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import ERASE, Change, Step
+from memoranda.ledger.change import ERASE, Change
 from memoranda.note import entry
 from memoranda.note.markdown import default_id
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
 from memoranda.note.names import Looseness
 from memoranda.query import Query, memory_query
 from memoranda.store.base import File, sha256
-from memoranda.store.files import put_derived, read_file, storing
+from memoranda.store.files import put_derived, storing
 from memoranda.store.inplace.graph_store import GraphStore
-from memoranda.store.layout import PRIVATE
 
 _ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
 """An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY."""
@@ -406,10 +404,7 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         if (file := _read(engine, each[:3])) is not None and file.etag == each[3]
     ]
     in_lines = [each for each in there if isinstance(engine.stores.get(each[0]), GraphStore)]
-    with (
-        engine.access.locked() as log,
-        memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change,
-    ):
+    with memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change:
         for each in (each for each in there if each not in in_lines):
             project, path, root, _ = each
             info = memory.index.notes.get(project, path)
@@ -427,16 +422,14 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
                 data = follow_content(memory, info, text, left).encode()
                 change.put(project, path, data, old=file, scope=info.scope, kept=False)
         _remove_folders(memory, change)
-        reads = (
-            {key: said for key, said in every.items() if key not in keys}
-            for every in (log.counts, log.used)
-        )
-        if plan.observation is None and log.file.data != (rest := log.lines(*reads)):
-            change.steps.append(Upkeep(memory).log_step(log, rest))
-        _remove_answers(engine, change, plan)
+        rows = engine.home.review_rows
+        # What the owner was asked, and answered, about the notes
+        answers = rows.paths_naming([*plan.ids, *plan.names])
+        change.steps += [rows.step_at(path, None, kept=False) for path in answers]
+    if plan.observation is None:
+        engine.reads.forget(keys)
     # Ids and hashes of what sessions were given
-    for given in engine.layout.sessions.glob("*"):
-        given.unlink(missing_ok=True)
+    engine.home.forget_sessions()
     # Entities and the relations at them, or one observation
     for project in sorted({in_line[0] for in_line in in_lines}):
         from memoranda.engine.graph import FileGraph
@@ -457,30 +450,6 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
             JsonEntryFolder(folder).entries(memory).remove(namespace, key)
     engine.freshness.is_current = False
     engine.fresh(whole=True)
-
-
-def _remove_answers(engine: Engine, change: Transaction, plan: Plan) -> None:
-    """Forget what the owner was asked, and answered, about the notes."""
-    names = [*plan.ids, *plan.names]
-    for place in (engine.layout.review, engine.layout.requests):
-        # A damaged file says nothing; the search names it
-        with suppress(FileNotFoundError, ValueError):
-            file = read_file(str(place))
-            known = json.loads(file.data)
-            left = {
-                key: answer
-                for key, answer in known.items()
-                if not any(name in key for name in names)
-            }
-            if len(left) < len(known):
-                data = (
-                    json.dumps(left, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
-                    + b"\n"
-                )
-                step = Step(
-                    "put", PRIVATE, str(place.parent), place.name, data=data, old=file, kept=False
-                )
-                change.steps.append(step)
 
 
 def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:

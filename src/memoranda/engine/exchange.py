@@ -33,9 +33,11 @@ from memoranda.errors import (
 )
 from memoranda.index.rows import NoteInfo
 from memoranda.index.rows import foreign_rows as foreign_rows
+from memoranda.ledger.access_rows import AccessRows
 from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.postgres.new_space import Key, NewSpace
 from memoranda.ledger.postgres.space_rows import FileRow
+from memoranda.ledger.reads import ReadRow
 from memoranda.note.markdown import Record
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.store.base import File, Values, sha256
@@ -143,7 +145,7 @@ class Exchange:
     def put(self, records: Sequence[Record]) -> None:
         """Store records as `Upkeep.put` does; their access counts are the whole ones from then on."""
         Upkeep(self.memory).put(records, VERB)
-        self.engine.access.restart(*(record.id for record in records))
+        self.engine.reads.restart(*(record.id for record in records))
 
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
@@ -406,10 +408,9 @@ class Contents:
             self.text(digest)
 
     @verb
-    def reads(self) -> bytes:
-        """The access log of a home with these reads (docs/format.md)."""
-        with self.engine.access.locked() as log:
-            return log.lines(log.counts, log.used)
+    def reads(self) -> dict[str, ReadRow]:
+        """The reads that no header has yet, by id; of notes in a database those of all machines."""
+        return self.engine.reads.whole()
 
 
 def is_kept_name(project: str, name: str) -> bool:
@@ -473,18 +474,21 @@ class IntoDatabase:
                 read = {
                     key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"
                 }
+                answers = self._answers()
+                read |= {key: row.sha256 or "" for key, row in answers.items()}
                 lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
                 if there != read or space.lines() != lines or len(space.texts()) != self.texts:
                     why = "what it holds is not what was read; run the move again"
                     raise StorageError(self.address.rpartition("@")[2], why)
-                self.digests = {names[key]: digest for key, digest in there.items()}
+                self.digests = {
+                    names[key]: digest for key, digest in there.items() if key not in answers
+                }
                 self.size = sum(
                     stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file"
                 )
-                access = self.session.engine.access
-                counts = access.counts()
+                reads = self.session.engine.reads
                 last = self.session.engine.home.history.last
-                space.finish(last, counts, access.used(), self._shared())
+                space.finish(last, reads.counts(), reads.used(), self._shared())
         finally:
             space.close()
 
@@ -500,9 +504,16 @@ class IntoDatabase:
                 continue
             for path in self._below(name, store.root):
                 found[name, path] = f"{contents.folder(name)}/{path}", f"{store.root}/{path}"
-        for place in (engine.layout.review, engine.layout.requests):
-            if place.exists():
-                found[PRIVATE, place.name] = f"{PRIVATE}/{place.name}", str(place)
+        return found
+
+    def _answers(self) -> dict[Key, FileRow]:
+        """The rows of what the owner answered and agents ask for."""
+        rows = self.session.engine.home.review_rows
+        found: dict[Key, FileRow] = {}
+        for path in rows.paths():
+            data = rows.bytes_at(path) or b""
+            key = (PRIVATE, path)
+            found[key] = FileRow(*key, "file", data, sha256(data), None, 0o600, None)
         return found
 
     def _below(self, project: str, root: str) -> Iterator[str]:
@@ -530,9 +541,11 @@ class IntoDatabase:
         places: dict[Key, tuple[str, str]],
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Make the database hold what is here: files, then the history."""
+        """Make the database hold what is here: files and answers, then the history."""
         there = space.files()
-        space.remove_files([key for key in there if key not in places])
+        answers = self._answers()
+        space.remove_files([key for key in there if key not in places and key not in answers])
+        space.put_files(answers.values())
         self._seen = {key: seen for key, seen in self._seen.items() if key in places}
         done = 0
         for batch in batches(
@@ -618,7 +631,9 @@ class IntoDatabase:
         found = {}
         if layout.config.exists():
             found[layout.config.name] = config_text.change(layout.config, changes).encode()
-        for each in (layout.access, layout.dream_report):
-            if each.exists():
-                found[each.name] = each.read_bytes()
+        tokens = AccessRows(self.session.engine.home.database).dump()
+        if tokens is not None:
+            found[layout.access.name] = tokens
+        if layout.dream_report.exists():
+            found[layout.dream_report.name] = layout.dream_report.read_bytes()
         return found

@@ -558,7 +558,6 @@ class Freshness:
     ) -> None:
         if changes:
             index = self._index
-            self._home.settle()
             index.apply(
                 store.name,
                 changes,
@@ -597,8 +596,9 @@ class Freshness:
             self.rebuild_others()
             self._index.scrub()
             lists = [layout.overview, *layout.pending_lists()]
-            for path in (*lists, *layout.sessions.glob("*"), *layout.vectors.glob("*")):
+            for path in (*lists, *layout.vectors.glob("*")):
                 path.unlink(missing_ok=True)
+            self._home.forget_sessions()
             layout.erased.unlink(missing_ok=True)
 
     def rebuild_others(self) -> None:

@@ -362,18 +362,18 @@ class HistoryVerbs(NoteVerbs):
         """
         before = self._reads((step, step.old) for step in steps if step.do in ("put", "remove"))
         now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
-        access = self.engine.access
+        reads = self.engine.reads
         # Else memories were merged, or parted
         for id, count in now.items() if before.keys() == now.keys() else ():
             if before[id] < count:
-                pending = access.counts().get(id, 0)
-                used = access.used().get(id)
-                access.restart(id)
+                pending = reads.counts([id])[id]
+                used = reads.used([id]).get(id)
+                reads.restart(id)
                 if used is not None:
-                    access.note_use([id], datetime.fromtimestamp(used, UTC))
-                access.count_read(id, max(0, pending + before[id] - count))
+                    reads.note_use([id], datetime.fromtimestamp(used, UTC))
+                reads.count_read(id, max(0, pending + before[id] - count))
             elif before[id] > count:
-                access.count_read(id, before[id] - count)
+                reads.count_read(id, before[id] - count)
 
     def _reads(self, files: Iterable[tuple[Step, File | None]]) -> dict[str, int]:
         """The counts in the headers of memories and entries, by id."""

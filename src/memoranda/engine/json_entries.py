@@ -1,6 +1,6 @@
 """Key-value entries in the JSON files of an agent-memory folder, used in place (contract 004, 7).
 
-Recalls are counted in the home's access log and added to the files at the end, so a recall writes
+Recalls are counted in the home's ledger and added to the files at the end, so a recall writes
 none of them. What is replaced or removed here is gone: a folder of another program has no history.
 """
 
@@ -32,8 +32,8 @@ from memoranda.engine.entries import (
 )
 from memoranda.engine.transaction import HomeSession
 from memoranda.errors import MemorandaError, StorageError
+from memoranda.ledger.reads import Reads
 from memoranda.note.entry import seconds
-from memoranda.store.access import AccessLog
 from memoranda.store.files import reason, storing
 from memoranda.store.inplace import Content, JsonFiles, Row, stem_of
 from memoranda.text.unicode import repair_surrogates
@@ -52,7 +52,9 @@ class JsonEntryFolder:
 
     def entries(self, session: HomeSession) -> JsonEntries:
         """The entries as the caller `session` is bound to."""
-        self.engine = session.engine
+        if self.engine is not session.engine:
+            self.engine = session.engine
+            self.engine.before_close.append(self.fold)
         return JsonEntries(session, self)
 
     def fold(self) -> None:
@@ -60,15 +62,15 @@ class JsonEntryFolder:
         the next time.
         """
         engine = self.engine
-        if engine is None or not engine.access.counts():
+        if engine is None or engine.is_closed or not engine.reads.counts():
             return
         with engine.guard, suppress(OSError):
             for stem in self.files.stems():
                 with suppress(OSError, ValueError):
-                    if not self._pending(stem, self.files.read(stem), engine.access):
+                    if not self._pending(stem, self.files.read(stem), engine.reads):
                         continue
                     with self.files.changing(stem) as (content, replace_rows):
-                        pending = self._pending(stem, content, engine.access)
+                        pending = self._pending(stem, content, engine.reads)
                         rows = [*content.rows]
                         for n, (name, recalls) in pending.items():
                             row = rows[n]
@@ -83,18 +85,16 @@ class JsonEntryFolder:
                                 )
                         if pending:
                             replace_rows(rows)
-                        engine.access.restart(*(name for name, _ in pending.values()))
+                        engine.reads.restart(*(name for name, _ in pending.values()))
 
-    def _pending(
-        self, stem: str, content: Content, access: AccessLog
-    ) -> dict[int, tuple[str, int]]:
+    def _pending(self, stem: str, content: Content, reads: Reads) -> dict[int, tuple[str, int]]:
         """Entries with recalls to add: position -> (name in the log, number)."""
-        counts = access.counts()
+        counts = reads.counts()
         names = ((n, self.name(row, stem)) for n, row in enumerate(content.rows))
         return {n: (name, counts[name]) for n, name in names if counts.get(name)}
 
     def name(self, row: Row, stem: str) -> str:
-        """What the access log calls an entry; another one when it was written anew."""
+        """What the ledger calls an entry; another one when it was written anew."""
         parts = (
             str(self.files.root),
             namespace_of(row, stem),
@@ -137,7 +137,7 @@ class JsonEntries(Entries):
             replace_rows(
                 [*(each for each in content.rows if not _is(each, stem, namespace, key)), row]
             )
-            self.engine.access.restart(*(self._folder.name(each, stem) for each in (*old, row)))
+            self.engine.reads.restart(*(self._folder.name(each, stem) for each in (*old, row)))
             return self._entry(row, stem, content)
 
     def _find(self, namespace: str, key: str) -> Entry:
@@ -176,7 +176,7 @@ class JsonEntries(Entries):
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
         wanted = text.lower()
-        counts = self.engine.access.counts()
+        counts = self.engine.reads.counts()
         matches = []
         stem = None if namespace is None else stem_of(namespace)
         found = (
@@ -313,7 +313,7 @@ class JsonEntries(Entries):
             if meant:
                 replace_rows([row for n, row in enumerate(rows) if n not in meant])
                 # A new row with the key starts at zero.
-                self.engine.access.restart(*(self._folder.name(rows[n], stem) for n in meant))
+                self.engine.reads.restart(*(self._folder.name(rows[n], stem) for n in meant))
         return len(meant)
 
     def _is_past(self, row: Row) -> bool:

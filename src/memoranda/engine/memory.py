@@ -20,6 +20,7 @@ from memoranda.errors import MemorandaError, StorageError
 
 if TYPE_CHECKING:
     from memoranda.engine.erase import Erased
+    from memoranda.ledger.sessions import SessionRows
 
 
 class MemorySession(ReviewVerbs, ProjectVerbs):
@@ -51,6 +52,10 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
             observation=observation,
             dry_run=dry_run,
         )
+
+    def session_rows(self, client: str, name: str) -> SessionRows:
+        """What a session of a client with hooks was given."""
+        return self.engine.home.session(client, name)
 
     def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by memoranda; cheap."""

@@ -96,7 +96,7 @@ class Overview:
         most = engine.settings.per_category
         zone = engine.settings.zone
         every = engine.index.notes.sections(
-            most, engine.access.counts(), engine.clock().astimezone(zone)
+            most, engine.reads.counts(), engine.clock().astimezone(zone)
         )
         found = {each.category: each for each in every}
         total = sum(each.total for each in found.values())

@@ -156,7 +156,7 @@ class Files:
         except MemorandaError:
             return
         if note is not None:
-            self._engine.access.count_read(note.id)
+            self._engine.reads.count_read(note.id)
 
     def _seen(self, path: str) -> bool:
         """Whether the caller may see the file; only frontmatter can say otherwise."""

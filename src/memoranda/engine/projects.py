@@ -131,6 +131,10 @@ class ProjectVerbs(ReadVerbs):
             known = next(
                 (store for store in self.engine.stores if store.lower() == name.lower()), None
             )
+            access_keys: dict[str, Any] = {}
+            if access != EVERYTHING:
+                # Before a folder is made: it may be refused
+                access_keys = self._access_keys(name, access)
             root = self._root(known or name, folder)
             try:
                 check_size(str(root))
@@ -170,9 +174,7 @@ class ProjectVerbs(ReadVerbs):
             changes: dict[str, Any] = {f"projects.{name}": place}
             if default:
                 changes["notes.default_project"] = name
-            if access != EVERYTHING:
-                changes |= self._access_keys(name, access)
-            self._write_config(changes)
+            self._write_config(changes | access_keys)
             return self.project(name), "created"
 
     def _root(self, name: str, folder: str) -> Path:

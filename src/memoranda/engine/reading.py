@@ -141,7 +141,7 @@ class ReadVerbs(HomeSession):
             info = self.find_ref(ref, project)
         note = self.parse(info.project, info.path, self.engine.file_of(info))
         if count:
-            self.engine.access.count_read(note.id)
+            self.engine.reads.count_read(note.id)
             self.served.append(note.id)
         return self.as_indexed(note)
 
@@ -407,7 +407,7 @@ class ReadVerbs(HomeSession):
         if self.only_reads:
             return
         memories = [info.id for info in shown if info.project in MEMORY_PROJECTS]
-        self.engine.access.note_use(memories, self.clock())
+        self.engine.reads.note_use(memories, self.clock())
 
     def _nearness(self) -> Nearness | None:
         from memoranda.engine.embedding import Embedding

@@ -3,15 +3,14 @@ became of them.
 
 Each source of questions is an entry of SOURCES. An answer that changes something is a change like
 any other, which `undo` takes back. One that changes nothing ("keep them apart") is written down in
-`.memoranda/review.json`, so that it is not asked again; that, too, is a change `undo` takes back.
-The folders that agents ask for as projects wait in `.memoranda/requests.json`; nothing is done
-before the owner has answered.
+the ledger, so that it is not asked again; that, too, is a change `undo` takes back. The folders
+that agents ask for as projects wait there too; nothing is done before the owner has answered.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
@@ -24,12 +23,11 @@ from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.telling import Telling, author, telling
 from memoranda.engine.transaction import HomeSession, Transaction
-from memoranda.errors import InvalidInput, NotFound, ProjectRefused, StorageError
+from memoranda.errors import InvalidInput, NotFound, ProjectRefused
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Step
+from memoranda.ledger.review_rows import ANSWER, REQUEST
 from memoranda.query import Query
-from memoranda.store.base import File, sha256
-from memoranda.store.files import read_file, reason
+from memoranda.store.base import sha256
 from memoranda.store.layout import PRIVATE
 from memoranda.text.unicode import flat
 
@@ -147,7 +145,7 @@ class ReviewVerbs(HistoryVerbs):
                 )
 
     def _open_of(self, kind: str) -> Iterator[ReviewItem]:
-        decided = self._decisions()[1]
+        decided = self._decisions()
         return (item for item in source(kind).find(self) if item.key not in decided)
 
     def is_held_back(self, info: NoteInfo) -> bool:
@@ -179,10 +177,7 @@ class ReviewVerbs(HistoryVerbs):
         unconfirmed = [info for info in infos if info.provenance.trust != "owner"]
         if self.agent is not None or not unconfirmed:
             return
-        file, known = self._decisions()
-        row = {"choice": KEEP, "time": stamp(self.clock())}
-        known |= {self._claim(info): row for info in unconfirmed}
-        change.steps.append(_rows_step(self.engine.layout.review, file, known))
+        self._answer(change, [self._claim(info) for info in unconfirmed], KEEP)
 
     @verb
     def confirm_notes(self, infos: Sequence[NoteInfo]) -> None:
@@ -231,49 +226,28 @@ class ReviewVerbs(HistoryVerbs):
         """The letter written down for a question; None when it is open, or its answer changed
         something.
         """
-        found = self._decisions()[1].get(key)
-        if found is None:
+        answer = self.engine.home.review_value(ANSWER, key)
+        if answer is None:
             return None
-        return str(found.get("choice"))
+        return str(answer.get("choice"))
 
     def decided(self) -> frozenset[str]:
         """The keys of all questions whose answer was written down."""
-        return frozenset(self._decisions()[1])
+        return frozenset(self._decisions())
 
     @verb
     def _write_down(self, keys: Iterable[str], choice: str) -> None:
-        with self.change(VERB, fresh=False) as change:
-            file, known = self._decisions()
-            known |= {key: {"choice": choice, "time": stamp(self.clock())} for key in keys}
-            change.steps.append(_rows_step(self.engine.layout.review, file, known))
+        with self.change(VERB, (PRIVATE, VERB), fresh=False) as change:
+            self._answer(change, keys, choice)
 
-    def _decisions(self) -> tuple[File | None, dict[str, dict[str, str]]]:
-        """The file of answers and what it holds, by key. Raises StorageError for one that is
-        damaged.
-        """
-        path = self.engine.layout.review
-        file, known = _rows(path, "the answers of review")
-        if known is None or not all(isinstance(each, dict) for each in known.values()):
-            raise StorageError(
-                "the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away"
-            )
-        return file, known
+    def _answer(self, change: Transaction, keys: Iterable[str], choice: str) -> None:
+        row = {"choice": choice, "time": stamp(self.clock())}
+        rows = self.engine.home.review_rows
+        change.steps += [rows.step(ANSWER, key, row) for key in dict.fromkeys(keys)]
 
-
-def _rows(path: Path, what: str) -> tuple[File | None, dict[str, dict[str, Any]] | None]:
-    """A file of questions or answers and what it holds, by key; None for one that is damaged.
-    Raises StorageError.
-    """
-    try:
-        file = read_file(str(path))
-        found = json.loads(file.data)
-    except FileNotFoundError:
-        return None, {}
-    except OSError as error:
-        raise StorageError(what, reason(error)) from None
-    except ValueError:
-        return file, None
-    return file, found if isinstance(found, dict) else None
+    def _decisions(self) -> dict[str, dict[str, Any]]:
+        """The answers by key. Raises StorageError for a file of a version before that is damaged."""
+        return self.engine.home.review_values(ANSWER)
 
 
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
@@ -291,12 +265,6 @@ def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
             key, kind, batch.text.format(count), refs, (("y", batch.yes), ("n", batch.no)), lines
         )
     ]
-
-
-def _rows_step(path: Path, old: File | None, rows: Mapping[str, Any], *, kept: bool = True) -> Step:
-    """The step that writes `rows`, by key, into a file of questions or answers, read as `old`."""
-    data = json.dumps(rows, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
-    return Step("put", PRIVATE, str(path.parent), path.name, data=data, old=old, kept=kept)
 
 
 @verb
@@ -411,7 +379,7 @@ def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
     asked = sha256(json.dumps([name, str(root)]).encode())
     key = f"project:{asked[:12]}"
     with session.change(_ASK, (PRIVATE, ""), fresh=False) as change:
-        file, known = _requests(session)
+        known = _requests(session)
         if key in known:
             return
         if len(known) >= _MOST_REQUESTS:
@@ -419,23 +387,22 @@ def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
                 str(root), f"{_MOST_REQUESTS} folders wait for the owner's answer (memory review)"
             )
         row = {"name": name, "folder": str(root), "default": default, "agent": session.agent}
-        known[key] = row | {"time": stamp(session.engine.clock())}
-        change.steps.append(_rows_step(session.engine.layout.requests, file, known, kept=False))
+        row["time"] = stamp(session.engine.clock())
+        change.steps.append(session.engine.home.review_rows.step(REQUEST, key, row, kept=False))
 
 
 def asked_by(session: HomeSession, agent: str) -> list[str]:
     """The keys of what an agent asked for and has no answer to."""
-    return [key for key, row in _requests(session)[1].items() if row.get("agent") == agent]
+    return [key for key, row in _requests(session).items() if row.get("agent") == agent]
 
 
-def _requests(session: HomeSession) -> tuple[File | None, dict[str, dict[str, Any]]]:
-    """The file of requests and what it holds, by key; a damaged one holds nothing."""
-    file, known = _rows(session.engine.layout.requests, "the requests of agents")
-    return file, {key: row for key, row in (known or {}).items() if isinstance(row, dict)}
+def _requests(session: HomeSession) -> dict[str, dict[str, Any]]:
+    """What agents ask for, by key."""
+    return session.engine.home.review_values(REQUEST)
 
 
 def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
-    for key, row in _requests(memory)[1].items():
+    for key, row in _requests(memory).items():
         text = f'Agent {row.get("agent")} asks for the folder {row.get("folder")} as project "{row.get("name")}".'
         yield ReviewItem(
             key, "project", text, (str(row.get("folder")),), (("y", "add it"), ("n", "refuse"))
@@ -446,12 +413,11 @@ def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
     """Add the project, or leave it out for good."""
     if choice != "y":
         return False
-    row = _requests(memory)[1][item.key]
+    row = _requests(memory)[item.key]
     memory.add_project(str(row["name"]), str(row["folder"]), row.get("default") is True)
     with memory.change(_ASK, (PRIVATE, ""), fresh=False) as change:
-        file, known = _requests(memory)
-        known.pop(item.key, None)
-        change.steps.append(_rows_step(memory.engine.layout.requests, file, known, kept=False))
+        rows = memory.engine.home.review_rows
+        change.steps.append(rows.step(REQUEST, item.key, None, kept=False))
     return True
 
 

@@ -118,7 +118,7 @@ class Trail:
         there = (each.project, each.to, each.root)
         # Answers to questions: their keys name what they are about
         if each.project == PRIVATE:
-            data = self._kept(each.old) or b""
+            data = each.path.encode() + (self._kept(each.old) or b"")
             return any(
                 name.encode() in data
                 for name in (*self.ids, *(os.path.join(*at[:2]) for at in self._every))

@@ -22,7 +22,7 @@ from memoranda.engine.transaction import (
 )
 from memoranda.engine.writing import as_file, id_list, scope_of
 from memoranda.errors import CannotUndo, NotFound
-from memoranda.ledger.change import ERASE, FOLD, Change, Step, Touched
+from memoranda.ledger.change import ERASE, FOLD, SET, Change, Step, Touched
 from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.store.base import File, sha256
 from memoranda.store.folder import FolderStore
@@ -153,7 +153,19 @@ class Undo:
                 more.get("data"),
             )
 
+    def _set_back(self, each: Touched) -> None:
+        """Make a row of the ledger what it was: an answer of the owner, a request of an agent."""
+        rows = self._engine.home.review_rows
+        now = rows.bytes_at(each.path)
+        if (now and sha256(now)) != each.new:
+            raise self._blocked(each, each.path)
+        data = self._kept_text(each) if each.old is not None else None
+        self._transaction.steps.append(rows.step_at(each.path, data))
+
     def _add_inverse(self, each: Touched) -> None:
+        if each.do == SET:
+            self._set_back(each)
+            return
         store = self._store(each)
         if each.do == "move":
             self._expect_there(store, each, each.to, each.new or each.old)

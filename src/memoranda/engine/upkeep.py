@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine import writing
@@ -26,7 +26,8 @@ from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError
 from memoranda.index.resolve import TITLE_CUT
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import FOLD, Step
+from memoranda.ledger.change import FOLD
+from memoranda.ledger.reads import ReadRow
 from memoranda.note import entry, frontmatter, links, model
 from memoranda.note.edit import SetKeys
 from memoranda.note.frontmatter import REMOVE
@@ -36,9 +37,6 @@ from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, MEMORY_PRO
 from memoranda.query import Query
 from memoranda.store.base import File, sha256
 from memoranda.store.layout import PRIVATE
-
-if TYPE_CHECKING:
-    from memoranda.store.access import LockedLog
 
 T = TypeVar("T")
 
@@ -89,7 +87,7 @@ class Upkeep:
         read.
         """
         self.engine.fresh()
-        return *self._index.version(), *self.engine.access.stamp()
+        return *self._index.version(), *self.engine.reads.stamp()
 
     @verb
     def put(self, records: Sequence[Record], verb: str) -> None:
@@ -240,12 +238,11 @@ class Upkeep:
         Returns what the index knows then. Raises Conflict, also when it was read since, Locked,
         NotFound."""
         with self.engine.writing():
-            # Whoever reads it now finds it there, or his read has counted
-            with self.engine.access.locked() as log:
-                if log.counts[info.id] + _count(info) != info.access_count:
-                    raise Conflict(info.permalink, info.checksum, info.checksum)
-                with self.memory.change(verb, (CATEGORY_PROJECT, info.path), fresh=False) as change:
-                    self._archive(change, info, by, category)
+            # Somebody has read it since it was looked at
+            if self.engine.reads.counts([info.id])[info.id] + _count(info) != info.access_count:
+                raise Conflict(info.permalink, info.checksum, info.checksum)
+            with self.memory.change(verb, (CATEGORY_PROJECT, info.path), fresh=False) as change:
+                self._archive(change, info, by, category)
             return self._written(change)
 
     @verb
@@ -310,12 +307,12 @@ class Upkeep:
 
     @verb
     def uses(self) -> dict[str, datetime]:
-        """When memories were last used, by id, as far as the access log says and their header does
+        """When memories were last used, by id, as far as the ledger says and their header does
         not yet.
         """
         return {
             id: datetime.fromtimestamp(second, UTC)
-            for id, second in self.engine.access.used().items()
+            for id, second in self.engine.reads.used().items()
         }
 
     @verb
@@ -368,7 +365,7 @@ class Upkeep:
                 name for folded, name in reversed(calls.items()) if folded and folded not in known
             ]
             keys, category = _merged(
-                survivor, other, new_names, self.engine.access.counts()[other.id]
+                survivor, other, new_names, self.engine.reads.counts([other.id])[other.id]
             )
             self._set(change, survivor, keys, survivor.project, category, touch=True)
             change.remove(CATEGORY_PROJECT, other.path, gone_file, scope=other.scope)
@@ -405,58 +402,53 @@ class Upkeep:
         return file, text
 
     def fold(self) -> int:
-        """Fold the access log: into the frontmatter of memories and entries, for other notes to one
-        line each. No change in the sense of the history: `log` does not show it, and it blocks no
-        undo. Returns how many notes have their count now."""
+        """Fold counts of reads into the headers of memories and entries.
+
+        No change in the sense of the history: `log` does not show it, and it blocks no undo.
+        Returns how many notes have their count now.
+        """
         return sum(iter(self._fold, 0))
 
     @verb
     def _fold(self) -> int:
-        """The next notes, few enough that a read need not wait long for the log."""
+        """The next notes, few enough that nobody waits long for the lock."""
         with self.engine.writing():
             self.engine.fresh()
+            rows = self.engine.reads.whole()
+            infos = self._index.notes.with_ids(rows, (*MEMORY_PROJECTS, entry.PROJECT))
             owner = self.memory.as_caller(None)
-            with (
-                self.engine.access.locked() as log,
-                owner.change(FOLD, ("", ""), fresh=False) as change,
-            ):
-                rest = dict(log.counts)
-                used = dict(log.used)
-                for info in self._index.notes.with_ids(
-                    {**rest, **used}, (*MEMORY_PROJECTS, entry.PROJECT)
-                ):
-                    if len(change.steps) >= FOLDED_AT_ONCE or info.locked or info.is_broken:
-                        continue
-                    ordered = model.MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()
-                    try:
-                        file, text = writing.editable(self.memory, info)
-                        before = self.memory.parse(info.project, info.path, file).access_count
-                        count = log.counts[info.id]
-                        keys: dict[str, Any] = {"access_count": before + count} if count else {}
-                        if info.project == entry.PROJECT:
-                            keys["accessed_at"] = stamp(log.changed)
-                        elif info.id in log.used:
-                            keys["last_used_at"] = stamp(
-                                datetime.fromtimestamp(log.used[info.id], UTC)
-                            )
-                        data = SetKeys(keys, ordered).apply(text).text.encode()
-                    except (NotFound, NotText, ValueError):
-                        # It is gone or has no header: its reads stay in the log
-                        continue
-                    change.put(
-                        info.project, info.path, data, old=file, scope=info.scope, kept=False
-                    )
-                    rest.pop(info.id, None)
-                    used.pop(info.id, None)
-                folded = len(change.steps)
-                if folded or not log.is_short:
-                    change.steps.append(self.log_step(log, log.lines(rest, used)))
-            return folded
+            with owner.change(FOLD, ("", ""), fresh=False) as change:
+                for info in infos:
+                    if len(change.steps) >= FOLDED_AT_ONCE:
+                        break
+                    if not info.locked and not info.is_broken:
+                        self._fold_into(change, info, rows[info.id])
+            return len(change.folded)
 
-    def log_step(self, log: LockedLog, rest: bytes) -> Step:
-        """The step that leaves only `rest` in the access log."""
-        folder = str(self.engine.layout.private)
-        return Step("put", PRIVATE, folder, log.name, data=rest, old=log.file, kept=False)
+    def _fold_into(self, change: Transaction, info: NoteInfo, row: ReadRow) -> None:
+        """Write the reads of a note into its header; one without a header keeps them here."""
+        ordered = model.MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()
+        try:
+            file, text = writing.editable(self.memory, info)
+            before = self.memory.parse(info.project, info.path, file).access_count
+            keys = _folded_keys(info, row, before)
+            data = SetKeys(keys, ordered).apply(text).text.encode()
+        except (NotFound, NotText, ValueError):
+            return
+        change.put(info.project, info.path, data, old=file, scope=info.scope, kept=False)
+        change.folded[info.id] = row
+
+
+def _folded_keys(info: NoteInfo, row: ReadRow, before: int) -> dict[str, Any]:
+    """The header keys that tell the reads of a note, of which the header has `before`."""
+    keys: dict[str, Any] = {}
+    if row.times:
+        keys["access_count"] = before + row.times
+    if info.project == entry.PROJECT:
+        keys["accessed_at"] = stamp(datetime.fromtimestamp(row.read_at or row.used_at, UTC))
+    elif row.used_at:
+        keys["last_used_at"] = stamp(datetime.fromtimestamp(row.used_at, UTC))
+    return keys
 
 
 def _checked(category: str) -> str:

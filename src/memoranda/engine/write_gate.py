@@ -25,7 +25,7 @@ from memoranda.clock import EPOCH, parse_stamp, to_utc
 from memoranda.config import Settings
 from memoranda.errors import ConfigFileError, LimitExceeded, SecretRefused
 from memoranda.index.index import Index
-from memoranda.ledger.change import IMPORTING, Change, Step
+from memoranda.ledger.change import IMPORTING, SET, Change, Step
 from memoranda.ledger.history import History
 from memoranda.note.model import CATEGORY_PROJECT, Provenance, least
 from memoranda.store.base import File, sha256
@@ -127,7 +127,8 @@ class Gate:
                             edit.SetKeys({"content_hash": sha256(content.encode())}).apply(new).text
                         )
                     step.data = new.encode()
-            name = step.to or ("" if step.old or is_memory else step.path)
+            is_named = step.do != SET and not step.old and not is_memory
+            name = step.to or (step.path if is_named else "")
             if name and (
                 found := self.check(
                     name, f"a file of {step.project}", is_owner, notices, where="its name"

@@ -102,7 +102,7 @@ class Database:
         """The names of all projects, those without notes among them: `[[A::B]]` may name one."""
         self._lock = nullcontext() if lock is None else lock
         self._connection: sqlite3.Connection | None = None
-        self._is_pinned = self._is_begun = False
+        self._is_pinned = False
         self._try_again: float | None = None
         self.is_copy = False
         """Whether the index in use lies in memory, because the file cannot be written or made."""
@@ -207,7 +207,7 @@ class Database:
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        self._is_pinned = self._is_begun = False
+        self._is_pinned = False
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -232,34 +232,8 @@ class Database:
         db.execute("pragma wal_checkpoint(truncate)")
 
     def transaction(self) -> AbstractContextManager[None]:
-        """One write transaction: committed at the end, rolled back when an exception passes.
-        Between `begin` and `end` a part of theirs."""
-        if self._is_begun:
-            return nullcontext()
+        """One write transaction: committed at the end, rolled back when an exception passes."""
         return transaction(self.connection)
-
-    def begin(self) -> None:
-        """Begin a transaction that several calls write in, until `end`."""
-        self.connection.execute("begin immediate")
-        self._is_begun = True
-
-    def end(self, *, commit: bool = True) -> None:
-        """End what `begin` began, if anything: keep it, or forget it with all that was cached
-        meanwhile.
-        """
-        db = self._connection
-        is_begun = self._is_begun
-        self._is_begun = False
-        if not is_begun or db is None:
-            return
-        try:
-            if commit:
-                db.execute("commit")
-        finally:
-            if db.in_transaction:
-                db.execute("rollback")
-                if isinstance(db, IndexConnection):
-                    db.held.clear()
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Inside, every query sees one state of the index, whatever another process writes
@@ -348,6 +322,9 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
     except BaseException:
         if db.in_transaction:
             db.execute("rollback")
+        if isinstance(db, IndexConnection):
+            # What is held in memory may be of rows that are not there
+            db.held.clear()
         raise
     db.execute("commit")
 

@@ -63,12 +63,6 @@ class Index(Database):
 
         return writer.put(self.connection, note, stamp)
 
-    def note_rename(self, project: str, path: str, stamp: Stamp) -> None:
-        """A file just indexed got its name after that: record its later `ctime_ns`."""
-        from memoranda.index import writer
-
-        writer.note_rename(self.connection, project, path, stamp)
-
     def remove(self, project: str, path: str) -> bool:
         """Take a note or an expired entry out; False when the index has none there."""
         from memoranda.index import writer

@@ -23,7 +23,7 @@ from memoranda.index.database import SCHEMA_VERSION
 from memoranda.index.writer import Prepared, prepare
 from memoranda.note.model import BAD_HEADER, warning_text
 from memoranda.store.base import File
-from memoranda.store.folder import FolderStore
+from memoranda.store.folder import FolderStore, add_name_of_day
 from memoranda.text.utf16 import utf16_coding
 
 Suspicious = Callable[[str], tuple[str, ...]]
@@ -125,6 +125,7 @@ def answer() -> None:
                         files.append((path, file.data.decode("utf-8"), file))
             notes = [file.note(store.name, path, text) for path, text, file in files]
             for note in notes:
+                add_name_of_day(note, store)
                 note.suspicious = suspicious(note.text)
             found = [
                 prepare(note, file.stamp, project)

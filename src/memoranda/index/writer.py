@@ -283,17 +283,6 @@ def touch(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None
     )
 
 
-def note_rename(db: sqlite3.Connection, project: str, path: str, stamp: Stamp) -> None:
-    """Notes the time of a rename, unless the index shows another file there by now."""
-    size, mtime_ns, inode, ctime_ns = stamp
-    db.execute(
-        "update note set ctime_ns = ?"
-        " where project = (select id from project where name = ?) and path = ?"
-        " and size = ? and mtime_ns = ? and inode = ?",
-        (ctime_ns, project, path, size, mtime_ns, inode),
-    )
-
-
 def forget_project(db: sqlite3.Connection, project: str) -> None:
     """Takes all notes of a project out, and the project itself."""
     number = project_ids(db).get(project.casefold(), 0)

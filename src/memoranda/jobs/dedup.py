@@ -13,13 +13,13 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from difflib import SequenceMatcher
 from itertools import chain, combinations, pairwise
 from operator import add
 from sys import intern
 
 from memoranda.jobs.job import DREAM, LINK, MERGE, Action, MemoryState, after_actions, linked_pairs
 from memoranda.note.model import REMINDERS
+from memoranda.text.compare import changes
 from memoranda.text.tokens import is_cjk, stop_words, tokens
 from memoranda.text.unicode import compared_lines
 
@@ -30,6 +30,8 @@ MOST_LINKS = 10
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 _HAN_RUN = re.compile(f"[{_HAN}]{{2,}}")
+_APART = "\0"
+"""Between words of one text: no word holds it."""
 _LETTER = f"[^\\W_{_HAN}]"
 # `don't`, `kube-proxy`, `config.yaml`, `max_retries` are one word each.
 _WORD = re.compile(f"{_LETTER}+(?:(?:[.'-]|_+){_LETTER}+)*")
@@ -272,13 +274,8 @@ def _nearness(a: _Said, b: _Said) -> float:
         if order != other_order:
             return 0.0
     if sorted(every) == sorted(others):
-        turned = (every[at:] + every[:at] for at in range(_CLAUSE, len(every) - _CLAUSE + 1))
-        if others in turned:
-            return score
-        return 0.0
-    for kind, start, end, from_, to in SequenceMatcher(
-        None, every, others, autojunk=False
-    ).get_opcodes():
+        return score if _is_turned(every, others) else 0.0
+    for kind, start, end, from_, to in changes(every, others):
         if kind == "replace" and end - start == to - from_:
             pairs = zip(
                 map(_content, every[start:end]), map(_content, others[from_:to]), strict=True
@@ -286,6 +283,23 @@ def _nearness(a: _Said, b: _Said) -> float:
             if any(one and two and one not in other and two not in content for one, two in pairs):
                 return 0.0
     return score
+
+
+def _is_turned(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether `others` are these words with the last clause put first."""
+    twice = _joined([*words, *words])
+    wanted = _joined(others)
+    at = twice.find(wanted)
+    while at >= 0:
+        number = twice.count(_APART, 0, at)
+        if _CLAUSE <= number <= len(words) - _CLAUSE:
+            return True
+        at = twice.find(wanted, at + 1)
+    return False
+
+
+def _joined(words: Sequence[str]) -> str:
+    return f"{_APART}{_APART.join(words)}{_APART}"
 
 
 def _signs(words: Sequence[str]) -> Counter[str]:

@@ -14,6 +14,8 @@ from memoranda.note.model import Provenance
 from memoranda.store.base import File, Stamp, sha256
 
 LINES = "lines"
+SET = "set"
+"""The step that sets a row of the ledger: an answer of the owner, a request of an agent."""
 ERASE = "erase"
 """The verb of a change that says that something was erased. Without details it takes the place of
 a change about it.
@@ -35,8 +37,8 @@ class Touched:
 
     `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
     to
-    `link`), `lines` (of the absolute `file` used in place; `old` is what went, `new` tells what
-    came: inplace).
+    `link`), `set` (a row of the ledger), `lines` (of the absolute `file` used in place; `old` is
+    what went, `new` tells what came: inplace).
     `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the
     project's real
     folder, where no other process of the home would look for it, else empty. `size`: of the text
@@ -154,7 +156,8 @@ class Step:
 
     `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a
     file or folder to `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a
-    symlink), `symlink`. `old` is what the caller read: a file that changed since is a Conflict.
+    symlink), `symlink`, `set` (a row of the ledger). `old` is what the caller read: a file that
+    changed since is a Conflict.
     `kept` False leaves no old text in the ledger, `is_passing` no new one. `away`: other processes
     do not know the project at `root`, so the ledger has to name it. Once a `put` is prepared,
     `etag` and `stamp` are those of the file it makes. `by`: as in `Touched`.

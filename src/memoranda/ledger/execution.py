@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from memoranda.errors import Conflict, Exists, MemorandaError, NotFound
-from memoranda.ledger.change import NEW_MODE, Step, Touched
+from memoranda.ledger.change import NEW_MODE, SET, Step, Touched
 from memoranda.ledger.file_exchange import Entry, exchange, put_new
 from memoranda.ledger.folder_move import clear_moved, move
 from memoranda.store.base import File
@@ -80,6 +80,8 @@ class Execution:
         touched = set[tuple[str, str]]()
         rearranged = set[str]()
         for step in steps:
+            if step.do == SET:
+                continue
             is_first = step.root not in rearranged and (step.root, step.path) not in touched
             if step.do in ("put", "remove"):
                 touched.add((step.root, step.path))
@@ -153,7 +155,12 @@ class Execution:
     # --- on disk
 
     def run(self, step: Step) -> None:
-        """Carry out one step. Raises Conflict, Exists, NotFound, OSError; then it is not done."""
+        """Carry out one step. Raises Conflict, Exists, NotFound, OSError; then it is not done.
+
+        A row of the ledger was set when the change was recorded.
+        """
+        if step.do == SET:
+            return
         folder, name = self._at(step)
         place = Entry(folder.fd, name)
         if step.do == "put":
@@ -364,6 +371,8 @@ class Execution:
         A file that is neither the old nor the new text was edited by somebody, and stays. With
         `lost_power` a file that is missing or empty is one that had not reached the disk.
         """
+        if step.do == SET:
+            return
         is_done = self._is_done(step, touched)
         if step.do in ("put", "remove"):
             etag = step.old.etag if step.old else None
@@ -396,6 +405,8 @@ class Execution:
         """
         is_changed = False
         for step, touched in zip(steps, files, strict=True):
+            if step.do == SET:
+                continue
             if step.do in ("put", "remove"):
                 file = self._file(step)
                 etag = file.etag if file else None

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 
 from memoranda.errors import MemorandaError
-from memoranda.ledger.change import Step
+from memoranda.ledger.change import SET, Step
 
 CHANGES = 64
 SECONDS = 0.8
@@ -112,6 +112,8 @@ def places_of(steps: Iterable[Step]) -> set[str]:
     """The absolute paths whose bytes or entries these steps changed."""
     places = set[str]()
     for step in steps:
+        if step.do == SET:
+            continue
         place = os.path.join(step.root, step.path)
         places.add(os.path.dirname(place))
         if step.do == "put":

@@ -16,8 +16,9 @@ from typing import Any
 
 from memoranda.clock import parse_stamp
 from memoranda.errors import NotFound, StorageError
-from memoranda.ledger.change import LINES, ORIGINS, Change, Touched
+from memoranda.ledger.change import LINES, ORIGINS, SET, Change, Touched
 from memoranda.ledger.database import LedgerDatabase
+from memoranda.ledger.review_rows import ReviewRows
 from memoranda.note.model import GLOBAL, Provenance
 from memoranda.store.base import File, sha256
 from memoranda.store.files import (
@@ -64,18 +65,15 @@ class History:
     def __init__(self, layout: Layout, database: LedgerDatabase):
         self._layout = layout
         self.database = database
+        self.review_rows = ReviewRows(database, str(layout.private))
         self._last: int | None = None
         self._version = -1
-        self.staged: list[Change] = []
-        """Changes that are to be recorded together, in order; they count as if they had been."""
 
     # --- reading
 
     @property
     def last(self) -> int:
         """The number of the latest change, 0 when there is none."""
-        if self.staged:
-            return self.staged[-1].number
         version = self.database.version()
         if self._last is None or version != self._version:
             row = self.database.row("select max(number) as last from change")
@@ -87,16 +85,12 @@ class History:
         """All changes, newest first, or those numbered `before` this; with `origins` the one that
         keeps where the texts of purged ones come from.
         """
-        for change in reversed(self.staged):
-            if before is None or change.number < before:
-                yield change
         yield from self._read_back("select * from change where number < ?", (), before)
         if origins:
             yield from self._origins()
 
     def changes_by(self, agent: str) -> Iterator[Change]:
         """The changes an agent made, newest first."""
-        yield from (change for change in reversed(self.staged) if change.agent == agent)
         yield from self._read_back("select * from change where number < ? and agent = ?", (agent,))
 
     def changes_at(self, project: str, path: str) -> Iterator[Change]:
@@ -104,7 +98,6 @@ class History:
 
         Moves of folders of the project are among them, whatever folder it is.
         """
-        yield from reversed(self.staged)
         sql = (
             "select * from change where number < ? and (number in ("
             "select change from step where project = ? and path = ? "
@@ -119,7 +112,6 @@ class History:
         """The steps at this path of any project, newest first, then those whose file is `absolute`
         in a folder elsewhere.
         """
-        yield from self._staged_steps()
         for where in ("s.path = :path", "s.dest = :path and s.dest <> ''"):
             yield from self._placed(f"{where} order by s.change desc", {"path": path})
         for column in ("path", "dest"):
@@ -128,9 +120,6 @@ class History:
 
     def steps_named(self, project: str, ending: str) -> Iterator[PlacedStep]:
         """The steps on files of a project whose names end so, newest first."""
-        for step in self._staged_steps():
-            if step.touched.path.endswith(ending):
-                yield step
         where = "s.project = ? and substr(s.path, -length(?)) = ? order by s.change desc"
         yield from self._placed(where, (project, ending, ending))
 
@@ -151,30 +140,16 @@ class History:
             for condition in conditions
             for step in self._placed(condition, values)
         }
-        for step in self._staged_steps():
-            touched = step.touched
-            ends = [end for end in (touched.path, touched.to) if end]
-            is_near = any(f"{path}/".startswith(f"{end}/") for end in ends)
-            if touched.project == project and is_near and touched.do in ("put", "remove", "move"):
-                steps[step.number, step.position] = step
         return [steps[key] for key in sorted(steps)]
 
     def steps_of(self, number: int) -> list[PlacedStep]:
         """The steps of one change, in their order."""
-        staged = [step for step in self._staged_steps() if step.number == number]
-        return staged or list(self._placed("s.change = ? order by s.position", (number,)))
+        return [*self._placed("s.change = ? order by s.position", (number,))]
 
     def has_private_steps(self) -> bool:
         """Whether any step was on a file that not everybody might see."""
-        if any(step.touched.scope != GLOBAL for step in self._staged_steps()):
-            return True
         sql = f"select 1 from step where scope <> '{GLOBAL}' limit 1"
         return self.database.row(sql) is not None
-
-    def _staged_steps(self) -> Iterator[PlacedStep]:
-        for change in reversed(self.staged):
-            for position, touched in enumerate(change.files):
-                yield PlacedStep(change.number, position, change.verb, touched)
 
     def _placed(
         self, where: str, values: Sequence[Any] | Mapping[str, Any]
@@ -185,9 +160,7 @@ class History:
 
     def changes_of_run(self, run: int) -> list[Change]:
         """The changes of one run of a job, newest first."""
-        staged = [change for change in reversed(self.staged) if change.run == run]
-        sql = "select * from change where number < ? and run = ?"
-        return [*staged, *self._read_back(sql, (run,))]
+        return [*self._read_back("select * from change where number < ? and run = ?", (run,))]
 
     def change(self, number: int) -> Change | None:
         """The change of this number."""
@@ -197,9 +170,6 @@ class History:
 
     def last_before(self, time: str) -> int:
         """The number of the last change before a time (ISO 8601, UTC); 0: there is none."""
-        staged = [change.number for change in self.staged if change.time < time]
-        if staged:
-            return max(staged)
         row = self.database.row("select max(number) as last from change where time < ?", (time,))
         return (row["last"] or 0) if row is not None else 0
 
@@ -248,13 +218,6 @@ class History:
         place, else from the latest that wrote it anywhere; None when none did.
         """
         anywhere: Provenance | None = None
-        for change in reversed(self.staged):
-            for touched in change.files:
-                if touched.do == "put" and touched.new == etag:
-                    provenance = change.provenance(touched)
-                    if (touched.project, touched.path) == (project, path):
-                        return provenance
-                    anywhere = anywhere or provenance
         for row in self.database.rows(_ALL_WRITERS, (etag,)):
             provenance = _writer_of(row).provenance(_touched_of(row))
             if (row["project"], row["path"]) == (project, path):
@@ -317,6 +280,7 @@ class History:
         self._last = None
         with self.database.transaction() as connection:
             for number in numbers:
+                self._put_rows_back(connection, number)
                 connection.execute(
                     "delete from text where sha256 in (select old from step where change = :change)"
                     " and not exists (select 1 from step where old = sha256 and change <> :change)",
@@ -325,6 +289,12 @@ class History:
                 for table in ("step", "pending_step", "unsynced", "line_change", "waiting"):
                     connection.execute(f"delete from {table} where change = ?", (number,))
                 connection.execute("delete from change where number = ?", (number,))
+
+    def _put_rows_back(self, connection: Connection, number: int) -> None:
+        """Make the rows of the ledger what they were before a change."""
+        sql = "select * from step where change = ? and do = ? order by position"
+        rows = connection.execute(sql, (number, SET)).fetchall()
+        self.review_rows.take_back(connection, [_touched_of(row) for row in rows])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
         """Put these changes, in the order of their numbers, in place of all."""

@@ -6,7 +6,8 @@ Source: contract 000a, 6 (StrReplace, InsertLine); contract 000b, 7, edit_note (
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -353,11 +354,28 @@ def occurrences(text: str, part: str) -> list[tuple[int, int]]:
 
     Occurrences do not overlap.
     """
-    pattern = re.escape(part)
-    if part not in text and "\n" in part:
-        lines = re.split("\r?\n", part)
-        pattern = "\r?\n".join(map(re.escape, lines))
-    return [match.span() for match in re.finditer(pattern, text)]
+    if part in text or "\n" not in part:
+        return _places(text, part)
+    # In texts whose line breaks are made alike; then back to where that is in this one
+    at_breaks = [at - number for number, at in enumerate(_offsets(text, "\r\n"))]
+    plain = text.replace("\r\n", "\n")
+    found = _places(plain, part.replace("\r\n", "\n"))
+    return [
+        (begin + bisect_left(at_breaks, begin), end + bisect_left(at_breaks, end))
+        for begin, end in found
+    ]
+
+
+def _places(text: str, part: str) -> list[tuple[int, int]]:
+    return [(at, at + len(part)) for at in _offsets(text, part)]
+
+
+def _offsets(text: str, part: str) -> Iterator[int]:
+    """Where `part` begins in `text`; occurrences do not overlap."""
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + len(part))
 
 
 def line_break_at(text: str, at: int) -> str:

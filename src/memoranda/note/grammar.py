@@ -57,6 +57,7 @@ LinkPlace = tuple[int, WrittenLink]
 """The line of a link, from 1 in the whole file, and the link as that line has it."""
 RelationKey = tuple[str, str, str | None, str]
 Found = tuple[list[Observation], list[Relation], list[Heading]]
+_GRAPH_SECTIONS = ("observations", "relations")
 ListItem = tuple[str, int, str]
 """(section in lower case or "", line from 1 in the whole file, text) of one list item of a graph
 note.
@@ -515,6 +516,9 @@ class _Lines:
         if not text:
             return True
         section = self.sections[-1][0] if self.graph and self.sections else ""
+        # A text in backticks is exact, and stands on one line
+        if section in _GRAPH_SECTIONS and text[0] != "`":
+            text, masked = self._with_further_lines(text, masked, number)
         if self.items is not None:
             self.items.append((section, number, text))
         may_be_relation = not self.graph or section == "relations"

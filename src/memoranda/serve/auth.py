@@ -1,36 +1,33 @@
 """Who may use the HTTP server: tokens, spaces with their members, what OAuth gave out, and cookies
-of the page, in one small file.
+of the page.
 
-`.memoranda/access.json` of the home, mode 0600. Secrets are kept as SHA-256: they are 32 random
-bytes, so no slower hash is needed. Changes are made under a lock of their own, so the command and a
-running server share the file.
+They are rows of the home's ledger, which only its owner can read. Secrets are kept as SHA-256: they
+are 32 random bytes, so no slower hash is needed. The command and a running server share the rows.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hmac
-import json
 import os
 import re
 import secrets
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from memoranda import clock as clocks
 from memoranda import former_name
 from memoranda.clock import Clock, parse_stamp, stamp
-from memoranda.errors import Exists, InvalidInput, MemorandaError, StorageError
+from memoranda.engine.access_table import AccessTable
+from memoranda.errors import Exists, InvalidInput, MemorandaError
 from memoranda.faces.tool import Tool
 from memoranda.note.model import TAKEN_AGENTS
 from memoranda.store.base import sha256
-from memoranda.store.files import lock_file, make_private, put_derived, reason, storing, sync_folder
-from memoranda.store.layout import Layout, changing_shared, follow_shared, shared_space
+from memoranda.store.files import make_private, storing
 
 SCOPES = ("read", "write", "admin")
 """What a token may do, each more than the one before."""
@@ -46,16 +43,6 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SHOWN = 8
 # Callers whose rate is known
 _REMEMBERED = 10_000
-
-
-class AccessRefused(StorageError):
-    """The file of tokens cannot be read; until it can, nobody is let in."""
-
-    def __init__(self, why: str):
-        super().__init__("access.json", why)
-        self.args = (
-            f"{Layout(Path()).access} of the home cannot be read: {why}. Mend it, or restore a backup.",
-        )
 
 
 class NoSuch(MemorandaError):
@@ -117,59 +104,23 @@ def digest(secret: str) -> str:
 
 
 class Access:
-    """The file of one home. Every question sees what any process wrote before it."""
+    """Who may come in to one home. Every question sees what any process wrote before it."""
 
     def __init__(self, home: Path, clock: Clock = clocks.now):
-        self._layout = Layout(home)
+        self.table = AccessTable(home)
+        self._layout = self.table.layout
         self.clock = clock
-        self._stamp: tuple[int, int, int] | None = None
-        self._rows: dict[str, Any] = {}
         former_name.adopt(home, self._layout.private)
 
     def rows(self) -> Mapping[str, Any]:
-        """Everything in the file; not to be changed. Raises AccessRefused."""
-        follow_shared(self._layout.root)
-        try:
-            status = os.stat(self._layout.access)
-        except FileNotFoundError:
-            self._stamp = None
-            self._rows = {}
-            return self._rows
-        except OSError as error:
-            raise AccessRefused(reason(error)) from None
-        stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
-        if stamp != self._stamp:
-            try:
-                rows = json.loads(self._layout.access.read_bytes())
-                if not isinstance(rows, dict):
-                    raise AccessRefused("it holds no object")
-                self._rows = rows
-                self._stamp = stamp
-            except (ValueError, OSError) as error:
-                raise AccessRefused(
-                    reason(error) if isinstance(error, OSError) else "it is not JSON"
-                ) from None
-        return self._rows
+        """Everything there is; not to be changed. Raises AccessRefused."""
+        return self.table.all()
 
-    @contextmanager
-    def changing(self) -> Iterator[dict[str, Any]]:
-        """Everything in the file, to be changed; written durably at the end. Raises AccessRefused,
+    def changing(self) -> AbstractContextManager[dict[str, Any]]:
+        """Everything there is, to be changed; written durably at the end. Raises AccessRefused,
         StorageError.
         """
-        with storing(self._layout.access.name):
-            make_private(self._layout.private)
-            lock = lock_file(self._layout.access_lock, fcntl.LOCK_EX)
-        try:
-            with changing_shared(self._layout.root, self._layout.access):
-                rows = json.loads(json.dumps(self.rows()))
-                yield rows
-                put_derived(
-                    self._layout.access,
-                    json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n",
-                )
-                sync_folder(self._layout.private)
-        finally:
-            os.close(lock)
+        return self.table.changing()
 
     def tokens(self) -> list[StoredToken]:
         """All tokens, in the order they were made, those that are no longer valid included. Raises
@@ -302,7 +253,7 @@ class Access:
         the notes of this one are in a database, in a space of the same. Raises InvalidInput,
         Exists, StorageError."""
         check_name(name, "space")
-        shared = shared_space(self._layout.root)
+        shared = self.table.space
         if shared is not None and home is not None:
             raise InvalidInput(
                 "the notes are in PostgreSQL, and so are those of its spaces; leave the folder out"
@@ -406,7 +357,7 @@ def make_room(rows: dict[str, dict[str, Any]], most: int, may_go: Collection[str
 
 class ShortSecrets:
     """Secrets that are over after a while, each by its hash with what is known of it, under
-    `section` of the file of tokens: so every process of the home knows them."""
+    `section` of `Access`: so every process of the home knows them."""
 
     def __init__(self, access: Access, section: str):
         self._access = access
@@ -454,7 +405,7 @@ class ShortSecrets:
         if self.known(kind, secret) is None:
             return None
         with self.changing() as own:
-            return own[kind].pop(digest(secret), None)
+            return own.get(kind, {}).pop(digest(secret), None)
 
 
 class PageVisitors:
@@ -485,24 +436,33 @@ class PageVisitors:
         self._secrets.take("cookies", secret)
 
 
+class CallCounts(Protocol):
+    """Where calls of a day are counted so that a server that starts again knows of them."""
+
+    def calls_of(self, who: str, day: str) -> int: ...
+
+    def count_call(self, who: str, day: str) -> None: ...
+
+
 class Budgets:
     """How much each caller has left: `rate` calls a minute, refilled steadily, and `quota` a day
-    (UTC).
+    (UTC), as `counts` has it.
     """
 
-    def __init__(self, clock: Clock):
+    def __init__(self, clock: Clock, counts: CallCounts | None = None):
         self._clock = clock
+        self._counts = counts
         self._left: dict[str, tuple[float, datetime]] = {}
-        self._day, self._used = "", dict[str, int]()
+        self._day = ""
 
     def take(self, who: str, rate: int, quota: int) -> tuple[int, str] | None:
         """Count a call. If there is none left: seconds until there is, and why in a sentence."""
         now = self._clock()
-        if now.date().isoformat() != self._day:
-            self._day = now.date().isoformat()
-            self._used.clear()
+        day = now.date().isoformat()
+        if day != self._day:
+            self._day = day
             self._left.clear()
-        if quota and self._used.get(who, 0) >= quota:
+        if quota and self._counts is not None and self._counts.calls_of(who, day) >= quota:
             tomorrow = 86400 - (now.hour * 3600 + now.minute * 60 + now.second)
             return (
                 tomorrow,
@@ -522,5 +482,6 @@ class Budgets:
         self._left[who] = left - 1, now
         if len(self._left) > _REMEMBERED:
             del self._left[next(iter(self._left))]
-        self._used[who] = self._used.get(who, 0) + 1
+        if quota and self._counts is not None:
+            self._counts.count_call(who, day)
         return None

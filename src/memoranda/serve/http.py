@@ -321,7 +321,7 @@ class HttpServer:
         self._toolsets = toolsets
         self._threads = threads
         self._listener = listener
-        self._budgets = Budgets(access.clock)
+        self._budgets = Budgets(access.clock, access.table)
         self._tasks: TaskGroup | None = None
         self._managers: dict[
             tuple[str | None, str, bool, tuple[str, ...]], StreamableHTTPSessionManager

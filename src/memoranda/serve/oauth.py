@@ -225,7 +225,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         id = secrets.token_hex(8)
         kept = digest(authorization_code.code)
         with self._codes.changing() as own:
-            given = own["given"].pop(kept, None)
+            given = own.get("given", {}).pop(kept, None)
             if given:
                 own.setdefault("used", {})[kept] = self._codes.row(REQUEST_LASTS, grant=id)
         if given:

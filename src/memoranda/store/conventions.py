@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,21 +49,33 @@ _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 _EDN_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|;[^\n]*')
 _EDN_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_MOMENT_TOKEN = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|ww|WW|gggg|GGGG|.")
+_MOMENT_TOKEN = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|Do|D|dddd|ddd|ww|WW|gggg|GGGG|.")
 _JAVA_TOKEN = re.compile(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|dd|do|d|EEEE|EEE|E|.")
-_JAVA_TO_MOMENT = {"yyyy": "YYYY", "yy": "YY", "dd": "DD", "d": "D", "do": "Do", "EEEE": "dddd"}
+_JAVA_TO_MOMENT = {
+    "yyyy": "YYYY",
+    "yy": "YY",
+    "dd": "DD",
+    "d": "D",
+    "do": "Do",
+    "EEEE": "dddd",
+    "EEE": "ddd",
+    "E": "ddd",
+}
+_DAY_PARTS = {"YYYY": r"(?P<year>\d{4})", "MM": r"(?P<month>\d{2})", "DD": r"(?P<day>\d{2})"}
 
 
 @dataclass(slots=True)
 class Conventions:
     """How the programs of a folder keep notes in it. Folders are relative to it; "" is unknown.
 
-    `daily_format` is in the form of moment.js, as Obsidian has it: `YYYY-MM-DD`.
+    `daily_format` is in the form of moment.js, as Obsidian has it: `YYYY-MM-DD`. `day_title` is the
+    form in which links name notes of days, where it differs from their files' names.
     """
 
     programs: list[str] = field(default_factory=list)
     daily_folder: str = ""
     daily_format: str = ""
+    day_title: str = ""
     templates: str = ""
     attachments: str = ""
     new_notes: str = ""
@@ -135,6 +148,52 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
     return "/".join(filter(None, (conventions.daily_folder, name)))
 
 
+def title_of_day(conventions: Conventions, path: str) -> str:
+    """The name that links give to the note of a day at `path`; empty for other notes, and where it
+    is the name of the file."""
+    folder, _, name = path.rpartition("/")
+    if not conventions.day_title or folder != conventions.daily_folder:
+        return ""
+    match = _day_regex(conventions.daily_format).fullmatch(name.rpartition(".")[0])
+    if match is None:
+        return ""
+    try:
+        year, month, day = (int(match[part]) for part in ("year", "month", "day"))
+        return _formatted(conventions.day_title, year, month, day)
+    except (ValueError, IndexError):
+        return ""
+
+
+@lru_cache(maxsize=16)
+def _day_regex(pattern: str) -> re.Pattern[str]:
+    """What names of files in a form of days look like; parts that say nothing of the day are any
+    text."""
+    parts: list[str] = []
+    for match in _MOMENT_TOKEN.finditer(pattern):
+        token = match[0]
+        if match[1] is not None:
+            parts.append(re.escape(match[1]))
+        elif token in _DAY_PARTS:
+            part = _DAY_PARTS[token]
+            if part in parts:
+                # A form that names the year twice is read once
+                part = ".+"
+            parts.append(part)
+        elif token.isalpha():
+            parts.append(".+")
+        else:
+            parts.append(re.escape(token))
+    return re.compile("".join(parts))
+
+
+def _ordinal(number: int) -> str:
+    """The number with its English ending: `1st`, `12th`."""
+    if number // 10 == 1:
+        return f"{number}th"
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
 def _formatted(pattern: str, year: int, month: int, day: int) -> str:
     """A day in the form of moment.js; of its parts, those that names of files use."""
     from datetime import date
@@ -151,6 +210,7 @@ def _formatted(pattern: str, year: int, month: int, day: int) -> str:
         "M": str(month),
         "DD": f"{day:02}",
         "D": str(day),
+        "Do": _ordinal(day),
         "dddd": when.strftime("%A"),
         "ddd": when.strftime("%a"),
         "WW": f"{when.isocalendar().week:02}",
@@ -210,6 +270,8 @@ def _logseq(folder: Path, conventions: Conventions) -> None:
     java_format = _edn_text(text, ":journal/file-name-format") or "yyyy_MM_dd"
     conventions.daily_folder = journals
     conventions.daily_format = _from_java(java_format)
+    title_format = _edn_text(text, ":journal/page-title-format") or "MMM do, yyyy"
+    conventions.day_title = _from_java(title_format)
     conventions.attachments = "assets"
     conventions.new_notes = _edn_text(text, ":pages-directory") or "pages"
     # Its own copies of pages that were changed or removed

@@ -45,7 +45,8 @@ _SIGNS = _CURRENCY + _PICTURES
 
 _LETTER = rf"[^\W_{_CJK}{_SYLLABIC}]"
 _WORD = rf"{_LETTER}(?:{_LETTER}+|[{_WORD_MARKS}]+)*"
-_SIGNED = r"[a-z][a-z0-9]*(?:\+\+(?![a-z+])|[+#](?![\w+#=]))"
+_SIGNED = r"(?:[a-z][a-z0-9]*(?:\+\+(?![a-z+])|[+#](?![\w+#=]))|[a-z]#(?=\d))"
+"""Also with a version behind: `c++20`, `c#12`."""
 _DOTTED = r"(?:(?<=[\s(\"'`])|^)\.[a-z][a-z0-9]*"
 
 _FIRST_SIGN = 0xF0000
@@ -283,7 +284,10 @@ def phrase_of(folded: str) -> tuple[str, bool]:
 
 def _sign_match(match: re.Match[str]) -> str:
     word = match[0]
-    return _sign_word(word) if word[0].isalpha() else f" {_sign_word(word)} "
+    if not word[0].isalpha():
+        return f" {_sign_word(word)} "
+    is_followed = match.string[match.end() : match.end() + 1].isalnum()
+    return f"{_sign_word(word)} " if is_followed else _sign_word(word)
 
 
 def _sign_word(word: str) -> str:

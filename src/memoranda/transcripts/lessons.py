@@ -57,6 +57,7 @@ class Lesson:
     other: str = ""
 
 
+_HEAD_OF_OUTPUT = 1_500
 _REFUSED = "<tool_use_error>"
 _LONGEST = 400
 _SHORTEST = 8
@@ -88,7 +89,9 @@ def _rules() -> dict[Any, Any]:
         LessonKind.CORRECTION: joined("correction"),
         "against": [re.compile(rule.replace("{T}", _TERM), re.I) for rule in rules["against"]],
         "no_terms": frozenset(rules["no_terms"].split()),
-        "broken": re.compile(rules["broken_command"], re.I | re.M),
+        "broken": tuple(rules["broken_command"]),
+        "signs": tuple(sign for sign in rules["signs"] if sign[0] != "^"),
+        "beginnings": tuple(sign[1:] for sign in rules["signs"] if sign[0] == "^"),
         "missing": re.compile(rules["missing_program"], re.I | re.M),
     }
 
@@ -108,6 +111,9 @@ def kind_of(sentence: str) -> LessonKind | None:
     if len(sentence) > _LONGEST or sentence.rstrip().endswith(("?", "？", "吗", "么")):
         return None
     rules = _rules()
+    lower = sentence.lower()
+    if not (lower.startswith(rules["beginnings"]) or any(sign in lower for sign in rules["signs"])):
+        return None
     for kind in (LessonKind.CORRECTION, LessonKind.DECISION, LessonKind.REQUEST):
         if rules[kind].search(sentence):
             return kind
@@ -150,7 +156,8 @@ def paths_in(sentence: str) -> list[str]:
 
 def is_broken(output: str) -> bool:
     """Whether the output says that the command itself cannot be run so."""
-    return bool(_rules()["broken"].search(output[:4_000]))
+    lower = f"{output[:_HEAD_OF_OUTPUT]}\n{output[-_HEAD_OF_OUTPUT:]}".lower()
+    return any(words in lower for words in _rules()["broken"])
 
 
 @dataclass(slots=True)

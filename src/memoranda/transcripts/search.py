@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ _PASSAGE = 320
 _OTHER = 0.6
 """What further turns of an exchange add to its score, against the first."""
 _FURTHER = 3
+_NEAR = 0.25
+_NEAR_TURNS = 8
+"""What the exchanges before and after add to a score, and how many turns away they may begin."""
 _KINDS = {
     Kind.SAID: "you",
     Kind.ANSWERED: "agent",
@@ -100,6 +104,7 @@ def find(
     for turn, score in index.match(expression, filters, values):
         by_exchange.setdefault(turn.exchange, []).append((turn, score))
     scores = {exchange: _score(turns) for exchange, turns in by_exchange.items()}
+    scores = _with_neighbours(by_exchange, scores)
     best = sorted(scores, key=lambda exchange: -scores[exchange])
     hits: list[TraceHit] = []
     for exchange in best:
@@ -116,6 +121,22 @@ def _score(turns: Sequence[tuple[TurnRow, float]]) -> float:
     """How well an exchange fits: its best turn, and a part of the next ones."""
     first, *further = (score for _, score in turns)
     return first + _OTHER * sum(further[:_FURTHER])
+
+
+def _with_neighbours(
+    turns: dict[int, list[tuple[TurnRow, float]]], scores: dict[int, float]
+) -> dict[int, float]:
+    """The scores, each with a part of those of the exchanges before and after it in the session:
+    what a question is about is often said one exchange earlier.
+    """
+    order = sorted(scores)
+    raised = dict(scores)
+    for before, after in pairwise(order):
+        is_near = after - before <= _NEAR_TURNS
+        if is_near and turns[before][0][0].session == turns[after][0][0].session:
+            raised[before] += _NEAR * scores[after]
+            raised[after] += _NEAR * scores[before]
+    return raised
 
 
 def _expression(index: TraceIndex, text: str) -> tuple[str, list[str]]:

@@ -24,6 +24,8 @@ _REDIRECT = re.compile(r"\d?[<>]|&>")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _LONGEST_COMMAND = 2_000
 _MOST_COMMANDS = 12
+_LONGEST_BEGINNING = 6
+"""Words of the longest beginning of a command that is looked for."""
 _MOST_NAMES = 60
 
 _INSTALL = {
@@ -213,7 +215,8 @@ def command_terms(command: str) -> list[str]:
     terms = []
     for words in simple_commands(command):
         terms.append(command_term(words))
-        terms += [command_term(words[:count]) for count in (2, 3) if len(words) > count]
+        longest = min(len(words), _LONGEST_BEGINNING + 1)
+        terms += [command_term(words[:count]) for count in range(2, longest)]
         terms.append(f"t:{program(words)}")
         terms += [f"t:{package}" for package in packages(words)]
     return list(dict.fromkeys(terms))

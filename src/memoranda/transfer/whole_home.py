@@ -33,6 +33,7 @@ from memoranda.ledger.copying import (
     copy_ledger,
     is_unfinished,
     ledger_counts,
+    put_reads,
     relocate_ledger,
 )
 from memoranda.store.base import Stamp, Values, sha256
@@ -60,14 +61,13 @@ _TEXTS = f"{PRIVATE}/texts/"
 DATABASE = ("postgresql://", "postgres://")
 """How the address of a database begins."""
 _OF_THE_PLACE = ("memory.sock", ".daemon.lock", MOVING, f"{TEMP_PREFIX}*")
-_MADE_ANEW = ("index*.db*", "lock", "http", "access.lock", "ledger.db-*")
+_MADE_ANEW = ("index*.db*", "lock", "http", "ledger.db-*")
 """Names in `.memoranda` that are not moved."""
 _OF_A_COPY = ("README.txt", f"{PRIVATE}/replica.json", f"{PRIVATE}/incoming", f"{PRIVATE}/erased")
 """Names in the folder of copies of a database's notes that are not moved."""
-_READS = f"{PRIVATE}/access.log"
 _CONFIG = "config.yaml"
 _NEVER_THE_SAME = (-1, -1)
-_OWN_PATHS = (_CONFIG, f"{PRIVATE}/access.json")
+_OWN_PATHS = (_CONFIG,)
 """Files that may name the home by its path."""
 
 
@@ -228,12 +228,9 @@ class FolderMove:
                 if self._memory is not None:
                     contents.have_texts()
                 self._copy(None)
-                if self._memory is not None and (reads := contents.reads()):
-                    self._put(_READS, reads, 0o600, 0)
-                    self._digests[_READS], self._seen[_READS] = (
-                        sha256(reads),
-                        Stamp(len(reads), 0, 0),
-                    )
+                if self._memory is not None:
+                    put_reads(self._staged / _LEDGER, contents.reads())
+                    self._digests[_LEDGER] = read_file(str(self._staged / _LEDGER)).etag
         with storing(str(self.target)):
             read = dict(self._digests)
             moved.rewritten = self._relocate() if self._relocates else []

@@ -20,8 +20,7 @@ from memoranda.ledger.postgres.space_rows import (
     Snapshot,
     SpaceState,
     SqlStatement,
-    counted,
-    of_log,
+    of_fold,
     of_step,
 )
 from memoranda.store.base import sha256
@@ -32,8 +31,9 @@ if TYPE_CHECKING:
     from psycopg.sql import Identifier
 
     from memoranda.ledger.change import Change, Step
+    from memoranda.ledger.reads import ReadRow
 
-SCHEMA = 3
+SCHEMA = 4
 """The number of the last migration."""
 _PARTITIONED = ("note", "journal", "blob", "access")
 _SHARED = ("shared_file", "counted", "space")
@@ -308,6 +308,12 @@ class SpaceDatabase(Connection):
         sql = "select 1 from memoranda.counted where space = %s and mark = %s"
         return bool(self._rows(sql, self.space, mark))
 
+    def forget_reads(self, ids: Sequence[str]) -> None:
+        """Leave nothing of the reads of these notes."""
+        sql = "delete from memoranda.access where space = %s and id = any(%s)"
+        with self._connected() as db:
+            db.execute(sql, [self.space, [*ids]])
+
     def forget_mark(self, mark: UUID) -> None:
         """No log holds the mark any more."""
         sql = "delete from memoranda.counted where space = %s and mark = %s"
@@ -478,10 +484,12 @@ class SpaceDatabase(Connection):
     # --- changes
 
     def commit(
-        self, changes: Sequence[tuple[Change, Sequence[Step]]], logs: Sequence[Step] = ()
+        self,
+        changes: Sequence[tuple[Change, Sequence[Step]]],
+        folded: Mapping[str, ReadRow] | None = None,
     ) -> None:
         """Commit changes with their steps, all or none; the lock must be held. On return they are
-        durable. `logs`: steps that leave less in the access log.
+        durable. `folded`: reads that their texts tell of.
 
         Raises Conflict when a file is not as read, Exists when a destination is taken,
         DatabaseRefused, DatabaseAway: then nothing changed. Raises OutcomeUnknown when the
@@ -493,9 +501,8 @@ class SpaceDatabase(Connection):
             for step in steps
             for each in of_step(self.server, self.space, change.number, step)
         ]
-        for step in logs:
-            assert step.old is not None
-            statements += of_log(self.space, counted(step.old.data), counted(step.data or b""))
+        if folded:
+            statements += of_fold(self.space, folded)
         self._write(statements, [change for change, _ in changes])
 
     def append(self, change: Change, texts: Mapping[str, bytes]) -> None:

@@ -22,6 +22,8 @@ SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
 """What the page offers to put a reminder off to; it may be any time that can be read."""
 SOON = timedelta(days=14)
 LISTED = 200
+_AGENDA = ("Overdue", "Today", "In the next two weeks", "Without a date")
+"""The parts of the agenda, in their order."""
 _FIRST = date(1970, 1, 1)
 _LAST = date(2999, 12, 1)
 
@@ -125,15 +127,25 @@ def _by_day(rows: Sequence[ReminderRow]) -> dict[str, list[ReminderRow]]:
 
 def _agenda(rows: Sequence[ReminderRow], today: date) -> dict[str, list[ReminderRow]]:
     """The open reminders of the next two weeks by when they are due, those without a time last."""
-    agenda: dict[str, list[ReminderRow]] = {
-        "Overdue": [row for row in rows if row.state == "overdue"],
-        "Today": [row for row in rows if row.state == "due"],
-    }
-    later = [row for row in rows if row.state == "later"]
-    soon = [row for row in later if row.when is not None and row.when.date() <= today + SOON]
-    agenda["In the next two weeks"] = soon
-    agenda["Without a date"] = [row for row in later if row.when is None]
+    agenda: dict[str, list[ReminderRow]] = {name: [] for name in _AGENDA}
+    for row in rows:
+        name = _when(row, today)
+        if name:
+            agenda[name].append(row)
     return {name: listed for name, listed in agenda.items() if listed}
+
+
+def _when(row: ReminderRow, today: date) -> str:
+    """The part of the agenda a reminder belongs to; empty: to none."""
+    if row.state == "overdue":
+        return "Overdue"
+    if row.state == "due":
+        return "Today"
+    if row.state != "later":
+        return ""
+    if row.when is None:
+        return "Without a date"
+    return "In the next two weeks" if row.when.date() <= today + SOON else ""
 
 
 def change(visit: Visit) -> Response | dict[str, Any]:

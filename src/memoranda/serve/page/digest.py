@@ -6,17 +6,16 @@ Upkeep is one line a day; machinery (what fired, what was asked) is shown on dem
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
-from itertools import islice
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from starlette.responses import Response
 
 from memoranda.clock import parse_stamp
 from memoranda.engine import MemorySession
-from memoranda.engine.history import Revision, undone_by_change
+from memoranda.engine.history import Revision
 from memoranda.engine.refusals import can_undo_run, refused_undos
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.whereabouts import where_now
@@ -25,70 +24,31 @@ from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.serve.page import differences
 from memoranda.serve.page.calendar import reminder_rows
-from memoranda.serve.page.differences import GAP, Difference, Line
-from memoranda.serve.page.rendering import note_url
-from memoranda.serve.page.visit import HOME, Visit
-from memoranda.text.word_diff import SAME, Part
+from memoranda.serve.page.change_rows import (
+    CHANGED,
+    FORGOT,
+    LEARNED,
+    PRIVATE,
+    Row,
+    RowWriter,
+    word_of,
+)
+from memoranda.serve.page.visit import Visit
 
 CHANGES = 60
 """Changes, or runs of a job, that one page shows."""
 _DAYS = 7
 """Days offered as chips."""
-_LINES = 3
-"""Lines of a row."""
-_LINE = 220
-"""Characters of a line of a row."""
-_AROUND = 40
-"""Characters that stay of the text around a changed word."""
 _FOLDED = 5
 """Rows of a session that are shown before `more`."""
 _MOST_TODAY = 2_000
 """Changes of today that are counted."""
 _LISTED = 5
-_PRIVATE = ".memoranda"
 
-LEARNED = "learned"
-CHANGED = "changed"
-FORGOT = "forgot"
-TIDIED = "tidied"
-_WORD_OF = {
-    "write": LEARNED,
-    "create": LEARNED,
-    "import": LEARNED,
-    "ingest": LEARNED,
-    "delete": FORGOT,
-    "remove": FORGOT,
-    "erase": FORGOT,
-    "archive": FORGOT,
-    "expire": FORGOT,
-}
-"""The word for a change by its verb; all others changed something."""
 _MACHINERY = frozenset(("fire", "review", "ask", "snooze", "done", "expire"))
 """Verbs of what nobody has to know about, unless they ask."""
 _JOBS = frozenset(("classify", "upgrade", "consolidate", "decay", "remind", "merge", "link"))
 """Verbs of upkeep when the daemon, or a run of a job, did them."""
-
-
-@dataclass
-class Row:
-    """One change as a person reads it.
-
-    `word`: LEARNED, CHANGED, FORGOT. `lines`: what is new, or what changed word by word. `refusal`:
-    why it cannot be taken back; empty when it can. `undone_by`: the change that took it back.
-    """
-
-    number: int
-    time: str
-    word: str
-    verb: str
-    title: str
-    url: str
-    lines: list[Line] = field(default_factory=list)
-    properties: list[differences.PropertyChange] = field(default_factory=list)
-    others: int = 0
-    refusal: str = ""
-    undone_by: int | None = None
-    undoes: int | None = None
 
 
 @dataclass
@@ -220,7 +180,7 @@ def start_of_day(memory: MemorySession, day: str) -> datetime:
 
 def _is_machinery(run: Sequence[Change]) -> bool:
     return all(
-        change.verb in _MACHINERY or (change.project == _PRIVATE and change.undoes is None)
+        change.verb in _MACHINERY or (change.project == PRIVATE and change.undoes is None)
         for change in run
     )
 
@@ -244,20 +204,12 @@ def _next_page(runs: Sequence[Sequence[Change]]) -> int:
     return first
 
 
-def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
-    """By number, the change that took a change, or the run that begins with it, back and stands
-    itself.
-    """
-    undos = {number: change.number for change in changes for number in undone_by_change(change)}
-    return {number: undo for number, undo in undos.items() if undo not in undos}
-
-
 def _days(visit: Visit, runs: Sequence[Sequence[Change]]) -> list[Day]:
     """The runs by the day of the reader, each day by who was at work in which session."""
     memory = visit.memory
     changes = [change for run in runs for change in run]
     zone = memory.settings.reading_zone
-    writer = _RowWriter(memory, changes)
+    writer = RowWriter(memory, changes)
     days: dict[str, Day] = {}
     for run in runs:
         latest = run[0]
@@ -270,9 +222,7 @@ def _days(visit: Visit, runs: Sequence[Sequence[Change]]) -> list[Day]:
     return list(days.values())
 
 
-def _add_tidying(
-    memory: MemorySession, day: Day, run: Sequence[Change], writer: _RowWriter
-) -> None:
+def _add_tidying(memory: MemorySession, day: Day, run: Sequence[Change], writer: RowWriter) -> None:
     if day.tidied is None:
         day.tidied = Tidied(run[0].time)
     day.tidied.verbs.update(change.verb for change in run)
@@ -281,7 +231,7 @@ def _add_tidying(
     day.tidied.runs.append(Tidying(run[0].run, rows, may_undo))
 
 
-def _add_rows(day: Day, run: Sequence[Change], writer: _RowWriter) -> None:
+def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:
     latest = run[0]
     by = latest.by or {}
     client = by.get("client") or latest.face or ""
@@ -291,122 +241,6 @@ def _add_rows(day: Day, run: Sequence[Change], writer: _RowWriter) -> None:
         group = Group(latest.agent, client, session, latest.time)
         day.groups.append(group)
     group.rows += [writer.row(change) for change in run]
-
-
-class _RowWriter:
-    """Makes rows of changes; what all of them need is looked up once."""
-
-    def __init__(self, memory: MemorySession, changes: Sequence[Change]):
-        self._memory = memory
-        numbers = [change.number for change in changes]
-        self._refusals = refused_undos(memory, numbers)
-        self._undone = undone_in(changes)
-        self._revisions = memory.revisions_of(changes, limit=1)
-        self._places: dict[tuple[str, str], NoteInfo | None] = {}
-
-    def row(self, change: Change) -> Row:
-        """A change with the note it is about, what it says, and whether it can be taken back."""
-        revision = next(iter(self._revisions.get(change.number, [])), None)
-        info = self._note(change)
-        row = Row(
-            change.number,
-            change.time,
-            word_of(change),
-            change.verb,
-            self._title(change, info, revision),
-            self._address(change, info),
-            others=max(0, sum(1 for _ in change.texts()) - 1),
-            refusal=self._refusals.get(change.number, ""),
-            undone_by=self._undone.get(change.number),
-            undoes=change.undoes,
-        )
-        if revision is not None:
-            _describe(row, revision)
-        return row
-
-    def _note(self, change: Change) -> NoteInfo | None:
-        """The note a change is about, where it is by now."""
-        is_note = change.project and change.path and not change.root
-        if not is_note or change.project == _PRIVATE or change.verb == "erase":
-            return None
-        place = (change.project, change.path)
-        if place not in self._places:
-            self._places[place] = where_now(self._memory, *place)
-        return self._places[place]
-
-    def _title(self, change: Change, info: NoteInfo | None, revision: Revision | None) -> str:
-        if info is not None:
-            return info.title[:_LINE]
-        if revision is not None and (revision.before or revision.after):
-            text = differences.split(revision.after or revision.before or "")[1]
-            for line in text.splitlines():
-                if line.strip("# \t"):
-                    return line.strip("# \t")[:_LINE]
-        return change.path.rpartition("/")[2].removesuffix(".md")
-
-    def _address(self, change: Change, info: NoteInfo | None) -> str:
-        """The note, or where there is none any more, what the change did."""
-        if info is None:
-            return f"{HOME}/change/{change.number}"
-        return note_url(info.project, info.path)
-
-
-def word_of(change: Change) -> str:
-    """What a change is called for people: LEARNED, CHANGED, FORGOT."""
-    if change.undoes is not None:
-        return CHANGED
-    return _WORD_OF.get(change.verb, CHANGED)
-
-
-def _describe(row: Row, revision: Revision) -> None:
-    """Say in the row what the change did to its first note."""
-    if revision.before is None and revision.after is not None:
-        row.lines = _beginning(revision.after, row.title)
-        return
-    if revision.after is None and revision.before is not None:
-        row.lines = _beginning(revision.before, row.title)
-        return
-    difference = differences.of_revision(revision, 40)
-    row.properties = difference.properties
-    row.lines = snippet(difference)
-
-
-def _beginning(text: str, title: str) -> list[Line]:
-    """The first lines of a new text that do not only say the title again."""
-    body = differences.split(text)[1]
-    stripped = (line.strip() for line in body.splitlines())
-    telling = (line for line in stripped if line and line.lstrip("# ") != title)
-    return [[Part(SAME, _cut(line))] for line in islice(telling, _LINES)]
-
-
-def snippet(difference: Difference, most: int = _LINES) -> list[Line]:
-    """The changed lines of a difference, with little of what stayed around the words."""
-    changed = [line for line in difference.lines if any(part.kind != SAME for part in line)]
-    telling = [line for line in changed if line[0].kind != GAP and _says_something(line)]
-    return [_trimmed(line) for line in telling[:most]]
-
-
-def _says_something(line: Line) -> bool:
-    return any(part.text.strip() for part in line)
-
-
-def _trimmed(line: Line) -> Line:
-    last = len(line) - 1
-    parts = []
-    for number, part in enumerate(line):
-        text = part.text
-        if part.kind == SAME and number == 0 and len(text) > _AROUND:
-            text = f"…{text[-_AROUND:]}"
-        elif part.kind == SAME and number == last and len(text) > _AROUND:
-            text = f"{text[:_AROUND]}…"
-        parts.append(Part(part.kind, _cut(text)))
-    return parts
-
-
-def _cut(text: str) -> str:
-    if len(text) <= _LINE:
-        return text
-    return f"{text[: _LINE - 1]}…"
 
 
 def _summary(memory: MemorySession) -> Summary:
@@ -437,7 +271,7 @@ def _summary_since(memory: MemorySession, since: datetime) -> Summary:
     return summary
 
 
-def _today(memory: MemorySession) -> Any:
+def _today(memory: MemorySession) -> date:
     return memory.clock().astimezone(memory.settings.reading_zone).date()
 
 

@@ -133,11 +133,7 @@ def _notes(
     zone: tzinfo | None,
 ) -> dict[str, Any]:
     """These notes, of too many those that begin it and those with most links; days are of `zone`."""
-    rows = {info.row for info in infos}
-    kind = fields.get("type", "")
-    pairs = {
-        pair for pair in pairs if pair[0] in rows and pair[1] in rows and kind in ("", pair[2])
-    }
+    pairs = _pairs_among(pairs, {info.row for info in infos}, fields.get("type", ""))
     degree = Counter(row for pair in pairs for row in pair[:2])
 
     def importance(info: NoteInfo) -> tuple[bool, int, str]:
@@ -164,6 +160,11 @@ def _notes(
         if source in shown_rows and target in shown_rows
     ]
     return {"nodes": nodes, "links": links, "total": total, "clusters": False}
+
+
+def _pairs_among(pairs: Pairs, rows: set[int], kind: str) -> Pairs:
+    """The links between these notes, of one kind; empty: of all kinds."""
+    return {pair for pair in pairs if pair[0] in rows and pair[1] in rows and kind in ("", pair[2])}
 
 
 def _clusters(

@@ -27,7 +27,7 @@ from memoranda.note.model import (
     Note,
 )
 from memoranda.serve.page import differences, editing, note_actions, used
-from memoranda.serve.page.digest import undone_in
+from memoranda.serve.page.change_rows import undone_in
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
 from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.rendering import note_url

@@ -17,11 +17,11 @@ from memoranda.engine.telling import author
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.note.model import CATEGORIES, INBOX, Note
 from memoranda.serve.page.differences import Line, sides
+from memoranda.serve.page.questions import open_questions, take_out
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.word_diff import SAME, Part
 
 REVIEW = f"{HOME}/review"
-_QUESTIONS = 200
 _API_ITEMS = 20
 _PREVIEW = 4000
 _SECONDS_EACH = 8
@@ -83,25 +83,29 @@ def show(visit: Visit) -> Response | dict[str, Any]:
     # To find the questions takes longer than to show a page
     if not visit.is_part and not visit.text("list"):
         return visit.html("review.html", items=None, kinds=TITLES)
-    items = _in_order(visit.memory.review(limit=_QUESTIONS))
-    kind = visit.text("kind")
-    if kind:
-        items = [item for item in items if item.kind == kind]
+    items = _in_order(open_questions(visit))
+    if visit.text("kind"):
+        items = [item for item in items if item.kind == visit.text("kind")]
+    template = "review_part.html" if visit.is_part else "review.html"
+    if not items:
+        return visit.html(template, items=[], kinds=TITLES)
+    return visit.html(template, **_triage(visit, items))
+
+
+def _triage(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
+    """The list of questions, and all that is needed to answer the one chosen."""
     position = _position(items, visit.text("at"))
-    return visit.html(
-        "review_part.html" if visit.is_part else "review.html",
-        items=items,
-        kinds=TITLES,
-        question=_question(visit, items[position]) if items else None,
-        position=position,
-        minutes=max(1, round(len(items) * _SECONDS_EACH / 60)),
-        shorts=[_short(item) for item in items],
-        addresses=[_address(visit, item) for item in items],
-        categories=[name for name in CATEGORIES if name != INBOX],
-        is_list=bool(visit.text("list")),
-        following=_following(visit, items, position),
-        back=_address(visit, items[position]) if items else REVIEW,
-    )
+    return {
+        "items": items,
+        "kinds": TITLES,
+        "question": _question(visit, items[position]),
+        "position": position,
+        "minutes": max(1, round(len(items) * _SECONDS_EACH / 60)),
+        "shorts": [_short(item) for item in items],
+        "addresses": [_address(visit, item) for item in items],
+        "categories": [name for name in CATEGORIES if name != INBOX],
+        "following": _following(visit, items, position),
+    }
 
 
 def _in_order(items: Sequence[ReviewItem]) -> list[ReviewItem]:
@@ -182,7 +186,9 @@ def _choices(item: ReviewItem) -> list[Choice]:
 
 
 def _answer(visit: Visit) -> Response | dict[str, Any]:
+    before = visit.memory.journal_stamp()
     item = visit.memory.decide(visit.fields.get("key", ""), visit.fields.get("choice", ""))
+    take_out(visit, item.key, before)
     if visit.is_api:
         return {"change": visit.memory.changed or None, "item": documents.question(item)}
     return visit.back(visit.text("next") or REVIEW)

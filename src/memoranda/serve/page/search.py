@@ -16,6 +16,8 @@ from memoranda.index.rows import Hit
 from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.query import Query, day, parse
 from memoranda.serve.page.visit import Visit
+from memoranda.transcripts.search import TraceHit
+from memoranda.transcripts.tier import find_traces
 
 HITS = 20
 MOST_HITS = 200
@@ -23,6 +25,7 @@ MOST_HITS = 200
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 _WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
 _SUGGESTED = 8
+_PASSAGES = 10
 
 
 @dataclass
@@ -81,6 +84,7 @@ def show(visit: Visit) -> Response:
         "fields": fields,
         "offset": offset,
         "next": offset + HITS if has_more else 0,
+        "passages": _in_transcripts(visit),
         "is_plain": not fields.get("q", "").strip(),
         "is_filtered": any(fields.get(name) for name in FILTERS),
         "categories": CATEGORIES,
@@ -95,6 +99,13 @@ def show(visit: Visit) -> Response:
         agents=writers(memory),
         **values,
     )
+
+
+def _in_transcripts(visit: Visit) -> list[TraceHit]:
+    """What agents' transcripts say about the words, where that is asked for and allowed."""
+    if not visit.text("traces") or not visit.text("q"):
+        return []
+    return find_traces(visit.memory, visit.text("q"), limit=_PASSAGES)
 
 
 def writers(memory: MemorySession) -> list[str]:

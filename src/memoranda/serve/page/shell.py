@@ -14,12 +14,12 @@ from threading import Lock
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.engine import MemorySession
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.serve.page.calendar import reminder_rows
 from memoranda.serve.page.people import people
+from memoranda.serve.page.questions import look_again
 from memoranda.serve.page.visit import Visit
 
 PRESENT = timedelta(minutes=10)
@@ -27,7 +27,6 @@ PRESENT = timedelta(minutes=10)
 LATELY = timedelta(days=30)
 _PINNED = 6
 _AGENTS = 6
-_MOST_QUESTIONS = 200
 _COUNTING = Lock()
 
 
@@ -85,7 +84,7 @@ def _counted(visit: Visit) -> RailCounts:
         stamp = visit.memory.journal_stamp()
         counts = known_counts(visit.request)
         if counts is None or counts.stamp != stamp:
-            counts = count(visit.memory, stamp)
+            counts = count(visit, stamp)
             visit.request.app.state.rail = counts
         return counts
 
@@ -95,14 +94,15 @@ def menu(visit: Visit) -> Response:
     return visit.html("menu.html")
 
 
-def count(memory: MemorySession, stamp: str) -> RailCounts:
+def count(visit: Visit, stamp: str) -> RailCounts:
     """Everything the rail says but who is present."""
+    memory = visit.memory
     totals = memory.stats()
     rows = reminder_rows(memory)
     pinned, _ = memory.list(Query(archived=False, pinned=True), limit=_PINNED)
     return RailCounts(
         stamp,
-        Counter(item.kind for item in memory.review(limit=_MOST_QUESTIONS)),
+        Counter(item.kind for item in look_again(visit)),
         sum(row.state in ("overdue", "due") for row in rows),
         totals.total - totals.projects.get(TRACE_PROJECT, 0),
         len(people(memory)),

@@ -1,0 +1,190 @@
+"""One change as a row that a person reads: what was learned, changed or forgotten, and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from memoranda.engine import MemorySession
+from memoranda.engine.history import Revision, undone_by_change
+from memoranda.engine.refusals import refused_undos
+from memoranda.engine.whereabouts import where_now
+from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import Change
+from memoranda.serve.page import differences
+from memoranda.serve.page.differences import GAP, Difference, Line
+from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.visit import HOME
+from memoranda.text.word_diff import SAME, Part
+
+_LINES = 3
+"""Lines of a row."""
+_LINE = 220
+"""Characters of a line of a row."""
+_AROUND = 40
+"""Characters that stay of the text around a changed word."""
+PRIVATE = ".memoranda"
+"""What the log calls the folder of the home's own files."""
+LEARNED = "learned"
+CHANGED = "changed"
+FORGOT = "forgot"
+TIDIED = "tidied"
+_WORD_OF = {
+    "write": LEARNED,
+    "create": LEARNED,
+    "import": LEARNED,
+    "ingest": LEARNED,
+    "delete": FORGOT,
+    "remove": FORGOT,
+    "erase": FORGOT,
+    "archive": FORGOT,
+    "expire": FORGOT,
+}
+"""The word for a change by its verb; all others changed something."""
+
+
+@dataclass
+class Row:
+    """One change as a person reads it.
+
+    `word`: LEARNED, CHANGED, FORGOT. `lines`: what is new, or what changed word by word. `refusal`:
+    why it cannot be taken back; empty when it can. `undone_by`: the change that took it back.
+    """
+
+    number: int
+    time: str
+    word: str
+    verb: str
+    title: str
+    url: str
+    lines: list[Line] = field(default_factory=list)
+    properties: list[differences.PropertyChange] = field(default_factory=list)
+    others: int = 0
+    refusal: str = ""
+    undone_by: int | None = None
+    undoes: int | None = None
+
+
+def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
+    """By number, the change that took a change, or the run that begins with it, back and stands
+    itself.
+    """
+    undos = {number: change.number for change in changes for number in undone_by_change(change)}
+    return {number: undo for number, undo in undos.items() if undo not in undos}
+
+
+class RowWriter:
+    """Makes rows of changes; what all of them need is looked up once."""
+
+    def __init__(self, memory: MemorySession, changes: Sequence[Change]):
+        self._memory = memory
+        numbers = [change.number for change in changes]
+        self._refusals = refused_undos(memory, numbers)
+        self._undone = undone_in(changes)
+        self._revisions = memory.revisions_of(changes, limit=1)
+        self._places: dict[tuple[str, str], NoteInfo | None] = {}
+
+    def row(self, change: Change) -> Row:
+        """A change with the note it is about, what it says, and whether it can be taken back."""
+        revision = next(iter(self._revisions.get(change.number, [])), None)
+        info = self._note(change)
+        row = Row(
+            change.number,
+            change.time,
+            word_of(change),
+            change.verb,
+            self._title(change, info, revision),
+            self._address(change, info),
+            others=max(0, sum(1 for _ in change.texts()) - 1),
+            refusal=self._refusals.get(change.number, ""),
+            undone_by=self._undone.get(change.number),
+            undoes=change.undoes,
+        )
+        if revision is not None:
+            _describe(row, revision)
+        return row
+
+    def _note(self, change: Change) -> NoteInfo | None:
+        """The note a change is about, where it is by now."""
+        is_note = change.project and change.path and not change.root
+        if not is_note or change.project == PRIVATE or change.verb == "erase":
+            return None
+        place = (change.project, change.path)
+        if place not in self._places:
+            self._places[place] = where_now(self._memory, *place)
+        return self._places[place]
+
+    def _title(self, change: Change, info: NoteInfo | None, revision: Revision | None) -> str:
+        if info is not None:
+            return info.title[:_LINE]
+        if revision is not None and (revision.before or revision.after):
+            text = differences.split(revision.after or revision.before or "")[1]
+            for line in text.splitlines():
+                if line.strip("# \t"):
+                    return line.strip("# \t")[:_LINE]
+        return change.path.rpartition("/")[2].removesuffix(".md")
+
+    def _address(self, change: Change, info: NoteInfo | None) -> str:
+        """The note, or where there is none any more, what the change did."""
+        if info is None:
+            return f"{HOME}/change/{change.number}"
+        return note_url(info.project, info.path)
+
+
+def word_of(change: Change) -> str:
+    """What a change is called for people: LEARNED, CHANGED, FORGOT."""
+    if change.undoes is not None:
+        return CHANGED
+    return _WORD_OF.get(change.verb, CHANGED)
+
+
+def _describe(row: Row, revision: Revision) -> None:
+    """Say in the row what the change did to its first note."""
+    if revision.before is None and revision.after is not None:
+        row.lines = _beginning(revision.after, row.title)
+        return
+    if revision.after is None and revision.before is not None:
+        row.lines = _beginning(revision.before, row.title)
+        return
+    difference = differences.of_revision(revision, 40)
+    row.properties = difference.properties
+    row.lines = snippet(difference)
+
+
+def _beginning(text: str, title: str) -> list[Line]:
+    """The first lines of a new text that do not only say the title again."""
+    body = differences.split(text)[1]
+    stripped = (line.strip() for line in body.splitlines())
+    telling = (line for line in stripped if line and line.lstrip("# ") != title)
+    return [[Part(SAME, _cut(line))] for line in islice(telling, _LINES)]
+
+
+def snippet(difference: Difference, most: int = _LINES) -> list[Line]:
+    """The changed lines of a difference, with little of what stayed around the words."""
+    changed = [line for line in difference.lines if any(part.kind != SAME for part in line)]
+    telling = [line for line in changed if line[0].kind != GAP and _says_something(line)]
+    return [_trimmed(line) for line in telling[:most]]
+
+
+def _says_something(line: Line) -> bool:
+    return any(part.text.strip() for part in line)
+
+
+def _trimmed(line: Line) -> Line:
+    last = len(line) - 1
+    parts = []
+    for number, part in enumerate(line):
+        text = part.text
+        if part.kind == SAME and number == 0 and len(text) > _AROUND:
+            text = f"…{text[-_AROUND:]}"
+        elif part.kind == SAME and number == last and len(text) > _AROUND:
+            text = f"{text[:_AROUND]}…"
+        parts.append(Part(part.kind, _cut(text)))
+    return parts
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _LINE:
+        return text
+    return f"{text[: _LINE - 1]}…"

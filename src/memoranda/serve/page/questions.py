@@ -1,0 +1,70 @@
+"""The open questions, as they were looked for last: that takes longer than to show a page.
+
+They are kept with the stamp of the ledger they were found at. An answer given here takes its
+question out; everything else that changes the ledger has them looked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Lock
+
+from memoranda.engine.review import ReviewItem
+from memoranda.serve.page.visit import Visit
+
+MOST = 200
+_LASTS = timedelta(minutes=5)
+"""How long questions count that depend on the time, such as those about reminders."""
+_LOOKING = Lock()
+
+
+@dataclass(frozen=True)
+class FoundQuestions:
+    """The questions that were open when the ledger had this stamp."""
+
+    items: tuple[ReviewItem, ...]
+    stamp: str
+    moment: datetime
+
+
+def open_questions(visit: Visit) -> Sequence[ReviewItem]:
+    """All open questions, up to MOST; two who ask at once look once."""
+    with _LOOKING:
+        stamp = visit.memory.journal_stamp()
+        known = _known(visit)
+        if known is not None and known.stamp == stamp and visit.now - known.moment < _LASTS:
+            return known.items
+        items = tuple(visit.memory.review(limit=MOST))
+        _keep(visit, FoundQuestions(items, stamp, visit.now))
+        return items
+
+
+def take_out(visit: Visit, key: str, before: str) -> None:
+    """Leave out the question that was just answered; `before`: the stamp of the ledger until then.
+
+    What else the answer leads to is looked for when the rail counts again.
+    """
+    with _LOOKING:
+        known = _known(visit)
+        if known is None or known.stamp != before:
+            return
+        items = tuple(item for item in known.items if item.key != key)
+        _keep(visit, FoundQuestions(items, visit.memory.journal_stamp(), known.moment))
+
+
+def look_again(visit: Visit) -> Sequence[ReviewItem]:
+    """The questions of now, after an answer was given."""
+    with _LOOKING:
+        visit.request.app.state.questions = None
+    return open_questions(visit)
+
+
+def _known(visit: Visit) -> FoundQuestions | None:
+    known = getattr(visit.request.app.state, "questions", None)
+    return known if isinstance(known, FoundQuestions) else None
+
+
+def _keep(visit: Visit, questions: FoundQuestions) -> None:
+    visit.request.app.state.questions = questions

@@ -62,7 +62,9 @@ BELOW = {
         "index",
         "former_name",
     },
+    "documents": {"errors", "clock", "note", "engine"},
     "faces": {
+        "documents",
         "errors",
         "clock",
         "text",
@@ -73,9 +75,9 @@ BELOW = {
         "llm",
         "transcripts",
     },
-    "basic_memory": {"errors", "note", "query", "engine", "faces"},
+    "basic_memory": {"documents", "errors", "note", "query", "engine", "faces"},
     "jobs": {"errors", "clock", "text", "config", "note", "query", "engine", "llm"},
-    "transfer": {"errors", "clock", "text", "note", "query", "engine"},
+    "transfer": {"documents", "errors", "clock", "text", "note", "query", "engine"},
     "citations": {"errors", "clock", "text", "config", "note", "query", "engine"},
     "transcripts": {
         "errors",
@@ -96,6 +98,7 @@ BELOW = {
         "extras",
     },
     "serve": {
+        "documents",
         "errors",
         "clock",
         "text",
@@ -127,6 +130,7 @@ BELOW = {
         "extras",
     },
     "cli": {
+        "documents",
         "errors",
         "clock",
         "text",

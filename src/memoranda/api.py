@@ -361,7 +361,9 @@ class Memory:
         Raises TimeframeError, ProjectNotFound.
         """
         names = None if projects is None else tuple(_texts(projects, "projects"))
-        return self._session.recent(timeframe, projects=names, limit=limit, offset=offset)
+        since = self._session.since(timeframe)
+        query = Query(projects=names, after=since)
+        return *self._session.list(query, limit=limit, offset=offset), since
 
     def directory(
         self,

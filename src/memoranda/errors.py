@@ -224,8 +224,7 @@ class NotInHistory(NotFound):
     """No older text of `identifier` is kept."""
 
     def __init__(self, identifier: str):
-        super().__init__(identifier)
-        self.args = (f"no older text of {identifier} is kept",)
+        super().__init__(identifier, "the history")
 
 
 class NothingToReplace(NotFound):

@@ -20,6 +20,7 @@ from contract.note_tools import Tools, put, texts
 from contract.tables import tables
 from memoranda.cli import COMMANDS
 from memoranda.engine import open_session
+from memoranda.query import Query
 
 TABLES = tables("scope")
 
@@ -222,7 +223,7 @@ def test_every_verb_of_the_python_api_is_the_same(homes: tuple[Path, Path]) -> N
             ]
             said += [
                 memory.context_for("shared secret words"),
-                memory.recent("99y")[1],
+                memory.list(Query(after=memory.since("99y")))[1],
                 memory.log(),
             ]
             said += [hit.note.path for hit in memory.search("shared OR secret", limit=50)]

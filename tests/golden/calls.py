@@ -389,6 +389,11 @@ delete sea/tides
 delete notes/sea/none.md
 erase {ID2}
 reindex
+transcripts status
+transcripts search harbour
+project add ship {HOME}/ship
+project access ship
+project check ship
 help
 """.strip().splitlines()
 """Each is run without and with --json, on a home of its own each."""

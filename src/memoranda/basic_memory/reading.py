@@ -535,9 +535,8 @@ def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Rep
         )
     asked = {"timeframe": frame, "project": args["project"], "page": page, "page_size": size}
     text = read_tools.recent_activity(memory, asked | {"as_json": False}).text
-    infos, _, _ = memory.recent(
-        frame, projects=(args["project"],), limit=size, offset=(page - 1) * size
-    )
+    query = Query(projects=(args["project"],), after=memory.since(frame))
+    infos, _ = memory.list(query, limit=size, offset=(page - 1) * size)
     rows = [_recent_row("entity", info) for info in infos if "entity" in kinds]
     facts = [row for info in infos for row in _recent_facts(memory, info, kinds)]
     if is_json(args):

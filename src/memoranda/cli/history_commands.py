@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import any_note, minute, moment_of, place_of
@@ -44,15 +45,12 @@ _ERASED_KEYS = (
 )
 _SHOWN = 20
 """Notes named before the question whether to erase them."""
-_ENTRY_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face")
-_IF_SET = ("details", "root", "run")
-"""Further keys of an entry, of changes that have them."""
 
 
 @command(
     "log",
     "[REF]",
-    keys={"entries": _ENTRY_KEYS},
+    keys={"entries": documents.CHANGE_KEYS},
     own_agent=True,
     example="memory log --since yesterday",
 )
@@ -112,19 +110,7 @@ def log(
             ]
             text = "\n".join(lines) or "No changes found."
             return output.text(text, painted=patch and call.on_terminal, paged=not call.no_pager)
-        rows = []
-        # The hashes are those of the file the change is about
-        for change, *_ in runs:
-            place = change.project, change.path
-            about = min(
-                change.texts(), key=lambda each: (each.project, each.path) != place, default=None
-            )
-            row = {key: getattr(change, key, None) for key in _ENTRY_KEYS} | {
-                "change": change.number
-            }
-            row |= {"old_hash": about and about.old, "new_hash": about and about.new}
-            rows.append(row | {key: value for key in _IF_SET if (value := getattr(change, key))})
-        call.document(entries=rows)
+        call.document(entries=[documents.change(change) for change, *_ in runs])
 
 
 def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: datetime | None) -> int:

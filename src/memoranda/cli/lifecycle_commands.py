@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation, preview
 from memoranda.cli.memory_commands import (
@@ -22,7 +23,7 @@ from memoranda.cli.output import Failure
 from memoranda.cli.rows import noun
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
-from memoranda.engine.overview import content_of, record, records
+from memoranda.engine.overview import content_of
 from memoranda.errors import CannotUndo, MemorandaError, choices
 from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.text.unicode import one_line
@@ -81,7 +82,7 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
         texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
         if dry_run:
             texts = [_lines(each for each in actions if each)]
-        rows = [record(memory, info, content_of(memory, info)) for info in infos]
+        rows = [documents.note(memory, info, content_of(memory, info)) for info in infos]
         changed = (
             action is not None or info.id in back
             for info, action in zip(infos, actions, strict=True)
@@ -126,7 +127,7 @@ def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
 
         infos = archive_named(memory, notes_named(memory, refs), dry_run=dry_run)
         said = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} {noun(infos)}"
-        call.answer(said, memories=records(memory, infos))
+        call.answer(said, memories=documents.notes(memory, infos))
 
 
 @command("pin", "ID...", keys=("memories",), example="memory pin 5a1f 77c2")
@@ -150,7 +151,7 @@ def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
 
         infos = Upkeep(memory).pin(notes_named(memory, refs), pinned=pinned)
         said = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} {noun(infos)}"
-        call.answer(said, memories=records(memory, infos))
+        call.answer(said, memories=documents.notes(memory, infos))
 
 
 @command(
@@ -379,7 +380,7 @@ def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
         from memoranda.jobs import reminders
 
         info = memory.memory_id(ref) if dry_run else reminders.acknowledge(memory, ref)
-        row = record(memory, info, content_of(memory, info))
+        row = documents.note(memory, info, content_of(memory, info))
         answer = "Would be done" if dry_run else "Done"
         call.answer(f"{answer}: {info.id[:8]}", id=info.id, memory=row)
 
@@ -400,7 +401,7 @@ def _set_reminders(
             if not dry_run:
                 note = reminders.store(memory, text, reading, **new)
                 answer = f"Reminder set: {note.id}\n  {row['reading']}"
-                row["memory"] = record(memory, note, note.content)
+                row["memory"] = documents.note(memory, note, note.content)
             answers.append(answer)
             rows.append(row)
         call.answer_each(answers, rows)
@@ -436,7 +437,7 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
 
         found = reminders.listed(memory, fired=every)
         if call.json:
-            return call.document(reminders=records(memory, (info for info, _ in found)))
+            return call.document(reminders=documents.notes(memory, (info for info, _ in found)))
         rows = []
         changed = outdated(memory, [info for info, each in found if each.is_waiting])
         for info, each in found:
@@ -467,7 +468,7 @@ def notify(call: Invocation, *, dry_run: bool) -> None:
             said = _lines(done.actions)
         else:
             said = f"Notified {len(done.notified)} reminders"
-        call.answer(said, notified=records(memory, done.notified), pending=done.pending)
+        call.answer(said, notified=documents.notes(memory, done.notified), pending=done.pending)
         if done.failure:
             output.notice(done.failure)
 
@@ -494,17 +495,7 @@ def review(call: Invocation, *, limit: int, kind: Text) -> None:
         shown, more = (items[:limit], len(items) > limit) if limit else (items, False)
         if not call.json and sys.stdin.isatty() and sys.stdout.isatty():
             return _ask(memory, shown, more=more)
-        rows = [
-            {
-                "key": each.key,
-                "kind": each.kind,
-                "text": each.text,
-                "refs": list(each.refs),
-                "lines": list(each.lines),
-                "choices": [{"letter": letter, "label": label} for letter, label in each.choices],
-            }
-            for each in shown
-        ]
+        rows = [documents.question(item) for item in shown]
         lines = []
         for each in shown:
             if len(each.lines) > 1:

@@ -14,12 +14,13 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation, text_from
 from memoranda.cli.output import Failure, error_sentence
 from memoranda.cli.syntax import Names, Text, command, flag, option
 from memoranda.clock import parse_stamp, stamp, to_utc
-from memoranda.engine.overview import home_path, read_record, record
+from memoranda.engine.overview import home_path
 from memoranda.errors import Ambiguous, Conflict, Locked, MemorandaError, NotFound, TimeframeError
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
 from memoranda.note.names import Looseness
@@ -140,7 +141,7 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
             # Contract 001, 18.4
             is_by_hand = memory.agent is None and note.source == "manual"
             said += f"\n{by_hand if is_by_hand else noted}"
-        call.answer(said, memory=record(memory, note, note.content))
+        call.answer(said, memory=documents.note(memory, note, note.content))
 
 
 @command(
@@ -214,7 +215,7 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
                     _NOTE.format_map(shown | {"place": place_of(note), "tags": " ".join(note.tags)})
                 )
                 continue
-            row = read_record(memory, info)
+            row = documents.read_note(memory, info)
             rows.append({"memory": row, "provenance": info.provenance.row()})
             if call.json:
                 continue

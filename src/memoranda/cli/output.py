@@ -53,7 +53,7 @@ class Failure(MemorandaError):
 def error_sentence(error: MemorandaError) -> str:
     """What the command prints after `Error: ` (contract 001, sections 1, 3, 4, 16)."""
     if isinstance(error, NotInHistory):
-        return str(error)
+        return f"no older text of {error.identifier} is kept"
     if isinstance(error, (NotFound, Ambiguous)):
         # Needs the engine, which help pages do not
         from memoranda.engine.overview import complaint

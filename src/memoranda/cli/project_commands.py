@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoranda import documents
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, group, option, stored
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from memoranda.engine.attachments import Conventions, Inventory, LeftOut
     from memoranda.engine.projects import Project
 
-_PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
 _FOUND_KEYS = ("notes", "attachments", "left_out", "symlinks", "unreadable")
 _CONVENTION_KEYS = (
     "programs",
@@ -54,20 +54,11 @@ _ADDED = lambda context: [
 ]
 
 
-def _rows(memory: MemorySession, *projects: Project) -> list[dict[str, Any]]:
-    counts = memory.stats().projects
-    cells = (
-        (each.name, str(each.root), counts.get(each.name, 0), each.default, each.built_in)
-        for each in projects
-    )
-    return [dict(zip(_PROJECT_KEYS, row, strict=True)) for row in cells]
-
-
 @command(
     "add",
     "[NAME]",
     "[DIR]",
-    keys={"project": _PROJECT_KEYS},
+    keys={"project": documents.PROJECT_KEYS},
     example="memory project add work ~/work/notes",
 )
 @flag("--default", "Make it the default project.", "as_default")
@@ -109,17 +100,17 @@ def project_add(
         added, action = memory.add_project(name, place, as_default, access=access)
         if action == "unchanged":
             raise Failure(f"project exists: {added.name}", "exists")
-        (row,) = _rows(memory, added)
+        (row,) = documents.projects(memory, [added])
         if action == "asked":
             return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
         lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"]
         if is_new and call.on_terminal:
             lines.append(f"{folder} was not there, and was made.")
         more = _found_lines(memory, added) + _access_lines(memory.access_to(added.name))
-        documents: dict[str, Any] = {}
+        facts: dict[str, Any] = {}
         if more:
-            documents = _documents(memory, added)
-        call.answer("\n".join(lines + more), project=row, **documents)
+            facts = _facts(memory, added)
+        call.answer("\n".join(lines + more), project=row, **facts)
 
 
 def _add_native(call: Invocation) -> None:
@@ -127,14 +118,14 @@ def _add_native(call: Invocation) -> None:
 
     with call.memory() as memory:
         rows, refused = add_native(memory)
-        documents = _rows(memory, *rows)
+        added_rows = documents.projects(memory, rows)
         lines = [
             f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"
-            for row in documents
+            for row in added_rows
         ]
         lines += [f"Left out {folder}: {why}" for folder, why in refused]
         text = "\n".join(lines) or "No memories of other programs that are not projects yet."
-        call.answer(text, projects=documents)
+        call.answer(text, projects=added_rows)
 
 
 def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
@@ -155,10 +146,10 @@ def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
     return re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")[:64], folder
 
 
-def _documents(memory: MemorySession, project: Project) -> dict[str, Any]:
+def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
     """What a folder holds, what its programs have set, and what agents may do, as JSON has it."""
     access = memory.access_to(project.name)
-    documents: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "access": {
             "read_only": access.is_read_only,
             "agents": list(access.agents),
@@ -167,18 +158,18 @@ def _documents(memory: MemorySession, project: Project) -> dict[str, Any]:
         }
     }
     if memory.vault(project.name) is None:
-        return documents
+        return facts
     found = memory.inventory(project.name)
     conventions = memory.conventions(project.name)
-    documents["found"] = {
+    facts["found"] = {
         "notes": found.notes,
         "attachments": [row._asdict() for row in found.attachments],
         "left_out": [row._asdict() for row in found.left_out],
         "symlinks": [row._asdict() for row in found.symlinks],
         "unreadable": found.unreadable,
     }
-    documents["conventions"] = {key: getattr(conventions, key) for key in _CONVENTION_KEYS}
-    return documents
+    facts["conventions"] = {key: getattr(conventions, key) for key in _CONVENTION_KEYS}
+    return facts
 
 
 def _found_lines(memory: MemorySession, project: Project) -> list[str]:
@@ -315,7 +306,7 @@ def project_access(
             changed = memory.set_access(name, changed)
         project = memory.project(name)
         lines = _access_lines(changed) or ["All agents may read and write all of it."]
-        call.answer("\n".join(lines), access=_documents(memory, project)["access"])
+        call.answer("\n".join(lines), access=_facts(memory, project)["access"])
 
 
 @command(
@@ -337,8 +328,8 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
     with call.memory() as memory:
         project = memory.project(name)
         links = memory.unresolved_links(name)
-        documents = _documents(memory, project)
-        documents.pop("access")
+        facts = _facts(memory, project)
+        facts.pop("access")
         shown = links[: limit or None]
         rows = [
             {
@@ -359,14 +350,14 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
         ]
         if len(links) > len(shown):
             lines.append(f"… and {len(links) - len(shown):,} more: --limit 0")
-        call.answer("\n".join(lines), **documents, links=rows, total=len(links))
+        call.answer("\n".join(lines), **facts, links=rows, total=len(links))
 
 
-@command("list", keys={"projects": _PROJECT_KEYS}, example="memory project list")
+@command("list", keys={"projects": documents.PROJECT_KEYS}, example="memory project list")
 def project_list(call: Invocation) -> None:
     """List the projects with their notes and folders."""
     with call.memory() as memory:
-        rows = _rows(memory, *memory.projects)
+        rows = documents.projects(memory, memory.projects)
         head = ("Name", "Notes", "Folder")
         if call.json:
             return call.document(projects=rows)
@@ -380,21 +371,21 @@ def project_list(call: Invocation) -> None:
 @command(
     "remove",
     "NAME",
-    keys={"project": _PROJECT_KEYS},
+    keys={"project": documents.PROJECT_KEYS},
     complete=_ADDED,
     example="memory project remove work",
 )
 def project_remove(call: Invocation, name: str) -> None:
     """Take a project off the list. Its files stay."""
     with call.memory() as memory:
-        (row,) = _rows(memory, memory.project(name))
+        (row,) = documents.projects(memory, [memory.project(name)])
         call.answer(f"Removed project {memory.remove_project(name).name}", project=row)
 
 
 @command(
     "default",
     "NAME",
-    keys={"project": _PROJECT_KEYS},
+    keys={"project": documents.PROJECT_KEYS},
     complete="project",
     example="memory project default work",
 )
@@ -402,4 +393,6 @@ def project_default(call: Invocation, name: str) -> None:
     """Make NAME the default project: where new notes go."""
     with call.memory() as memory:
         chosen = memory.set_default(name)
-        call.answer(f"Default project: {chosen.name}", project=_rows(memory, chosen)[0])
+        call.answer(
+            f"Default project: {chosen.name}", project=documents.projects(memory, [chosen])[0]
+        )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import (
@@ -32,7 +33,6 @@ from memoranda.cli.rows import (
 )
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
-from memoranda.engine.overview import records
 from memoranda.index.rows import Hits, NoteInfo
 from memoranda.note.model import PHASES, TRACE_PROJECT
 from memoranda.query import Query, day, memory_query, narrowed
@@ -106,7 +106,7 @@ def list_(
         query = query.replace(as_of=as_of_moment(memory, as_of))
         infos, total = memory.list(query, limit=limit, order="created")
         if call.json:
-            call.document(memories=records(memory, infos), shown=len(infos), total=total)
+            call.document(memories=documents.notes(memory, infos), shown=len(infos), total=total)
         elif not infos:
             call.answer("No memories found.")
         else:
@@ -160,7 +160,7 @@ def recent(
         query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
         infos, total = memory.list(query, limit=limit)
         if call.json:
-            rows = records(memory, infos)
+            rows = documents.notes(memory, infos)
             call.document(since=stamp(start), memories=rows, shown=len(infos), total=total)
         elif not infos:
             call.answer(f"Nothing changed since {minute(start, memory.settings.zone)}.")
@@ -272,10 +272,9 @@ def _search_document(
     hits: Hits,
     passages: Sequence[TraceHit],
 ) -> None:
-    rows = records(memory, infos)
+    rows = documents.notes(memory, infos)
     for row, hit in zip(rows, hits, strict=False):
-        row |= {"passage": hit.passage, "score": round(hit.score, 4), "why": hit.why}
-        row["provenance"] = hit.note.provenance.row()
+        row |= documents.hit(hit) | {"provenance": hit.note.provenance.row()}
     more = {"transcripts": [hit.row() for hit in passages]} if passages else {}
     call.document(query=text, memories=rows, total=hits.total, **hits.bound, **more)
 
@@ -394,7 +393,7 @@ def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
             if source.project in names or (not names and source.project != TRACE_PROJECT)
         ]
         if call.json:
-            return call.document(id=info.id, memories=records(memory, infos))
+            return call.document(id=info.id, memories=documents.notes(memory, infos))
         if not infos:
             return call.answer("No backlinks found.")
         rows = list(cells(call, memory, infos, 50))
@@ -414,7 +413,7 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
         alone = [info for info in every if info.row not in linked]
         infos = alone[: limit or None]
         if call.json:
-            rows = records(memory, infos)
+            rows = documents.notes(memory, infos)
             return call.document(memories=rows, shown=len(infos), total=len(alone))
         if not infos:
             return call.answer("Every note is linked.")

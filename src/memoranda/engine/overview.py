@@ -1,7 +1,7 @@
-"""How memories are shown: as JSON, by the command and the agent tools (contract 001, 3 and 14); in
-the files derived from them, `memory.md`, the index an agent reads at start (contract 001, 10), and
-the lists of pending reminders (contract 001, 8), which are never read back (equal memories give
-equal bytes); and in numbers for people: how large a home is, how it grew, and who wrote what.
+"""How memories are shown in the files derived from them: `memory.md`, the index an agent reads at
+start (contract 001, 10), and the lists of pending reminders (contract 001, 8), which are never
+read back (equal memories give equal bytes); and in numbers for people: how large a home is, how
+it grew, and who wrote what.
 
 `pending.md` holds the reminders of scope `global` that fired and nobody has acknowledged, which
 every agent may read; those of `agent:X` are in `pending.X.md`.
@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoranda.clock import EPOCH, parse_stamp, stamp
+from memoranda.clock import EPOCH
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.reading import ReadVerbs
@@ -28,17 +28,12 @@ from memoranda.index.note_queries import HomeCounts
 from memoranda.index.rows import NoteInfo
 from memoranda.note.links import first_line
 from memoranda.note.model import (
-    BAD_HEADER,
     CATEGORIES,
     CATEGORY_PROJECT,
-    FURTHER,
     GLOBAL,
-    MEMORY_PROJECTS,
     REMINDERS,
-    warning_text,
 )
 from memoranda.query import Query
-from memoranda.store.base import sha256
 from memoranda.store.files import open_own, put_derived
 from memoranda.text.unicode import one_line
 
@@ -57,30 +52,6 @@ WEEKS = 12
 Firing = Mapping[int, Mapping[str, Any]]
 """By row, the header keys a reminder is about to get."""
 
-KEYS = (
-    "id",
-    "content",
-    "content_hash",
-    "phase",
-    "category",
-    "scope",
-    "tags",
-    "source",
-    "created_at",
-    "updated_at",
-    "expires_at",
-    "access_count",
-    "links",
-    "version",
-    "path",
-)
-"""The keys of the `memory` object, in order; those of FURTHER that are set follow."""
-
-_NOTE_KEYS = ("project", "title", "type", "permalink")
-"""Further keys of a note that is no memory."""
-_LISTS = ("aliases", "merged", "unlinked", "kept_from", "supersedes")
-_TIMES = ("due_at", "fired_at", "acked_at", "last_used_at", "archived_at")
-
 
 def content_of(memory: ReadVerbs, info: NoteInfo) -> str:
     """The content of a memory the index knows: its text without frontmatter and final newline."""
@@ -94,87 +65,9 @@ def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
     return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
 
 
-def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, Any]:
-    """The `memory` object of JSON answers: fixed keys in their order, then the further ones that
-    are set.
-    """
-    row = {
-        "id": each.id,
-        "content": content,
-        "content_hash": sha256(content.encode("utf-8", "surrogatepass")),
-        "phase": each.phase,
-        "category": each.category,
-        "scope": each.scope,
-        "tags": list(each.tags),
-        "source": each.source,
-        "created_at": _stamped(each.created),
-        "updated_at": _stamped(each.updated or each.changed),
-        "expires_at": _stamped(each.expires) if each.expires else None,
-        "access_count": each.access_count,
-        "links": visible_links(memory, each.links),
-        "version": each.version,
-        "path": home_path(each),
-    }
-    if each.project not in MEMORY_PROJECTS:
-        row |= {key: getattr(each, key) for key in _NOTE_KEYS}
-    for key in FURTHER if not isinstance(each, NoteInfo) or each.may_say(FURTHER) else ():
-        value = each.header.get(key)
-        if value in (None, "", []):
-            continue
-        if key in _LISTS:
-            if isinstance(value, list):
-                value = [str(item) for item in value]
-            else:
-                value = [str(value)]
-        elif key in _TIMES:
-            value = str(value)
-            with suppress(ValueError, OverflowError):
-                value = stamp(parse_stamp(value))
-        if key == "unlinked":
-            value = visible_links(memory, value)
-        if value != []:
-            row[key] = value
-    if each.suspicious:
-        row["suspicious"] = list(each.suspicious)
-    complaint = warning_text(each.warnings, BAD_HEADER)
-    if complaint and each.project in MEMORY_PROJECTS:
-        row["header_error"] = complaint
-    return row
-
-
 def home_path(each: Note | NoteInfo) -> str:
     """Where a memory lies, relative to the home."""
     return f"{each.project.removeprefix('.')}/{each.path}"
-
-
-def records(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[dict[str, Any]]:
-    """The objects of several memories."""
-    every = list(infos)
-    marks = memory.validity_marks(every)
-    return [
-        record(memory, info, content) | ({"validity": marks[info.row]} if info.row in marks else {})
-        for info, content in zip(every, contents(memory, every), strict=True)
-    ]
-
-
-def read_record(memory: ReadVerbs, info: NoteInfo) -> dict[str, Any]:
-    """The object of one memory as it is on disk now, counted as read, and what is to be said of its
-    validity.
-    """
-    note = memory.read(info)
-    marks = memory.validity_marks([info])
-    return record(memory, note, note.content) | ({"validity": marks[info.row]} if marks else {})
-
-
-def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
-    """The ids of `links` without those of memories the caller may not see."""
-    shown = []
-    for link in links:
-        with suppress(NotFound):
-            if memory.agent is not None:
-                memory.memory_id(link)
-            shown.append(link)
-    return shown
 
 
 def complaint(error: NotFound | Ambiguous) -> str:
@@ -184,12 +77,6 @@ def complaint(error: NotFound | Ambiguous) -> str:
     if isinstance(error, Ambiguous):
         return f'ambiguous id "{error.identifier}": {error.total} memories match'
     return f"memory not found: {error.identifier}"
-
-
-def _stamped(value: datetime | str) -> str:
-    if isinstance(value, str):
-        return value
-    return stamp(value)
 
 
 class Overview:

@@ -502,18 +502,6 @@ class ReadVerbs(HomeSession):
         self.engine.count_pending_reads(infos)
         return infos, total
 
-    def recent(
-        self,
-        timeframe: str = "7d",
-        *,
-        projects: tuple[str, ...] | None = None,
-        limit: int = 10,
-        offset: int = 0,
-    ) -> tuple[builtins.list[NoteInfo], int, datetime]:
-        """See `Memory.recent`."""
-        since = self.since(timeframe)
-        return *self.list(Query(projects=projects, after=since), limit=limit, offset=offset), since
-
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
         return clock.since(text, self.clock(), self.settings.zone)

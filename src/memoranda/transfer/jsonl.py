@@ -15,8 +15,9 @@ from datetime import datetime, timedelta
 from typing import Any, BinaryIO, NamedTuple
 from uuid import uuid4
 
+from memoranda import documents
 from memoranda.clock import parse_stamp
-from memoranda.engine import MemorySession, overview
+from memoranda.engine import MemorySession
 from memoranda.engine.exchange import Exchange, digest
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.index.rows import NoteInfo
@@ -93,7 +94,7 @@ class ParsedRecord:
 
 def row(memory: MemorySession, each: Note | NoteInfo, content: str) -> dict[str, Any]:
     """The keys of an exported record in their order; unknown header keys stand in `extra`."""
-    shown = overview.record(memory, each, content)
+    shown = documents.note(memory, each, content)
     del shown["path"]
     # What the reader's own rules see counts there
     shown.pop("suspicious", None)

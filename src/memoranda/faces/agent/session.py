@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from memoranda import documents
 from memoranda.clock import stamp
 from memoranda.engine import overview, session_of
 from memoranda.errors import Ambiguous, InvalidInput, NotFound
@@ -287,7 +288,7 @@ def memory_read(memory: MemorySession, arguments: Arguments) -> Reply:
     info = memory.memory_id(arguments["id"])
     if "as_of" in arguments:
         info = memory.version_at(info, memory.as_of(arguments["as_of"]))
-    return _success(overview.read_record(memory, info), provenance=info.provenance.row())
+    return _success(documents.read_note(memory, info), provenance=info.provenance.row())
 
 
 def memory_delete(memory: MemorySession, arguments: Arguments) -> Reply:
@@ -300,7 +301,7 @@ def memory_list(memory: MemorySession, arguments: Arguments) -> Reply:
     infos, _ = memory.list(
         _query(memory, arguments), limit=min(arguments["limit"], _MOST), order="created"
     )
-    return _success(overview.records(memory, infos), count=len(infos))
+    return _success(documents.notes(memory, infos), count=len(infos))
 
 
 def memory_search(memory: MemorySession, arguments: Arguments) -> Reply:
@@ -313,7 +314,7 @@ def memory_search(memory: MemorySession, arguments: Arguments) -> Reply:
     infos, _ = memory.list(
         wanted.replace(contains=arguments["query"] or None), limit=0, order="created"
     )
-    return _success(overview.records(memory, infos), count=len(infos))
+    return _success(documents.notes(memory, infos), count=len(infos))
 
 
 def memory_tag(memory: MemorySession, arguments: Arguments) -> Reply:

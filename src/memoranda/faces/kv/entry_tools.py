@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 import sys
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from memoranda.documents.cutting import longest
 from memoranda.engine.entries import Entries, EntryError
 from memoranda.errors import MemorandaError, ProjectOutOfReach
 from memoranda.faces.arguments import Arguments, has_surrogate
@@ -305,4 +305,4 @@ def _longest(most: int, text: Callable[[int], str]) -> str:
     """`text(size)` for the greatest size up to `most` that is within the limit; it grows with the
     size.
     """
-    return text(max(bisect_right(range(most + 1), LIMIT, key=lambda size: len(text(size))) - 1, 0))
+    return text(longest(most, lambda size: len(text(size)), LIMIT))

@@ -10,7 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from memoranda import documents
 from memoranda.clock import stamp
+from memoranda.documents.cutting import compact, fitting
 from memoranda.errors import (
     FolderNotFound,
     InvalidInput,
@@ -23,11 +25,9 @@ from memoranda.faces.notes import replies
 from memoranda.faces.notes.replies import (
     Page,
     address,
-    compact,
     day,
     lines,
     mark,
-    note_data,
     plural,
     short,
     whole,
@@ -153,7 +153,7 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     if args.get("include_content") is False:
         text = "".join(memory.text_of(info))
         mark = memory.read(info, count=False).checksum
-        data = note_data(info) | {
+        data = documents.reference(info) | {
             "checksum": mark,
             "total_lines": text.count("\n") + (not text.endswith("\n")),
         }
@@ -172,7 +172,7 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
             if len(compact(header)) + len(key) + 200 > _HEADER_ROOM:
                 break
             header[key] = value
-    data = note_data(note) | _validity(memory.validity_marks([info]), info)
+    data = documents.reference(note) | _validity(memory.validity_marks([info]), info)
     data |= {"checksum": note.checksum, "frontmatter": header, "provenance": note.provenance.row()}
     complaint = _byte_complaint(note)
     room = (
@@ -361,7 +361,7 @@ def _entry(memory: MemorySession, entry: DirectoryEntry) -> tuple[dict[str, Any]
     data = {
         "kind": "note",
         "path": entry.path,
-        "title": title[: replies.DATA_TITLE],
+        "title": title[: documents.TITLE],
         "permalink": entry.permalink,
         "changed": changed,
     }
@@ -382,11 +382,11 @@ def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
         projects = (memory.project(named).name,)
     else:
         projects = None
-    infos, total, since = memory.recent(
-        frame, projects=projects, limit=page.size, offset=page.offset
-    )
+    since = memory.since(frame)
+    query = Query(projects=projects, after=since)
+    infos, total = memory.list(query, limit=page.size, offset=page.offset)
     marks = memory.validity_marks(infos)
-    entries = [note_data(info) | _validity(marks, info) for info in infos]
+    entries = [documents.reference(info) | _validity(marks, info) for info in infos]
     rows = [
         ", ".join(
             [
@@ -466,18 +466,11 @@ def search_notes(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _hit_data(hit: Hit) -> dict[str, Any]:
-    note = hit.note
-    return {
-        **note_data(note),
-        "score": round(hit.score, 4),
-        "snippet": hit.passage,
-        "tags": list(note.tags),
-        "date": note.date or note.created,
-        "source": note.source,
-        "why": hit.why,
-        "by": note.provenance.who,
-        "trust": note.provenance.trust,
-    }
+    """The reference and the hit, by the keys of contract 000b, 6: the passage is a snippet there."""
+    document = documents.hit(hit)
+    document["snippet"] = document.pop("passage")
+    del document["line"]
+    return documents.reference(hit.note) | document
 
 
 def search_text(memory: MemorySession, hits: Hits, words: str, page: Page) -> str:
@@ -682,7 +675,7 @@ def _with_context(
         taken,
     )
     entry: dict[str, Any] = {
-        "primary_result": note_data(found.note) | valid | {"checksum": checksum}
+        "primary_result": documents.reference(found.note) | valid | {"checksum": checksum}
     }
     entry["content"], entry["truncated"] = content, len(body) > most
     changed = f"changed {day(memory, info.changed)}{mark(info)}"
@@ -711,32 +704,20 @@ def _shares(lists: list[list[int]], taken: int) -> list[int]:
     room = replies.ROOM - 1000 - taken
     order = sorted(range(len(lists)), key=lambda n: sum(lists[n]))
     for left, n in zip(range(len(lists), 0, -1), order, strict=True):
-        counts[n] = replies.fitting(lists[n], room // left)
+        counts[n] = fitting(lists[n], room // left)
         room -= sum(lists[n][: counts[n]])
     return counts
 
 
 def _observation(each: Observation) -> tuple[dict[str, Any], str]:
-    content = each.content[:_CONTENT]
+    data = documents.observation(each)
+    data["content"] = each.content[:_CONTENT]
     context = f" ({each.context})" if each.context else ""
-    data = {
-        "category": each.category,
-        "content": content,
-        "tags": list(each.tags),
-        "context": each.context,
-    }
     category = f"[{each.category}] " if each.category else ""
     return data, "- " + short(f"{category}{each.content}{context}", _LINE)
 
 
 def _relation(each: Edge) -> tuple[dict[str, Any], str]:
-    permalink = each.note.permalink if each.note else None
-    ends = {
-        "type": each.type,
-        "direction": each.direction,
-        "target": each.target,
-        "permalink": permalink,
-    }
     context = f" ({each.context})" if each.context else ""
     place = f" ({address(each.note)})" if each.note else ""
     if each.direction == "in":
@@ -745,7 +726,7 @@ def _relation(each: Edge) -> tuple[dict[str, Any], str]:
         # As the line in the note would have it
         kind = f'"{each.type}"' if " " in each.type else each.type
         row = f"{kind} [[{each.target}]]{context}{place or _STATES.get(each.state, '')}"
-    return {**ends, "state": each.state, "context": each.context}, "- " + short(row, _LINE)
+    return documents.relation(each), "- " + short(row, _LINE)
 
 
 def _related(memory: MemorySession, each: Reached) -> tuple[dict[str, Any], str]:
@@ -755,7 +736,7 @@ def _related(memory: MemorySession, each: Reached) -> tuple[dict[str, Any], str]
     told = [line.strip() for line in text[split(text)[1] :].splitlines() if line.strip(" #-")]
     passage = next((line for line in told if not line.startswith("#")), told[0] if told else "")
     data = {
-        **note_data(each.note),
+        **documents.reference(each.note),
         "depth": each.depth,
         "via": each.via,
         "passage": short(passage, _LINE),

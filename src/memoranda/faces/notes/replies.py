@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
 from string import Template as TextTemplate
 from typing import TYPE_CHECKING, Any
 
-from memoranda.clock import parse_stamp, stamp
+from memoranda.clock import parse_stamp
+from memoranda.documents.cutting import compact, cut, fitting
 from memoranda.errors import CannotRead, InvalidInput, MemorandaError, OutsideError, ProjectNotFound
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.reply import Reply, error_reply
@@ -30,13 +29,10 @@ TEXT_LIMIT = 20_000
 ROOM = 17_000
 """Characters the entries of one reply may take; the rest is for its head, its foot and warnings."""
 TITLE = 120
-DATA_TITLE = 1000
-"""Characters of a title in a line, and in data."""
+"""Characters of a title in a line."""
 _WARNINGS = 5
 _WARNING = 300
 _ERROR = 2500
-_SHORTER = (2000, 500, 200, 80)
-_KEYS = 50
 _PROMPT_LIMIT = 8000
 _PROMPT_NOTES = 8
 _PROMPT_OBSERVATIONS = 3
@@ -83,7 +79,7 @@ class Page:
     ) -> tuple[Page, list[dict[str, Any]], list[str]]:
         """This page with `entries` and their `rows`, or a shorter one when they exceed ROOM.
         `asked` is how many entries the page should have, when not all of them are given."""
-        count = max(fitting(lengths(entries, rows, as_json)), 1)
+        count = max(fitting(lengths(entries, rows, as_json), ROOM), 1)
         if count >= (asked or len(rows)):
             page = self
         else:
@@ -123,32 +119,6 @@ def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: boo
     if as_json:
         return [len(compact(entry)) + 1 for entry in entries]
     return [len(row) + 1 for row in rows]
-
-
-def fitting(lengths: Sequence[int], room: int = ROOM) -> int:
-    """How many of the first entries, of these lengths, fit into `room`."""
-    return sum(used <= room for used in accumulate(lengths))
-
-
-def note_data(note: Note | NoteInfo) -> dict[str, Any]:
-    """A note as every reply's data holds it."""
-    if note.suspicious:
-        marks = {"suspicious": list(note.suspicious)}
-    else:
-        marks = {}
-    return marks | {
-        "title": note.title[:DATA_TITLE],
-        "permalink": note.permalink,
-        "file_path": note.path,
-        "project": note.project,
-        "type": note.type,
-        "changed": note.changed if isinstance(note.changed, str) else stamp(note.changed),
-    }
-
-
-def compact(data: Any) -> str:
-    """`data` as JSON without blanks."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def short(text: str, most: int = TITLE) -> str:
@@ -246,7 +216,7 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
         if listed:
             data["warnings"] = listed
         if args["as_json"] and not reply.is_error:
-            return Reply(_bounded_json(data), data)
+            return Reply(cut(data, TEXT_LIMIT), data)
         end = warning_lines(listed if shows_warnings else own)
         text = reply.text
         if len(text) + len(end) > TEXT_LIMIT:
@@ -283,31 +253,6 @@ def warning_lines(warnings: list[str]) -> str:
     if warnings:
         return "\n" + "".join(f"\nWarning: {warning}" for warning in warnings)
     return ""
-
-
-def _bounded_json(data: dict[str, Any]) -> str:
-    text = compact(data)
-    for most in _SHORTER:
-        if len(text) <= TEXT_LIMIT:
-            return text
-        text = compact(_cut(data, most))
-    entries = 256
-    while len(text) > TEXT_LIMIT and entries:
-        text = compact({**_cut(data, _SHORTER[-1], entries), "truncated": True})
-        entries //= 2
-    return text
-
-
-def _cut(value: Any, most: int, entries: int | None = None) -> Any:
-    if isinstance(value, str):
-        if len(value) <= most:
-            return value
-        return value[: most - 1] + "…"
-    if isinstance(value, list):
-        return [_cut(each, most, entries) for each in value[:entries]]
-    if isinstance(value, dict):
-        return {key: _cut(each, most, entries) for key, each in [*value.items()][:_KEYS]}
-    return value
 
 
 def _continue_conversation(memory: MemorySession, args: dict[str, str]) -> str:

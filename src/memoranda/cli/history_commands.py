@@ -33,7 +33,16 @@ if TYPE_CHECKING:
 
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _LOG_ROW = "#{} {:<16} {:<10} {:<8} {}{}"
-_ERASED_KEYS = ("notes", "changes", "texts", "files", "bytes", "remains", "mentions")
+_ERASED_KEYS = (
+    "notes",
+    "changes",
+    "texts",
+    "files",
+    "bytes",
+    "remains",
+    "mentions",
+    "out_of_reach",
+)
 _SHOWN = 20
 """Notes named before the question whether to erase them."""
 

@@ -87,11 +87,11 @@ def transcripts_status(call: Invocation) -> None:
 
 
 def _whether_on(tier: Transcripts, here: dict[str, int]) -> str:
-    found = ", ".join(f"{title} ({count} files)" for title, count in here.items())
+    result = ", ".join(f"{title} ({count} files)" for title, count in here.items())
     if tier.is_on:
         return "Transcripts are read in place; nothing of them is a note."
-    if found:
-        return f"Transcripts are not read. Here: {found}. Turn it on: memory transcripts on"
+    if result:
+        return f"Transcripts are not read. Here: {result}. Turn it on: memory transcripts on"
     return "Transcripts are not read, and none was found on this machine."
 
 
@@ -159,12 +159,12 @@ def _synced(tier: Transcripts) -> TranscriptSync:
 
 def _report(call: Invocation, done: TranscriptSync) -> None:
     if done.is_busy:
-        said = "Another process is reading them right now."
+        reply = "Another process is reading them right now."
     else:
-        said = f"Read {done.turns} turns of {done.files} files."
+        reply = f"Read {done.turns} turns of {done.files} files."
         if done.gone:
-            said += f" {done.gone} files are gone."
-    lines = [said, *_skipped_lines(done.skipped)]
+            reply += f" {done.gone} files are gone."
+    lines = [reply, *_skipped_lines(done.skipped)]
     call.answer(
         "\n".join(lines),
         files=done.files,
@@ -261,5 +261,5 @@ def transcripts_forget(call: Invocation) -> None:
 
     with call.memory() as memory:
         was_there = Transcripts(memory).forget()
-        said = "The index of transcripts is deleted." if was_there else "There was no index."
-        call.answer(said, forgotten=was_there)
+        reply = "The index of transcripts is deleted." if was_there else "There was no index."
+        call.answer(reply, forgotten=was_there)

@@ -43,6 +43,7 @@ from memoranda.store.base import sha256
 from memoranda.store.files import is_alive, lock_file, reason
 from memoranda.store.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
 from memoranda.store.path_guard import open_folder
+from memoranda.store.synced_folders import synced_by
 from memoranda.store.walking import walk
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
@@ -108,6 +109,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         if trouble:
             found.append(_home_trouble(engine, trouble))
         found += _not_taken_over(engine)
+        found += _synced(engine)
         found += _leftovers(engine)
         found += [
             Finding("info", "former_name", path, text)
@@ -133,6 +135,18 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         found += _ownership(engine)
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
+
+
+def _synced(engine: Engine) -> list[Finding]:
+    """Whether another program copies the ledger and the index between machines."""
+    program = synced_by(engine.layout.private)
+    if not program:
+        return []
+    text = (
+        f"{program} holds it: two machines that use it would damage the history; keep the home on "
+        "this machine (memory move-home) and the notes there as projects (memory project add)"
+    )
+    return [Finding("warning", "synced_home", PRIVATE, text)]
 
 
 def _not_taken_over(engine: Engine) -> list[Finding]:

@@ -57,6 +57,12 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
         """What a session of a client with hooks was given."""
         return self.engine.home.session(client, name)
 
+    def notes_given(self) -> tuple[int, set[str]]:
+        """How many sessions of clients with hooks were told something, and the ids of the notes."""
+        from memoranda.ledger.sessions import given_notes
+
+        return given_notes(self.engine.home.database)
+
     def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by memoranda; cheap."""
         if self.engine.settings.url is not None:

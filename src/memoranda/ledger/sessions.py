@@ -106,6 +106,13 @@ class SessionRows:
             )
 
 
+def given_notes(database: LedgerDatabase) -> tuple[int, set[str]]:
+    """How many of the sessions still known were told something, and the ids of the notes."""
+    rows = database.rows("select client, session, value from session_item where kind = ?", (NOTE,))
+    sessions = {(row["client"], row["session"]) for row in rows}
+    return len(sessions), {row["value"] for row in rows}
+
+
 def forget_sessions(database: LedgerDatabase) -> None:
     """Forget what all sessions were given. Raises StorageError."""
     with database.transaction(durable=False) as connection:

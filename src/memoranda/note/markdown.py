@@ -222,15 +222,29 @@ def _texts(value: Any) -> list[str]:
 
 def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
     """The texts under all of these keys, which are compared without case. A list may be written as
-    text (`'["a", "b"]'`), tags also with a `#` each and blanks between (`"#a #b"`)."""
+    text (`'["a", "b"]'`), tags also with a `#` each and blanks between (`"#a #b"`). A page
+    without quotes (`[[a]]`), which YAML takes for a list in a list, is its name."""
     texts: list[str] = []
     for key, value in header.items():
         if key.lower() not in keys:
             continue
-        for item in _texts(unpacked(value)):
+        for item in _texts(_with_pages(unpacked(value))):
             is_list = item.startswith("[") and not item.startswith("[[")
             texts += _texts(unpacked(item)) if is_list else [item]
     return texts
+
+
+def _with_pages(value: Any) -> Any:
+    """The value with the name of a page for what YAML reads of `[[page]]`."""
+    if not isinstance(value, list):
+        return value
+    if len(value) == 1 and isinstance(value[0], list):
+        return value[0]
+    members: list[Any] = []
+    for member in value:
+        is_page = isinstance(member, list) and len(member) == 1 and isinstance(member[0], list)
+        members += member[0] if is_page else [member]
+    return members
 
 
 def unpacked(value: Any) -> Any:

@@ -87,7 +87,14 @@ def turns_of(text: str) -> list[str]:
     ends = [*starts[1:], len(lines)]
     turns = ["\n".join(lines[at:end]) for at, end in zip(starts, ends, strict=True)]
     # A turn that says little is read with the one before it
-    while len(turns) > 1 and len(words(_TURN.sub("", turns[-1]))) < _MIN_SAID:
-        little = turns.pop()
-        turns[-1] = f"{turns[-1]}\n{little}"
-    return turns
+    first = len(turns) - 1
+    said = _words_said(turns[first])
+    while first and said < _MIN_SAID:
+        first -= 1
+        said += _words_said(turns[first])
+    return [*turns[:first], "\n".join(turns[first:])]
+
+
+def _words_said(turn: str) -> int:
+    """How many words a turn has besides who speaks."""
+    return len(words(_TURN.sub("", turn)))

@@ -30,6 +30,8 @@ _NASALS = re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ]
 _SARA_AM = re.compile("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
 """A Thai or Lao nikhahit typed before its tone mark."""
 _MOST_KNOWN = 50_000
+_FEW = 120
+"""Characters beyond ASCII up to which each is replaced in the whole text."""
 _GONE = ("Cf", "Co")
 _ASCII = bytes(range(128))
 _ALONE = re.compile(
@@ -104,9 +106,11 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     low = unicodedata.normalize("NFC", text.lower())
-    characters = set(beyond_ascii(low))
-    folded = {character: _ALONE_FOLDED[character] for character in characters}
-    if None in folded.values():
+    foreign = beyond_ascii(low)
+    folded: dict[str, str | None] = {}
+    if len(foreign) <= _FEW:
+        folded = {character: _ALONE_FOLDED[character] for character in set(foreign)}
+    if not folded or None in folded.values():
         return _changed().sub(lambda run: _RUNS[run[0]], low)
     # Much faster than a look at each run
     for character, plain in folded.items():
@@ -129,7 +133,7 @@ def beyond_ascii(text: str) -> str:
 def fold_places(text: str) -> tuple[str, list[int] | None]:
     """`text` folded, and where in `text` each character of that comes from, if not at its place."""
     folded = fold(text)
-    if text.isascii() or _stays_in_place(text, folded):
+    if text.isascii():
         return folded, None
 
     pieces: list[str] = []
@@ -151,15 +155,6 @@ def fold_places(text: str) -> tuple[str, list[int] | None]:
         share = len(text) / max(1, len(folded))
         places = [int(at * share) for at in range(len(folded))]
     return folded, places
-
-
-def _stays_in_place(text: str, folded: str) -> bool:
-    """Whether each character of `text` became one character."""
-    if len(text) != len(folded):
-        return False
-    plain = (_ALONE_FOLDED[character.lower()] for character in set(beyond_ascii(text)))
-    is_one_each = all(character is not None and len(character) == 1 for character in plain)
-    return is_one_each and unicodedata.is_normalized("NFC", text)
 
 
 def is_changed(text: str) -> bool:

@@ -145,9 +145,9 @@ def _expression(index: TraceIndex, text: str) -> tuple[str, list[str]]:
     """
     looked_for = words(text)
     parts = {word: [pair for pair in pairs(word) if pair] for word in looked_for}
-    counts = index.frequencies(part for pieces in parts.values() for part in pieces)
+    counts = index.frequencies([part for pieces in parts.values() for part in pieces])
     sizes = {
-        word: min((_count(counts, piece) for piece in pieces), default=0)
+        word: min((counts.get(piece, 0) for piece in pieces), default=0)
         for word, pieces in parts.items()
     }
     rarest = sorted((word for word in sizes if sizes[word]), key=lambda word: sizes[word])
@@ -160,20 +160,6 @@ def _expression(index: TraceIndex, text: str) -> tuple[str, list[str]]:
         chosen.append(word)
     phrases = ['"' + " ".join(parts[word]).replace('"', "") + '"' for word in chosen]
     return " OR ".join(phrases), looked_for
-
-
-def _count(counts: dict[str, int], word: str) -> int:
-    """In how many turns a word is, by the stem that it begins with or that begins it."""
-    if word in counts:
-        return counts[word]
-    near = [
-        count
-        for stem, count in counts.items()
-        if len(stem) > 2 and (word.startswith(stem) or stem.startswith(word[:-1]))
-    ]
-    # Its stem may end otherwise: `happy`, `happi`
-    alike = [count for stem, count in counts.items() if stem[:3] == word[:3]]
-    return max(near or alike or [0])
 
 
 def _conditions(where: TraceFilter) -> tuple[str, list[Any]]:
@@ -278,11 +264,11 @@ def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
 def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[TraceHit]:
     """The exchange in which the turn named `ref` is, turn by turn; [] where there is none."""
     session, _, position = ref.rpartition("@")
-    found = index.find_turn(session, position) if session else []
-    if len({turn.session for turn in found}) != 1:
+    result = index.find_turn(session, position) if session else []
+    if len({turn.session for turn in result}) != 1:
         return []
     hits = []
-    for turn in index.exchange(found[0].exchange):
+    for turn in index.exchange(result[0].exchange):
         text = text_of(turn, mask)
         if text is None:
             continue

@@ -71,8 +71,8 @@ def read_file(
     successes: dict[int, int] = {}
     held = 0
     try:
-        for found in format.read(file.path, state):
-            rows, worked = _rows(found, mask, state if format.grows else {})
+        for outcome in format.read(file.path, state):
+            rows, worked = _rows(outcome, mask, state if format.grows else {})
             sessions.append(rows)
             for term, time in worked.items():
                 successes[term] = max(time, successes.get(term, 0))
@@ -92,19 +92,19 @@ def read_file(
 
 
 def _rows(
-    found: SessionTurns, mask: Mask, state: dict[str, Any]
+    outcome: SessionTurns, mask: Mask, state: dict[str, Any]
 ) -> tuple[SessionRows, dict[int, int]]:
     """What the index gets of a session, and when its commands worked. `state` is what was kept of
     its beginning, and is changed.
     """
     earlier = state.get("miner", {})
-    miner = Miner.of(earlier if state.get("mined") == found.session.name else {})
-    miner.feed(found.turns)
+    miner = Miner.of(earlier if state.get("mined") == outcome.session.name else {})
+    miner.feed(outcome.turns)
     miner.end()
     state["miner"] = miner.state(mask.clean)
-    state["mined"] = found.session.name
-    words = mask.words(found.turns)
-    turns = [_new_turn(turn, text) for turn, text in zip(found.turns, words, strict=True)]
+    state["mined"] = outcome.session.name
+    words = mask.words(outcome.turns)
+    turns = [_new_turn(turn, text) for turn, text in zip(outcome.turns, words, strict=True)]
     lessons = [
         NewLesson(
             lesson.kind,
@@ -119,7 +119,7 @@ def _rows(
         for lesson in miner.lessons
     ]
     successes = {hashed(term): int(time) for term, time in miner.successes.items()}
-    return SessionRows(found.session.name, found.session.folder, turns, lessons), successes
+    return SessionRows(outcome.session.name, outcome.session.folder, turns, lessons), successes
 
 
 def _new_turn(turn: Turn, words: str) -> NewTurn:

@@ -84,13 +84,13 @@ def simple_commands(command: str) -> list[list[str]]:
     """The commands that a command line runs, each as its words: without assignments in front,
     `sudo` and the like, and where input and output go.
     """
-    found: list[list[str]] = []
+    result: list[list[str]] = []
     words: list[str] = []
     skips = False
     for token in [*_TOKEN.findall(command[:_LONGEST_COMMAND]), ";"]:
         if token in _ENDS:
             if words:
-                found.append(words)
+                result.append(words)
             words = []
             continue
         redirect = _REDIRECT.match(token)
@@ -104,7 +104,7 @@ def simple_commands(command: str) -> list[list[str]]:
         if not words and (_ASSIGNED.match(token) or token in words_of("wrappers")):
             continue
         words.append(_unquoted(token))
-    return found[:_MOST_COMMANDS]
+    return result[:_MOST_COMMANDS]
 
 
 def _unquoted(word: str) -> str:
@@ -153,21 +153,21 @@ def packages(words: list[str]) -> list[str]:
 
 def imported(code: str) -> list[str]:
     """The modules that a piece of code imports, by their first names too."""
-    found = []
+    result = []
     for match in _IMPORTED.finditer(code):
         name = next(filter(None, match.groups()), "")
-        found.append(name)
+        result.append(name)
         root = re.split(r"[./]", name)[0]
         if name.startswith("@"):
             root = "/".join(name.split("/")[:2])
-        found.append(root)
-    return [name for name in dict.fromkeys(found) if name and not name.startswith(".")]
+        result.append(root)
+    return [name for name in dict.fromkeys(result) if name and not name.startswith(".")]
 
 
 def names_in(code: str) -> list[str]:
     """The names in code that are nobody's word for anything else: `load_cfg`, `loadConfig`."""
-    found = [name for name in _NAME.findall(code) if _IS_DISTINCT.search(name)]
-    return list(dict.fromkeys(found))[:_MOST_NAMES]
+    result = [name for name in _NAME.findall(code) if _IS_DISTINCT.search(name)]
+    return list(dict.fromkeys(result))[:_MOST_NAMES]
 
 
 def is_distinct(name: str) -> bool:

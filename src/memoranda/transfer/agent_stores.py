@@ -70,19 +70,19 @@ def anthropic_memory(path: Path) -> Found:
     if path.is_file():
         yield from _listed(path)
         return
-    found = False
+    result = False
     for file in sorted(path.rglob("*")):
         name = "/" + file.relative_to(path).as_posix()
         is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
         if not file.is_file() or file.is_symlink() or is_hidden:
             continue
-        found = True
+        result = True
         if file.suffix not in _TEXTS:
             yield name, "not a text"
             continue
         text = _read(file)
         yield text if isinstance(text, tuple) else Exported(name, text, None, _changed(file))
-    if not found and not (path / _STORE_MARK).exists():
+    if not result and not (path / _STORE_MARK).exists():
         raise WrongStore(f"{path} holds no memory store")
 
 
@@ -156,11 +156,11 @@ def agent_files(path: Path) -> Found:
     if path.is_file():
         yield from _instructions("agent", path, path.name)
         return
-    found = 0
+    result = 0
     for agent, folder, pattern in _FOLDERS:
         for file in sorted((path / folder).glob(pattern)):
             if file.is_file():
-                found += 1
+                result += 1
                 text = _read(file)
                 ref = file.relative_to(path).as_posix()
                 tags = (agent,)
@@ -171,9 +171,9 @@ def agent_files(path: Path) -> Found:
                 )
     for agent, name in _FILES:
         if (path / name).is_file():
-            found += 1
+            result += 1
             yield from _instructions(agent, path / name, name)
-    if not found:
+    if not result:
         raise WrongStore(f"{path} holds no memories of Codex, Gemini CLI or Copilot")
 
 

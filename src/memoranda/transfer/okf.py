@@ -54,17 +54,17 @@ class About(NamedTuple):
 
     def keys(self) -> dict[str, Any]:
         """As keys of a header, without those of the project."""
-        found: dict[str, Any] = {"type": self.type, "title": self.title}
-        found |= {"generated": dict(self.generated)}
+        result: dict[str, Any] = {"type": self.type, "title": self.title}
+        result |= {"generated": dict(self.generated)}
         if self.verified:
-            found["verified"] = [dict(self.verified)]
+            result["verified"] = [dict(self.verified)]
         if self.status:
-            found["status"] = self.status
+            result["status"] = self.status
         if self.stale_after:
-            found["stale_after"] = self.stale_after
+            result["stale_after"] = self.stale_after
         if self.sources:
-            found["sources"] = [dict(source) for source in self.sources]
-        return found
+            result["sources"] = [dict(source) for source in self.sources]
+        return result
 
 
 class Unpacked(NamedTuple):
@@ -123,12 +123,12 @@ def unpacked(path: str, data: bytes) -> Unpacked:
         return Unpacked("", path, data)
     start = text.index(parts.yaml) + at
     block = text[start:]
-    found = re.search(rf"^{_META}: (.*?)\r?\n", block, re.M)
+    result = re.search(rf"^{_META}: (.*?)\r?\n", block, re.M)
     try:
-        meta = json.loads(found[1]) if found else None
+        meta = json.loads(result[1]) if result else None
     except ValueError:
         meta = None
-    if found is None or not isinstance(meta, dict) or "path" not in meta:
+    if result is None or not isinstance(meta, dict) or "path" not in meta:
         return Unpacked("", path, data)
     project = str(meta.get("project") or "")
     name = str(meta["path"])
@@ -137,7 +137,7 @@ def unpacked(path: str, data: bytes) -> Unpacked:
     if "head" in meta:
         body = text[parts.body_at :]
         return Unpacked(project, name, (str(meta["head"]) + body).encode("utf-8", "surrogatepass"))
-    return Unpacked(project, name, (text[:start] + block[found.end() :]).encode())
+    return Unpacked(project, name, (text[:start] + block[result.end() :]).encode())
 
 
 def _enclosed(head: str, body: str, about: About, more: Mapping[str, str]) -> bytes:
@@ -174,13 +174,13 @@ def bundle_path(project: str, path: str, taken: set[str]) -> str:
     if name.lower() in _RESERVED or not name.lower().endswith(".md"):
         name = f"{stem}-note.md" if name.lower() in _RESERVED else f"{name}.md"
     folder = place.parent
-    found = str(PurePosixPath(project, folder, name))
+    result = str(PurePosixPath(project, folder, name))
     number = 1
-    while found.lower() in taken:
+    while result.lower() in taken:
         number += 1
-        found = str(PurePosixPath(project, folder, f"{name.removesuffix('.md')}-{number}.md"))
-    taken.add(found.lower())
-    return found
+        result = str(PurePosixPath(project, folder, f"{name.removesuffix('.md')}-{number}.md"))
+    taken.add(result.lower())
+    return result
 
 
 def about(memory: MemorySession, info: NoteInfo) -> About:
@@ -284,21 +284,21 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
     def act(items: Sequence[MoveAction]) -> None:
         by_project: dict[str, list[tuple[str, bytes]]] = {}
         for item in items:
-            found: Unpacked = item.what
-            by_project.setdefault(found.project, []).append((found.path, found.data))
+            result: Unpacked = item.what
+            by_project.setdefault(result.project, []).append((result.path, result.data))
         for name, files in by_project.items():
             exchange.add_files(name, files)
 
     plan = MovePlan(act)
     for path, data in _files(folder, plan):
-        found = unpacked(path, data)
-        if found.project not in names:
-            place = found.path if found.project else f"{folder.name}/{found.path}"
-            found = Unpacked(fallback, place, found.data)
-        there = _there(memory, found)
+        result = unpacked(path, data)
+        if result.project not in names:
+            place = result.path if result.project else f"{folder.name}/{result.path}"
+            result = Unpacked(fallback, place, result.data)
+        there = _there(memory, result)
         if there is None:
-            plan.items.append(MoveAction(IMPORT, path, len(found.data), found))
-        elif there.data == found.data:
+            plan.items.append(MoveAction(IMPORT, path, len(result.data), result))
+        elif there.data == result.data:
             plan.unchanged += 1
         else:
             plan.skipped.append((path, _DIFFERS))
@@ -320,8 +320,8 @@ def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
             yield path, data
 
 
-def _there(memory: MemorySession, found: Unpacked) -> File | None:
+def _there(memory: MemorySession, result: Unpacked) -> File | None:
     try:
-        return Files(memory, found.project).read(found.path)
+        return Files(memory, result.project).read(result.path)
     except MemorandaError:
         return None

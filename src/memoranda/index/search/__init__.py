@@ -36,7 +36,7 @@ from memoranda.index.rows import (
     text_of,
 )
 from memoranda.index.search import parse
-from memoranda.index.search.chunks import READ, READ_LONG, ChunkReading
+from memoranda.index.search.chunks import READ, READ_LONG, READ_TOLD, ChunkReading
 from memoranda.index.search.queries import (
     MAX_RANKED,
     NoteText,
@@ -305,12 +305,13 @@ class _Search:
         limit = self.limit
         offset = self.offset
         ranking = Ranking(self.context, self.context.query.text, today, near)
-        reading = ChunkReading(ranking, READ)
+        read = READ_TOLD if ranking.is_told else READ
+        reading = ChunkReading(ranking, read)
         rows = reading.order[offset : offset + limit]
         if len(rows) < limit:
             begin = max(0, offset - len(reading.rows))
             stop = offset + limit - len(reading.rows)
-            rows += _without(ranking.page(READ, stop + READ_LONG), reading.rows)[begin:stop]
+            rows += _without(ranking.page(read, stop + READ_LONG), reading.rows)[begin:stop]
         known = {hit.note.row for hit in first}
         hits = self._hits(reading, _without(rows, known)[: max(0, limit - len(first))], first)
         return Hits(hits[skip:], ranking.total(counted_to(offset + limit) + 1, known), relaxed=True)

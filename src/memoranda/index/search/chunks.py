@@ -36,8 +36,11 @@ from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
 from memoranda.text.tokens import word_count
 
 READ = 24
+READ_TOLD = 50
 READ_LONG = 10
-"""This many of the best notes are read, and this many long ones that come after them."""
+"""This many of the best notes are read, more where something is told, whose many words tell long
+notes badly apart; and this many long ones that come after them.
+"""
 
 _MAX_CHARACTERS = 250_000
 _MAX_PER_NOTE = 40_000

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 
 from memoranda.index.filters import quoted
-from memoranda.index.search.weights import WEIGHTS
+from memoranda.index.search import weights
 from memoranda.text.dialogue import turns_of
 from memoranda.text.tokens import is_cjk, pairs, query_text, stop_words, tokens, words
 from memoranda.text.unicode import sqlite_text
@@ -383,13 +383,13 @@ def read_question(text: str, today: date | None = None) -> Question:
     else:
         others = []
     beside: dict[str, float] = {}
-    share = WEIGHTS.beside
+    share = weights.WEIGHTS.beside
     for other in reversed(others):
         more, more_weak = _pairs_of(other)
         for word in more.keys() - found.keys() - beside.keys():
             beside[word] = share
         weak |= more_weak & beside.keys()
-        share *= WEIGHTS.earlier
+        share *= weights.WEIGHTS.earlier
     ordered = (
         (*found, *(word for word in _pairs_of(text)[0] if word in beside)) if beside else found
     )

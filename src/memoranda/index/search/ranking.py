@@ -25,10 +25,12 @@ from memoranda.index.search.parse import (
     ParsedQuery,
     Question,
     focus_of,
+    is_told,
     read_question,
 )
 from memoranda.index.search.queries import COMMON, NAMES, STEMS, Features, SearchContext
 from memoranda.index.search.words import MAX_HELD, Word, forms
+from memoranda.text.dialogue import turns_of
 from memoranda.text.folding import fold
 from memoranda.text.tokens import is_cjk, query_text
 
@@ -47,11 +49,31 @@ _MIN_SPREAD = 0.25
 """Meaning counts from the cosine that this share of the notes do not reach, and from this far below
 the highest.
 """
+_FEATURES = (
+    "words",
+    "meaning",
+    "neighbors",
+    "conversation",
+    "conversation_words",
+    "speaker",
+    "own",
+    "asks",
+    "date",
+    "timed",
+)
+"""The names of what is added up, in the order of `Ranking._parts`."""
 _MAX_BETTER = 5
 _LONG = 720
 """Characters of a text whose relevance is halved for its length."""
 _MANY_LISTS = 20
 """With more lists of notes there are so many groups that notes are grouped one by one."""
+_MOST_ASKED = 96
+"""Of a long text the index is asked for so many words."""
+_PASTED = 1_000
+_EMBEDDED = 2_000
+"""Of a longer text a model is asked about its questions alone, unless it is a conversation, of
+which it is asked about so many characters at the end.
+"""
 _ENOUGH = 2_000
 """Of a long text no note comes to be looked at for a common word alone, once rarer words have found
 this many.
@@ -74,7 +96,7 @@ class _WordLookup:
 
     def words(self, question: Question) -> list[Word]:
         """The words of the question that some note contains, of very many the rarest."""
-        texts = question.words[: MAX_TERMS * 8]
+        texts = _likely_rare(question)
         found = list[Word]()
         own_matches: dict[str, str] = {}
         speakers = self.context.speakers(texts)
@@ -214,6 +236,9 @@ class Ranking:
         self.query = query
         self.question = read_question(text, today)
         self._table = weights.WEIGHTS
+        self.is_told = query is None and is_told(text)
+        if self.is_told:
+            self._table = replace(self._table, meaning=self._table.told_meaning)
         self._lookup = lookup = _WordLookup(context)
         if query is None:
             self.words = lookup.words(self.question)
@@ -243,7 +268,7 @@ class Ranking:
                 self._add([row for row in rows if row not in self.features])
         self._word_scores = self._score_words()
         if near is not None and self._table.meaning:
-            self._compare_meanings(near, focus)
+            self._compare_meanings(near, _meant(text, focus))
         # The share of words is less in what a conversation says, too
         if self.cosines:
             words_share = 1 - self._table.meaning
@@ -264,7 +289,7 @@ class Ranking:
         self._assisted = {
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
         }
-        self.scores = self._scores(own)
+        self.scores = self._scores()
 
     @cached_property
     def _order(self) -> list[int]:
@@ -337,88 +362,55 @@ class Ranking:
         """What each feature adds to the score of a note that was scored, without those that add
         nothing.
         """
-        note = self.features[row]
+        parts = dict(zip(_FEATURES, self._parts(self.features[row]), strict=True))
+        parts["several"] = self._table.several * self._better.get(row, 0)
+        return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
+
+    def _parts(self, note: Features) -> tuple[float, ...]:
+        """What each of _FEATURES adds to the score of a note: the one formula."""
         table = self._table
         place = note.conversation
-        words, meaning = self.own_score(row)
-        if place is None:
-            together = self.bits.get(row, 0)
-        else:
+        words, meaning = self.own_score(note.row)
+        # A note that stands alone is a conversation of its own
+        best = words + meaning
+        together = self.bits.get(note.row, 0)
+        speaker = asks = timed = date = 0.0
+        if place is not None:
+            best = self._best.get(place, 0.0)
             together = self._together.get(place, 0)
-        parts = {
-            "words": table.words * words,
-            "meaning": table.words * meaning,
-            "neighbors": self._neighbor_scores.get(row, 0.0),
-            "conversation": table.conversation
-            * (words + meaning if place is None else self._best.get(place, 0.0)),
-            "conversation_words": table.conversation_words * self.scorer[together] / self._most,
-            "speaker": table.speaker
-            if place is not None and note.speaker in self.speakers
-            else 0.0,
-            "own": table.own * note.first_person / 4,
-            "asks": 0.0 if self._is_request(note) else table.asks * note.question / 100,
-            "date": table.date * sum(period.share(note.day) for period in self.question.periods),
-            "timed": table.timed
-            if place is not None and self.question.when and note.has_time
-            else 0.0,
-            "several": table.several * self._better.get(row, 0),
-        }
-        return {name: round(value, 3) for name, value in parts.items() if value}
+            if note.speaker in self.speakers:
+                speaker = table.speaker
+            if note.question and not self._is_request(note):
+                asks = table.asks * note.question / 100
+            if note.has_time and self.question.when:
+                timed = table.timed
+        if self.question.periods:
+            date = table.date * sum([period.share(note.day) for period in self.question.periods])
+        return (
+            table.words * words,
+            table.words * meaning,
+            self._neighbor_scores.get(note.row, 0.0),
+            table.conversation * best,
+            table.conversation_words * self.scorer[together] / self._most,
+            speaker,
+            table.own * note.first_person / 4,
+            asks,
+            date,
+            timed,
+        )
 
     def _is_request(self, note: Features) -> bool:
-        """Whether a question in this note is no sign that it lacks the answer: it is no turn, or
-        somebody tells an assistant what the matter is."""
-        place = note.conversation
-        return place is None or note.speaker in _USERS or place in self._assisted
+        """Whether a question in this turn is no sign that it lacks the answer: somebody tells an
+        assistant what the matter is."""
+        return note.speaker in _USERS or note.conversation in self._assisted
 
-    def _scores(self, own: Mapping[int, float]) -> dict[int, float]:
-        """The sum of all features of each note: what `shares` tells, computed for all at once."""
-        table = self._table
-        periods = self.question.periods
-        scorer = self.scorer
-        own_score = own.get
-        neighbors = self._neighbor_scores.get
-        bits = self.bits.get
-        conversation = table.conversation
-        coverage = table.conversation_words / self._most
-        question_share = table.asks / 100
-        own_share = table.own / 4
-        time_share = table.timed if self.question.when else 0.0
-        around = {
-            place: conversation * best + coverage * scorer[self._together[place]]
-            for place, best in self._best.items()
+    def _scores(self) -> dict[int, float]:
+        """The sum of all features of each note."""
+        # Rounded, in a third of the time of `round`: equals stay equal
+        found = {
+            row: (sum(self._parts(note)) * 1e6 + 0.5) // 1 / 1e6
+            for row, note in self.features.items()
         }
-        days = {note.day for note in self.features.values()} if periods else ()
-        dated = {day: table.date * sum([period.share(day) for period in periods]) for day in days}
-        assisted = self._assisted
-        found = {}
-        # Unpacked by position: to ask each note for its parts by name takes twice as long.
-        for (
-            row,
-            place,
-            _,
-            speaker,
-            day,
-            _,
-            question,
-            first_person,
-            has_time,
-            _,
-        ) in self.features.values():
-            alone = own_score(row, 0.0)
-            score = table.words * alone + neighbors(row, 0.0) + own_share * first_person
-            if place is None:
-                score += conversation * alone + coverage * scorer[bits(row, 0)]
-            else:
-                score += around.get(place, 0.0) + time_share * has_time
-                if question and not (speaker in _USERS or place in assisted):
-                    score += question_share * question
-                if speaker in self.speakers:
-                    score += table.speaker
-            if dated:
-                score += dated[day]
-            # round(score, 6) in a third of the time: equals stay equal
-            found[row] = (score * 1e6 + 0.5) // 1 / 1e6
         if not self._is_several:
             return found
         seen: dict[int, int] = {}
@@ -429,7 +421,7 @@ class Ranking:
                 self._better[row] = before = min(seen.get(conversation_of, 0), _MAX_BETTER)
                 seen[conversation_of] = before + 1
         return {
-            row: round(score + table.several * self._better.get(row, 0), 6)
+            row: round(score + self._table.several * self._better.get(row, 0), 6)
             for row, score in found.items()
         }
 
@@ -622,6 +614,23 @@ def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
     for row, held in bits.items():
         found.setdefault(held, set()).add(row)
     return found
+
+
+def _likely_rare(question: Question) -> list[str]:
+    """The words to look for: of very many those it asks with, and the longest others, which are
+    rarely common ones."""
+    others = [word for word in question.words if word in question.beside]
+    room = max(0, _MOST_ASKED - (len(question.words) - len(others)))
+    kept = set(sorted(others, key=len, reverse=True)[:room])
+    chosen = [word for word in question.words if word not in question.beside or word in kept]
+    return chosen[: MAX_TERMS * 8]
+
+
+def _meant(text: str, focus: str) -> str:
+    """What of a query a model is asked about; `focus` is what its words ask."""
+    if len(text) < _PASTED or turns_of(text):
+        return text[-_EMBEDDED:]
+    return focus
 
 
 def _own_match(text: str) -> str:

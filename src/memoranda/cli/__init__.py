@@ -193,7 +193,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
         if times is None:
             details = {}
         else:
-            details = {"candidates": [each.isoformat() for each in times]}
+            details = {"candidates": [moment.isoformat() for moment in times]}
         hint = error.hint
         if isinstance(error, ProjectNotFound):
             hint = choices(error.name, error.names, "Projects")
@@ -211,8 +211,8 @@ def command_group() -> Group:
     from memoranda.cli import output
     from memoranda.cli.syntax import Group
 
-    def show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-        if wanted and not context.resilient_parsing:
+    def show_version(context: click.Context, _: click.Parameter, is_asked_for: bool) -> None:
+        if is_asked_for and not context.resilient_parsing:
             from memoranda import __version__
 
             output.text(f"memory {__version__}")

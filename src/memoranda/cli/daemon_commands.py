@@ -283,7 +283,7 @@ def _spelled(span: timedelta) -> str:
 def _serve(
     call: Invocation,
     settings: Settings,
-    every: timedelta,
+    span: timedelta,
     served: Registry | None,
     place: Place | None,
     offered: list[str],
@@ -312,11 +312,11 @@ def _serve(
     layout = Layout(settings.home)
     listener = None
     has_upkeep = True
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
             with storing(layout.daemon_lock.name):
                 make_private(layout.root)
-                held.enter_context(_only_daemon(layout.daemon_lock, idle is not None))
+                stack.enter_context(_only_daemon(layout.daemon_lock, idle is not None))
         except Running:
             if show is None:
                 raise
@@ -324,14 +324,14 @@ def _serve(
         if place is None:
             port = None
         else:
-            port = held.enter_context(closing(_port(place, any_port)))
+            port = stack.enter_context(closing(_port(place, any_port)))
         if served is not None and not no_socket and has_upkeep:
             try:
-                listener = held.enter_context(closing(Listener(layout.socket)))
+                listener = stack.enter_context(closing(Listener(layout.socket)))
             # A home where no socket can be is served without
             except StorageError as error:
                 output.failure(str(error))
-        memory = held.enter_context(open_session(config=settings, face=FACE, serving=True))
+        memory = stack.enter_context(open_session(config=settings, face=FACE, serving=True))
         web = None
         address = ""
         if listener is None:
@@ -341,12 +341,12 @@ def _serve(
         if served is not None and place is not None and port is not None:
             web = _web(call, memory, served, place, offered, port, show is not None)
             address = place.address(port.getsockname()[1])
-            held.enter_context(http_noted(layout.http, address))
+            stack.enter_context(http_noted(layout.http, address))
             where += f", {address}/mcp"
 
         def ready() -> None:
             if show is None:
-                _announce(f"Memory daemon running ({where}, interval: {_spelled(every)})")
+                _announce(f"Memory daemon running ({where}, interval: {_spelled(span)})")
             else:
                 show(address)
 
@@ -361,7 +361,7 @@ def _serve(
                 callers, lambda names, like: registry(names, memory.settings, hooks, like)
             )
         daemon = Daemon(
-            scheduler, every, callers, served, listener, methods, web, sessions, has_upkeep, idle
+            scheduler, span, callers, served, listener, methods, web, sessions, has_upkeep, idle
         )
         if once:
             if daemon.round():
@@ -378,16 +378,16 @@ def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
     from memoranda.engine import daemon_client
     from memoranda.serve.daemon import Running, daemon_lock
 
-    held = ExitStack()
+    stack = ExitStack()
     try:
-        held.enter_context(daemon_lock(lock, is_autostarted))
+        stack.enter_context(daemon_lock(lock, is_autostarted))
     except Running as running:
         if is_autostarted or not running.is_autostarted:
             raise
         with suppress(TimeoutError):
             daemon_client.stop(lock, _ENDS_WITHIN)
-        held.enter_context(daemon_lock(lock))
-    return held
+        stack.enter_context(daemon_lock(lock))
+    return stack
 
 
 def _port(place: Place, any_port: bool) -> socket:

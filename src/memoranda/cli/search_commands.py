@@ -110,8 +110,8 @@ def list_(
         elif not infos:
             call.answer("No memories found.")
         else:
-            shown = f"Showing {len(infos)} of {total} {noun_of(memory, query, total)}"
-            _show_list(call, memory, infos, shown)
+            text = f"Showing {len(infos)} of {total} {noun_of(memory, query, total)}"
+            _show_list(call, memory, infos, text)
         mention_left_out(memory, query)
 
 
@@ -340,9 +340,9 @@ def _nearest(memory: MemorySession, query: Query, text: str) -> list[NoteInfo]:
     if query.archived is None and not query.lists_archived:
         query = query.replace(archived=False)
     parts = [part for word in words(text) for part in pairs(word)]
-    for asked in (text, " OR ".join(f'"{part}"' for part in parts)):
-        if asked:
-            hits = memory.search(query.replace(text=asked), limit=_NEAREST)
+    for asked_words in (text, " OR ".join(f'"{part}"' for part in parts)):
+        if asked_words:
+            hits = memory.search(query.replace(text=asked_words), limit=_NEAREST)
             if hits.hits:
                 return [hit.note for hit in hits]
     return []
@@ -370,13 +370,13 @@ def context(
         names = tuple(memory.project(name).name for name in projects)
         question = " ".join(words)
         most = max_tokens or DEFAULT_TOKENS
-        found = memory.context_for(
+        result = memory.context_for(
             question, max_tokens=most, projects=names or None, as_of=as_of_moment(memory, as_of)
         )
         call.answer(
-            found or f"Nothing found that fits into {most} tokens.",
+            result or f"Nothing found that fits into {most} tokens.",
             question=question,
-            context=found,
+            context=result,
         )
 
 
@@ -409,8 +409,8 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
     with call.memory() as memory:
         query = within(memory, Query(), projects)
         linked = {row for source, target, _ in memory.relations() for row in (source, target)}
-        every, _ = memory.list(query, limit=0, order="created")
-        alone = [info for info in every if info.row not in linked]
+        notes, _ = memory.list(query, limit=0, order="created")
+        alone = [info for info in notes if info.row not in linked]
         infos = alone[: limit or None]
         if call.json:
             rows = documents.notes(memory, infos)

@@ -155,19 +155,19 @@ def _table(
     text: str, statements: Iterable[_TomlStatement], path: Sequence[str]
 ) -> list[_TomlStatement]:
     """The header of a table and its pairs. Raises Unsure when it stands in another form."""
-    found: list[_TomlStatement] = []
+    found_statements: list[_TomlStatement] = []
     for statement in statements:
-        if statement.is_header and found:
+        if statement.is_header and found_statements:
             break
         is_it = (
             statement.is_header
             and statement.keys == tuple(path)
             and text[statement.start : statement.start + 2] != "[["
         )
-        found += [statement] if is_it or found else []
-    if not found:
+        found_statements += [statement] if is_it or found_statements else []
+    if not found_statements:
         raise Unsure(f"{'.'.join(path)} has no header [{'.'.join(path)}] of its own")
-    return found
+    return found_statements
 
 
 def _statements(text: str) -> Iterator[_TomlStatement]:
@@ -211,16 +211,16 @@ def _keys(raw: str) -> tuple[str, ...] | None:
         value: Any = tomllib.loads(raw)
     except (ValueError, RecursionError):
         return None
-    found: list[str] = []
+    parts: list[str] = []
     while isinstance(value, (dict, list)) and value:
         if isinstance(value, list):
             value = value[0]
             continue
         key, value = next(iter(value.items()))
-        found.append(key)
+        parts.append(key)
         if not raw.lstrip().startswith("["):
             break
-    return tuple(found)
+    return tuple(parts)
 
 
 def _load(text: str) -> dict[str, Any]:
@@ -241,16 +241,16 @@ def _key(name: str) -> str:
 def _inline(value: Any) -> str:
     if isinstance(value, dict):
         return (
-            "{ " + ", ".join(f"{_key(key)} = {_inline(each)}" for key, each in value.items()) + " }"
+            "{ " + ", ".join(f"{_key(key)} = {_inline(item)}" for key, item in value.items()) + " }"
         )
     if isinstance(value, list):
-        return "[" + ", ".join(_inline(each) for each in value) + "]"
+        return "[" + ", ".join(_inline(item) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _check_toml(text: str, wanted: dict[str, Any]) -> None:
+def _check_toml(text: str, expected: dict[str, Any]) -> None:
     """As `check`, also when a number is NaN."""
-    check(*(json.dumps(each, sort_keys=True, default=repr) for each in (_load(text), wanted)))
+    check(*(json.dumps(tree, sort_keys=True, default=repr) for tree in (_load(text), expected)))
 
 
 class YamlEditor(Editor):
@@ -465,7 +465,7 @@ def _insert(text: str, at: int, lines: Sequence[str], end: str) -> str:
 
 def _yaml_block(name: Name, value: dict[str, Any]) -> list[str]:
     """The lines of a member."""
-    pairs = [f"{key}: {json.dumps(each, ensure_ascii=False)}" for key, each in value.items()]
+    pairs = [f"{key}: {json.dumps(item, ensure_ascii=False)}" for key, item in value.items()]
     if isinstance(name, str):
         return [f"{name}:", *("  " + pair for pair in pairs)]
     return ["- " + pairs[0], *("  " + pair for pair in pairs[1:])]

@@ -95,7 +95,8 @@ class Engine:
         if settings.url is not None and extra:
             raise ProjectRefused(
                 ", ".join(
-                    each.root if isinstance(each, Store) else str(each) for each in extra.values()
+                    store.root if isinstance(store, Store) else str(store)
+                    for store in extra.values()
                 ),
                 ONLY_SHARED,
             )
@@ -117,7 +118,7 @@ class Engine:
         self.only = only
         self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
         self.stores: dict[str, Store] = {
-            name: each for name, each in extra.items() if isinstance(each, Store)
+            name: store for name, store in extra.items() if isinstance(store, Store)
         }
         self._open_stores()
         self.freshness = Freshness(
@@ -183,11 +184,11 @@ class Engine:
             stores[name] = FolderStore(
                 name, place, every_text=is_text, links=is_text, optional=True
             )
-        for name, given in {**self.settings.projects, **self.extra}.items():
+        for name, given_place in {**self.settings.projects, **self.extra}.items():
             if name in stores:
                 continue
             before = self.stores.get(name)
-            place = absolute(given)
+            place = absolute(given_place)
             if self.settings.url is not None:
                 stores[name] = FolderStore(name, place, optional=True)
             elif before is not None and before.holds_entities and before.root == str(place):
@@ -435,12 +436,12 @@ class Engine:
                 warnings.append(NOT_UTF8)
         changed = None
         if file.changed_ns is not None:
-            known = self.index.notes.get(project, path)
+            indexed = self.index.notes.get(project, path)
         else:
-            known = None
-        if known and known.inode == file.stamp.inode:
+            indexed = None
+        if indexed and indexed.inode == file.stamp.inode:
             # Other lines of the file changed since
-            changed = datetime.fromisoformat(known.changed)
+            changed = datetime.fromisoformat(indexed.changed)
         note = file.note(project, path, text, changed)
         store = self.stores.get(project)
         if isinstance(store, FolderStore):

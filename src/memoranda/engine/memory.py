@@ -130,7 +130,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
             settings = config
         else:
             settings = load_settings(home, config)
-        few = frozenset(each.lower() for each in only)
+        few = frozenset(project_name.lower() for project_name in only)
         memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
         if face == "cli":
             memory.engine.call_waits = COMMAND_WAITS

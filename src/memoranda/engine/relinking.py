@@ -59,8 +59,8 @@ def moved_note(info: NoteInfo, path: str, permalink: str | None = None) -> Moved
     if is_named_by_file and info.project not in MEMORY_PROJECTS:
         title = _file_title(path)
     if permalink is None:
-        own = info.header.get("permalink")
-        permalink = info.permalink if own else links.permalink_for(info.project, path)
+        own_permalink = info.header.get("permalink")
+        permalink = info.permalink if own_permalink else links.permalink_for(info.project, path)
     return MovedNote(info, replace(info, path=path, title=title, permalink=permalink))
 
 
@@ -255,7 +255,7 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
     before, after = relocation.note(row)
     if link.is_markdown:
         return _new_destination(relocation, source, link, row)
-    name, bar, shown = link.raw.partition("|")
+    name, bar, display_text = link.raw.partition("|")
     is_escaped = bool(bar) and name.endswith("\\")
     project, _ = parse_link(link.raw)
     is_whole = relocation.is_whole(source, (link.target, link.project, link.rest))
@@ -270,7 +270,7 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
             continue
         if relocation.leads(source, candidate, project, row):
             front = f"{project}::" if project is not None else ""
-            return f"{front}{candidate}{rest}" + ("\\" if is_escaped else "") + bar + shown
+            return f"{front}{candidate}{rest}" + ("\\" if is_escaped else "") + bar + display_text
     return None
 
 

@@ -138,10 +138,12 @@ class ReviewVerbs(HistoryVerbs):
         if kind is not None and kind not in SOURCES:
             raise InvalidInput(f'invalid kind "{kind}" (one of {", ".join(SOURCES)})')
         if self.agent is None:
-            for each in SOURCES if kind is None else (kind,):
-                items = self._open_of(each)
+            for kind_of_question in SOURCES if kind is None else (kind,):
+                items = self._open_of(kind_of_question)
                 yield from (
-                    items if kind or source(each).batch is None else _together(each, list(items))
+                    items
+                    if kind or source(kind_of_question).batch is None
+                    else _together(kind_of_question, list(items))
                 )
 
     def _open_of(self, kind: str) -> Iterator[ReviewItem]:
@@ -201,25 +203,30 @@ class ReviewVerbs(HistoryVerbs):
             items = [question]
         else:
             items = list(self._open_of(kind)) if kind in SOURCES else []
-            found = next(
-                (each for each in (*items, *_together(kind, items)) if each.key == key), None
+            found_item = next(
+                (
+                    candidate
+                    for candidate in (*items, *_together(kind, items))
+                    if candidate.key == key
+                ),
+                None,
             )
-            if found is None and key.startswith(f"{kind}{_ALL}"):
+            if found_item is None and key.startswith(f"{kind}{_ALL}"):
                 raise InvalidInput(
                     "the list of this question changed meanwhile", "Ask for the questions anew."
                 )
-            if found is None:
+            if found_item is None:
                 raise NotFound(key, "the open questions")
-            item = found
-            items = [found] if found in items else items[:_MANY]
+            item = found_item
+            items = [found_item] if found_item in items else items[:_MANY]
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
-        asked = source(kind)
-        if len(items) > 1 and asked.batch is not None and choice == "y":
-            asked.batch.apply(self, items)
-        elif len(items) > 1 or not asked.apply(self, item, choice):
-            self._write_down([each.key for each in items], choice)
+        question_source = source(kind)
+        if len(items) > 1 and question_source.batch is not None and choice == "y":
+            question_source.batch.apply(self, items)
+        elif len(items) > 1 or not question_source.apply(self, item, choice):
+            self._write_down([candidate.key for candidate in items], choice)
         return item
 
     def decision(self, key: str) -> str | None:
@@ -256,10 +263,10 @@ def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
     if batch is None or len(items) <= _FEW:
         return items
     many = items[:_MANY]
-    key = f"{kind}{_ALL}{sha256(json.dumps([each.key for each in many]).encode())[:12]}"
+    key = f"{kind}{_ALL}{sha256(json.dumps([item.key for item in many]).encode())[:12]}"
     count = f"{len(many)} of {len(items)}" if len(many) < len(items) else len(many)
-    refs = tuple(ref for each in many for ref in each.refs)
-    lines = tuple(line for each in many for line in each.lines)
+    refs = tuple(ref for item in many for ref in item.refs)
+    lines = tuple(line for item in many for line in item.lines)
     return [
         ReviewItem(
             key, kind, batch.text.format(count), refs, (("y", batch.yes), ("n", batch.no)), lines
@@ -376,13 +383,13 @@ BURSTS = ReviewSource(_ask_bursts, _answer_burst)
 def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
     """Note that the caller asks for this project. Raises ProjectRefused when the owner has refused
     it, or too much waits."""
-    asked = sha256(json.dumps([name, str(root)]).encode())
-    key = f"project:{asked[:12]}"
+    request_key = sha256(json.dumps([name, str(root)]).encode())
+    key = f"project:{request_key[:12]}"
     with session.change(_ASK, (PRIVATE, ""), fresh=False) as change:
-        known = _requests(session)
-        if key in known:
+        requests = _requests(session)
+        if key in requests:
             return
-        if len(known) >= _MOST_REQUESTS:
+        if len(requests) >= _MOST_REQUESTS:
             raise ProjectRefused(
                 str(root), f"{_MOST_REQUESTS} folders wait for the owner's answer (memory review)"
             )

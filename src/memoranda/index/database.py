@@ -136,9 +136,9 @@ class Database:
                 raise StorageError(
                     "the index", reason(error) if isinstance(error, OSError) else why
                 ) from None
-            found = _open_to_read(self.path)
-            self._use(found or _make(None))
-            self.is_copy = found is None
+            read_only = _open_to_read(self.path)
+            self._use(read_only or _make(None))
+            self.is_copy = read_only is None
             self._try_again = time.monotonic() + _TRY_AGAIN
         return self._connection  # type: ignore[return-value]  # `_use` sets it
 
@@ -440,9 +440,9 @@ def _open_to_read(path: Path) -> sqlite3.Connection | None:
     for option in ("mode=ro", "immutable=1"):
         if path.is_file() and not (changes_wait and option == "immutable=1"):
             with suppress(sqlite3.Error, OSError):
-                found = _open_existing(path, option)
-                if found:
-                    return found
+                opened = _open_existing(path, option)
+                if opened:
+                    return opened
     return None
 
 

@@ -254,22 +254,22 @@ class Hits:
 
         What an earlier passage said is not said twice: such a hit keeps its place without it.
         """
-        kept: list[Hit] = []
-        said = ""
+        hits_kept: list[Hit] = []
+        flat_text = ""
         room = characters
         for hit in self.hits:
             flat = f" {' '.join(hit.passage.split()).casefold()} "
-            if flat in said and hit.passage:
+            if flat in flat_text and hit.passage:
                 hit.passage = ""
                 hit.why.append("says the same as one above")
-            said += f"{flat}\0"
+            flat_text += f"{flat}\0"
             room -= min(len(hit.note.title), _TITLE)
-            if kept and room < len(hit.passage):
+            if hits_kept and room < len(hit.passage):
                 break
             hit.passage = hit.passage[: max(room, 20)]
             room -= len(hit.passage)
-            kept.append(hit)
-        self.hits = kept
+            hits_kept.append(hit)
+        self.hits = hits_kept
 
 
 @dataclass(slots=True)
@@ -302,28 +302,28 @@ def day_of(note: NoteInfo, zone: tzinfo | None) -> str:
 
 def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:
     """The note at `path` of `project` (exact), None when the index has none."""
-    found = db.execute(
+    row = db.execute(
         f"select {_SELECTED} from {_FROM} where p.name = ? and n.path = ?", (project, path)
     ).fetchone()
-    if found is None:
+    if row is None:
         return None
-    return _info(found)
+    return _info(row)
 
 
 def infos(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NoteInfo]:
     """The notes of these rows by row; missing rows are left out."""
-    found = db.execute(
+    note_rows = db.execute(
         f"select {_SELECTED} from {_FROM} where n.row in (select value from json_each(?))",
         (json.dumps(list(rows)),),
     )
-    notes = map(_info, found)
+    notes = map(_info, note_rows)
     return {note.row: note for note in notes}
 
 
 def in_order(db: sqlite3.Connection, rows: Sequence[int]) -> list[NoteInfo]:
     """The notes of these rows, in the order given."""
-    known = infos(db, rows) if rows else {}
-    return [known[row] for row in rows if row in known]
+    infos_by_row = infos(db, rows) if rows else {}
+    return [infos_by_row[row] for row in rows if row in infos_by_row]
 
 
 def observations(db: sqlite3.Connection, note: NoteInfo) -> list[Observation]:
@@ -412,9 +412,9 @@ _READERS = [
 ]
 
 
-def _info(found: tuple[Any, ...]) -> NoteInfo:
+def _info(row: tuple[Any, ...]) -> NoteInfo:
     """The note of a row of `_SELECTED`, whose columns are in the order of the fields."""
-    values = list(found)
+    values = list(row)
     for position, read in _READERS:
         values[position] = read(values[position])
     return NoteInfo(*values)
@@ -486,7 +486,7 @@ N = TypeVar("N", bound=Placed)
 def original_of(notes: Sequence[N]) -> N | None:
     """The one of several notes of which all others are copies; None when there is none."""
     for note in notes:
-        if all(other is note or _is_copy(other, note) for other in notes):
+        if all(other_note is note or _is_copy(other_note, note) for other_note in notes):
             return note
     return None
 
@@ -496,8 +496,8 @@ def _is_copy(note: Placed, original: Placed) -> bool:
     it, with its id, and with a name that begins with the whole name of the other one."""
     folder, _, name = note.path.rpartition("/")
     original_folder, _, original_name = original.path.rpartition("/")
-    here = (note.id, note.project, folder)
-    if here != (original.id, original.project, original_folder):
+    own_identity = (note.id, note.project, folder)
+    if own_identity != (original.id, original.project, original_folder):
         return False
     stem = without_suffix(original_name)
     return without_suffix(name) != stem and name.startswith(stem)

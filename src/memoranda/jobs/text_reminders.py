@@ -113,7 +113,7 @@ class _Plan:
             return None
         subject = _subject(time.paragraph, outcome.phrase)
         same_time = self._subjects[memory.scope, outcome.due]
-        is_known = any(_is_same(subject, known) for known in same_time)
+        is_known = any(_is_same(subject, known_subject) for known_subject in same_time)
         same_time.append(subject)
         if is_made or is_known or time.doubt != self._doubt:
             return None

@@ -83,7 +83,7 @@ class Change:
     run: int | None = None
     by: dict[str, str] | None = None
 
-    def provenance(self, each: Touched) -> Provenance:
+    def provenance(self, touched: Touched) -> Provenance:
         """Where the text that this change wrote to the file comes from; also of lines of older
         versions.
         """
@@ -91,8 +91,8 @@ class Change:
         if self.verb in IMPORTING:
             who = who if self.agent else "import"
             trust = "import"
-        said: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
-        return Provenance(**said | (self.by or {}) | (each.by or {}))
+        words: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
+        return Provenance(**words | (self.by or {}) | (touched.by or {}))
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""
@@ -127,7 +127,7 @@ class Change:
         """The change a JSON line describes. Raises ValueError when it is none."""
         row = json.loads(line)
         try:
-            files = [Touched(**each) for each in row["files"]]
+            files = [Touched(**row_file) for row_file in row["files"]]
             return cls(
                 row["change"],
                 row["time"],

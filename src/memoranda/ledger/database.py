@@ -101,11 +101,11 @@ class LedgerDatabase:
         connection = _connect(str(self.path))
         with closed_on_error(connection):
             connection.execute("pragma secure_delete = on")
-            known = connection.execute("pragma user_version").fetchone()[0]
-            if known > VERSION:
+            version = connection.execute("pragma user_version").fetchone()[0]
+            if version > VERSION:
                 raise LedgerRefused("it is of a later version; upgrade memoranda")
             connection.execute("pragma synchronous = full")
-            if known < VERSION:
+            if version < VERSION:
                 connection.execute("pragma journal_mode = wal")
                 script = SCHEMA.read_text("utf-8")
                 connection.executescript(

@@ -256,10 +256,14 @@ class Execution:
 
     def _move(self, step: Step, place: Entry) -> None:
         target, new_name = self._at(step, step.to)
-        taken = stat_in(new_name, target.fd)
-        if taken is not None:
-            here = stat_in(place.name, place.folder)
-            if here is None or not os.path.samestat(here, taken) or step.path == step.to:
+        target_status = stat_in(new_name, target.fd)
+        if target_status is not None:
+            source_status = stat_in(place.name, place.folder)
+            if (
+                source_status is None
+                or not os.path.samestat(source_status, target_status)
+                or step.path == step.to
+            ):
                 raise Exists(step.to)
         move(place, Entry(target.fd, new_name))
         self._reverse.append(("rename", step))
@@ -322,20 +326,20 @@ class Execution:
         A failure does not stop the others; a folder that is no longer empty is kept.
         """
         lost = []
-        for what, step in reversed(self._reverse):
+        for action, step in reversed(self._reverse):
             try:
-                self._take_back(what, step)
+                self._take_back(action, step)
             except (OSError, MemorandaError):
-                if what != "rmdir":
+                if action != "rmdir":
                     lost.append(step.path)
         self._reverse.clear()
         self._left.clear()
         return lost
 
-    def _take_back(self, what: str, step: Step) -> None:
+    def _take_back(self, action: str, step: Step) -> None:
         folder, name = self._at(step)
         place = Entry(folder.fd, name)
-        match what:
+        match action:
             case "exchange":
                 temp = self._temp(step)
                 exchange(temp, place)

@@ -454,7 +454,7 @@ class History:
 
     def _origins_of(self, purged: Collection[int], living: Collection[str]) -> list[Touched]:
         """Where the texts come from of which only purged changes tell."""
-        seen = set[tuple[str, str, str, str]]()
+        seen_origins = set[tuple[str, str, str, str]]()
         origins = list[Touched]()
         for change in self.changes():
             for touched in change.files:
@@ -462,7 +462,7 @@ class History:
                 if touched.do != "put" or new is None or not (touched.root or new in living):
                     continue
                 key = (touched.project, touched.path, touched.root, new)
-                if key not in seen and change.number in purged:
+                if key not in seen_origins and change.number in purged:
                     origin = Touched(
                         ORIGINS,
                         touched.project,
@@ -473,20 +473,20 @@ class History:
                         by=change.provenance(touched).row(),
                     )
                     origins.append(origin)
-                seen.add(key)
+                seen_origins.add(key)
         return origins
 
     def sweep(self) -> int:
         """Remove the texts of `unreferenced`. Returns how many."""
-        gone = self.unreferenced()
-        if gone:
+        unreferenced = self.unreferenced()
+        if unreferenced:
             with self.database.transaction() as connection:
-                rows = [(digest,) for digest in gone]
+                rows = [(digest,) for digest in unreferenced]
                 connection.executemany("delete from text where sha256 = ?", rows)
-        for digest in gone:
+        for digest in unreferenced:
             with suppress(FileNotFoundError):
                 os.unlink(self.object_path(digest))
-        return len(gone)
+        return len(unreferenced)
 
     def unreferenced(self) -> list[str]:
         """The kept texts no change refers to, by SHA-256."""
@@ -494,14 +494,14 @@ class History:
             "select sha256 from text t where not exists (select 1 from step where old = t.sha256) "
             f"and not exists (select 1 from step where new = t.sha256 and do = '{LINES}')"
         )
-        gone = [row["sha256"] for row in rows]
+        digests = [row["sha256"] for row in rows]
         large: list[str] = []
         with suppress(FileNotFoundError):
             large = sorted(os.listdir(self._layout.texts))
         if large:
             referenced = self.referenced()
-            gone += [digest for digest in large if digest not in referenced]
-        return gone
+            digests += [digest for digest in large if digest not in referenced]
+        return digests
 
     def referenced(self) -> set[str]:
         """The texts that changes refer to, by SHA-256."""

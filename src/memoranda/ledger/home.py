@@ -629,16 +629,16 @@ class Home:
         """
         self.file_sync.sync()
         rows = self.database.rows("select root, path from temp_folder")
-        gone = [
+        removed = [
             (row["root"], row["path"])
             for row in rows
             if not os.path.isdir(os.path.join(row["root"], row["path"]))
         ]
-        if gone:
+        if removed:
             with self.database.transaction() as connection:
                 sql = "delete from temp_folder where root = ? and path = ?"
-                connection.executemany(sql, gone)
-            self._temp_folders.difference_update(gone)
+                connection.executemany(sql, removed)
+            self._temp_folders.difference_update(removed)
         self.database.scrub()
 
 

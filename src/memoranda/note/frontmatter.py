@@ -281,7 +281,7 @@ def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]
             return node.value
         return plain(node.value)
     if node.id == "sequence":
-        return [_built(each, budget, depth + 1, plain) for each in node.value]
+        return [_built(child, budget, depth + 1, plain) for child in node.value]
     rows: dict[str, Any] = {}
     for key, value in node.value:
         if key.id != "scalar":
@@ -376,7 +376,7 @@ def _key(key: Any) -> str:
 def _flow(value: Any) -> str:
     """A value within one line, in the form of JSON but for what was written without quotes."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_flow(key)}: {_flow(own)}" for key, own in value.items()) + "}"
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_flow, value)) + "]"
     if isinstance(value, AsWritten) and not _FLOW_SIGNS.search(value):

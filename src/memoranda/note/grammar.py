@@ -534,9 +534,9 @@ class _Lines:
             text = masked = decoded
         if not self.graph:
             text, masked = self._with_further_lines(text, masked, number)
-        found = observation(text, masked, number) or tagged(text, masked, number, is_any=self.graph)
-        if found is not None:
-            self.observations.append(found)
+        item = observation(text, masked, number) or tagged(text, masked, number, is_any=self.graph)
+        if item is not None:
+            self.observations.append(item)
         return False
 
     def _add_relation_item(self, relation: Relation, text: str, masked: str) -> None:

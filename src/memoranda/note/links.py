@@ -134,14 +134,14 @@ def fold(name: str) -> str:
     text = without_suffix(name.strip())
     if text.isascii():
         return text.lower().translate(_ASCII_SIGNS) or fold_title(text) or text
-    known = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
+    normalized = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
     # Signs go before compatibility forms are taken: a slug loses `™` too, where NFKD would make it
     # `tm`.
-    kept = "".join(filter(str.isalnum, known))
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", kept).casefold())
+    letters = "".join(filter(str.isalnum, normalized))
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letters).casefold())
     return (
         "".join(filter(str.isalnum, plain.translate(_APOSTROPHES)))
-        or fold_title(kept or text)
+        or fold_title(letters or text)
         or text
     )
 
@@ -208,13 +208,13 @@ def holds_link(text: str) -> bool:
 
 def written_links(text: str, masked: str) -> list[WrittenLink]:
     """The links to notes in a line, in their order; `masked` hides code spans."""
-    found: list[WrittenLink] = []
+    links: list[WrittenLink] = []
     if "[[" in masked:
-        found += _wikilinks(text, masked)
+        links += _wikilinks(text, masked)
     if "](" in masked:
-        found += _markdown_links(text, masked)
-        found.sort(key=lambda link: link.start)
-    return found
+        links += _markdown_links(text, masked)
+        links.sort(key=lambda link: link.start)
+    return links
 
 
 def _wikilinks(text: str, masked: str) -> Iterator[WrittenLink]:
@@ -279,12 +279,12 @@ def is_escaped(text: str, at: int) -> bool:
     return (at - start) % 2 == 1
 
 
-def check_length(text: str, what: str) -> None:
-    """Raise InvalidInput for an address or pattern no note can have; `what` names it at a
+def check_length(text: str, noun: str) -> None:
+    """Raise InvalidInput for an address or pattern no note can have; `noun` names it at a
     sentence's beginning.
     """
     if len(text) > ADDRESS_LENGTH:
-        raise InvalidInput(f"{what} has at most {ADDRESS_LENGTH:,} characters. Shorten it.")
+        raise InvalidInput(f"{noun} has at most {ADDRESS_LENGTH:,} characters. Shorten it.")
 
 
 def parse_address(text: str) -> str:
@@ -292,14 +292,14 @@ def parse_address(text: str) -> str:
     `%xx` decoded. Raises InvalidInput for another scheme, NUL, nothing at all or more than 2,048
     characters, OutsideError for an absolute path and for `..` as a segment, percent-encoded ones
     included."""
-    given = text.strip()
-    check_length(given, "An address")
-    scheme = _SCHEME.match(given)
+    address = text.strip()
+    check_length(address, "An address")
+    scheme = _SCHEME.match(address)
     if scheme and scheme[1].lower() != "memory":
         raise InvalidInput(
-            f'Address "{given}" begins with {scheme[0]}. Use memory:// or an address without a scheme.'
+            f'Address "{address}" begins with {scheme[0]}. Use memory:// or an address without a scheme.'
         )
-    body = _unquoted(given[len(SCHEME) :]) if scheme else given
+    body = _unquoted(address[len(SCHEME) :]) if scheme else address
     if "\0" in body:
         raise InvalidInput("An address must not hold a NUL character. Remove it.")
     decoded = body
@@ -307,7 +307,7 @@ def parse_address(text: str) -> str:
         decoded = further
     for each in (body, decoded):
         if each.startswith("/") or _DRIVE.match(each) or ".." in each.replace("\\", "/").split("/"):
-            raise OutsideError(given)
+            raise OutsideError(address)
     if not body.strip("/ "):
         raise InvalidInput(
             "An identifier must not be empty. Give a permalink, a path, a title or an id."
@@ -440,9 +440,9 @@ def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Obse
     `is_any` takes every item, as the section `Observations` of project `graph` does."""
     if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX(text)):
         return None
-    found = _observation(None, text, text, masked, number)
-    if found.tags or is_any:
-        return found
+    item = _observation(None, text, text, masked, number)
+    if item.tags or is_any:
+        return item
     return None
 
 

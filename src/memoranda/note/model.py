@@ -203,12 +203,12 @@ def least(*trusts: str) -> str:
 
 def united(tags: Iterable[str]) -> list[str]:
     """The tags without leading `#`, each once whatever its case, as first written."""
-    found: dict[str, str] = {}
+    texts_by_key: dict[str, str] = {}
     for tag in tags:
         text = tag.strip().lstrip("#").strip()
         if text:
-            found.setdefault(text.casefold(), text)
-    return list(found.values())
+            texts_by_key.setdefault(text.casefold(), text)
+    return list(texts_by_key.values())
 
 
 @dataclass(slots=True, repr=False)

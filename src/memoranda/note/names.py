@@ -88,8 +88,8 @@ def named_one(name: str, names: Iterable[str]) -> str | None:
     if name in listed:
         return name
     for form in (without_case, fold):
-        wanted = form(name)
-        alike = [other for other in listed if form(other) == wanted]
+        wanted_form = form(name)
+        alike = [candidate for candidate in listed if form(candidate) == wanted_form]
         if alike:
             return alike[0] if len(alike) == 1 else None
     return None

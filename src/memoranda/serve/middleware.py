@@ -313,15 +313,15 @@ class Metrics:
                     [("", waited.seconds)],
                 ),
                 *(
-                    _family(name, "gauge", what, [] if value is None else [("", value)])
-                    for name, (what, value) in gauges.items()
+                    _family(name, "gauge", description, [] if value is None else [("", value)])
+                    for name, (description, value) in gauges.items()
                 ),
             ]
         )
 
 
-def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) -> str:
-    lines = [f"# HELP memoranda_{name} {what}", f"# TYPE memoranda_{name} {kind}"]
+def _family(name: str, kind: str, description: str, rows: Sequence[tuple[str, float]]) -> str:
+    lines = [f"# HELP memoranda_{name} {description}", f"# TYPE memoranda_{name} {kind}"]
     for labels, value in rows:
         lines.append(
             f"memoranda_{name}{labels} {value if isinstance(value, int) else round(value, 6)}"

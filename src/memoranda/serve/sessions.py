@@ -75,13 +75,13 @@ class McpSessions:
 
     def connected(self) -> list[McpSession]:
         """The sessions there are, the newest first."""
-        return sorted(self._open, key=lambda each: each.began, reverse=True)
+        return sorted(self._open, key=lambda session: session.began, reverse=True)
 
     def stop(self) -> None:
         """Let running calls end, answer those that wait with `Stopping`, and grant nothing more."""
         self._is_stopping = True
-        for each in list(self._open):
-            each.stop()
+        for session in list(self._open):
+            session.stop()
 
     @staticmethod
     def asked_by(line: bytes) -> dict[str, Any] | None:

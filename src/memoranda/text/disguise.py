@@ -80,9 +80,9 @@ def _folded(char: str, code: int) -> str:
     # Tags repeat ASCII where nobody sees it
     if 0xE0020 <= code <= 0xE007E:
         return _folded(chr(code - 0xE0000), code - 0xE0000)
-    known = _look_alikes()[0].get(char)
-    if known is not None:
-        return known
+    known_look_alike = _look_alikes()[0].get(char)
+    if known_look_alike is not None:
+        return known_look_alike
     category = unicodedata.category(char)
     if category in ("Cf", "Co", "Cn", "Cs"):
         return ""
@@ -179,8 +179,8 @@ def _look_alikes() -> tuple[dict[str, str], dict[int, str]]:
     for line in text.splitlines():
         if not line or line.startswith("#"):
             continue
-        letter, *others = line.split()
-        for char in others:
+        letter, *look_alikes = line.split()
+        for char in look_alikes:
             if unicodedata.name(char).startswith("LATIN"):
                 disguised[char] = letter
             else:

@@ -93,8 +93,8 @@ class Rules:
         """These rules and those of the owner's file, which replace any of the same id. Raises
         OSError, ValueError.
         """
-        own = parse(file.read_text(encoding="utf-8-sig"))
-        for rule in own.values():
+        own_rules = parse(file.read_text(encoding="utf-8-sig"))
+        for rule in own_rules.values():
             try:
                 _ = rule.pattern
                 Orders([combination(rule.id, line) for line in rule.parts])
@@ -102,7 +102,7 @@ class Rules:
                 raise ValueError(
                     f"rule {rule.id}: match is no regular expression: {error}"
                 ) from None
-        return Rules(self._rules | own)
+        return Rules(self._rules | own_rules)
 
     def find(self, text: str, kind: str) -> list[GateMatch]:
         """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
@@ -160,14 +160,14 @@ class Rules:
         # Of most texts, few words are looked for: those whose rarest sign the text has
         for sign in by_sign.keys() & set(lower):
             held += [numbers for word, numbers in by_sign[sign] if word in lower]
-        found = []
+        matches = []
         for number in sorted(set[int]().union(*held)):
             rule = self._by_kind[kind][number]
             for match in rule.pattern.finditer(text):
                 start, end = _secret_span(match)
                 if all(_passes(text[start:end], *check) for check in rule.checks):
-                    found.append(GateMatch(rule, start, end))
-        return found
+                    matches.append(GateMatch(rule, start, end))
+        return matches
 
     def redacted(self, text: str) -> str:
         """`text` with `[redacted: id]` for every secret."""
@@ -267,7 +267,7 @@ def _set(rule: GateRule, key: str, value: str) -> None:
 def example(text: str) -> str:
     """A text of `yes` or `no` as it is tried: without `~`, the escapes `\\u` and `\\U` resolved."""
     escaped = r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})"
-    return re.sub(escaped, lambda found: chr(int(found[1] or found[2], 16)), text.replace("~", ""))
+    return re.sub(escaped, lambda match: chr(int(match[1] or match[2], 16)), text.replace("~", ""))
 
 
 def _passes(text: str, check: str, least: float) -> bool:

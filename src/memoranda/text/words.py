@@ -192,8 +192,10 @@ def _parts(word: str) -> list[str]:
 def compounds(text: str) -> list[Compound]:
     """The compounds in a piece of text that have other forms."""
     words = _compound().findall(text)
-    found = [compound(word) for word in words if not (word.isdigit() or _is_one_part(word))]
-    return [form for form in found if form.joined or form.parts]
+    compounds_found = [
+        compound(word) for word in words if not (word.isdigit() or _is_one_part(word))
+    ]
+    return [form for form in compounds_found if form.joined or form.parts]
 
 
 def _is_one_part(word: str) -> bool:
@@ -210,8 +212,8 @@ class _Extras(dict[str, tuple[str, ...]]):
         # No sign around a word makes a compound of it
         word = piece.strip(_AROUND).rstrip(".")
         is_plain = not word or _is_one_part(word)
-        self[piece] = found = () if is_plain else _extras_of(piece)
-        return found
+        self[piece] = piece_extras = () if is_plain else _extras_of(piece)
+        return piece_extras
 
 
 _EXTRAS = _Extras()
@@ -219,14 +221,14 @@ _EXTRAS = _Extras()
 
 def extras(text: str) -> str:
     """What the words of `text` are found by besides as they are written, in index form."""
-    found = chain.from_iterable(map(_EXTRAS.__getitem__, dict.fromkeys(text.split())))
-    return " ".join(dict.fromkeys(found))
+    all_extras = chain.from_iterable(map(_EXTRAS.__getitem__, dict.fromkeys(text.split())))
+    return " ".join(dict.fromkeys(all_extras))
 
 
 def _extras_of(piece: str) -> tuple[str, ...]:
-    found = [indexed(form) for pair in compounds(piece) for form in pair if form]
-    found += [_sign_word(f".{name}") for name in _EXTENSION.findall(piece)]
-    return tuple(found)
+    extra_words = [indexed(form) for pair in compounds(piece) for form in pair if form]
+    extra_words += [_sign_word(f".{name}") for name in _EXTENSION.findall(piece)]
+    return tuple(extra_words)
 
 
 def indexed(folded: str) -> str:

@@ -95,7 +95,7 @@ class Exported:
 
     def age(self) -> tuple[datetime, int]:
         """What is larger for the newer of two copies; without times, for the longer one."""
-        length = len(self.text) + sum(len(said) for _, _, said in self.turns)
+        length = len(self.text) + sum(len(turn_text) for _, _, turn_text in self.turns)
         return self.changed() or EPOCH, length
 
 
@@ -119,31 +119,31 @@ def plan_export(
     exchange = Exchange(memory)
 
     def act(items: Sequence[MoveAction]) -> None:
-        records = [each.what for each in items if isinstance(each.what, Record)]
+        records = [this_item.what for this_item in items if isinstance(this_item.what, Record)]
         if records:
             exchange.put(records)
-        notes = [each.what for each in items if not isinstance(each.what, Record)]
+        notes = [this_item.what for this_item in items if not isinstance(this_item.what, Record)]
         if notes:
             over = {path: old for path, _, old in notes if old is not None}
             exchange.add_files(name, [(path, data) for path, data, _ in notes], over)
 
     plan = MovePlan(act)
-    found = _newest_copies(kind, (reader or READERS[kind])(path), plan)
-    records = [_record(kind, item, memory.clock()) for item in found if not item.turns]
-    known = exchange.known(record.id for record in records)
+    newest = _newest_copies(kind, (reader or READERS[kind])(path), plan)
+    records = [_record(kind, item, memory.clock()) for item in newest if not item.turns]
+    known_records = exchange.known(record.id for record in records)
     for record in records:
-        there = known.get(record.id)
-        what = f"memory {' '.join(record.content.split())[:60]}"
-        if there is None:
-            plan.items.append(MoveAction(IMPORT, what, len(record.content), record))
-        elif there[1] == record.content:
+        existing = known_records.get(record.id)
+        item_named = f"memory {' '.join(record.content.split())[:60]}"
+        if existing is None:
+            plan.items.append(MoveAction(IMPORT, item_named, len(record.content), record))
+        elif existing[1] == record.content:
             plan.unchanged += 1
-        elif record.updated > parse_stamp(there[0].updated or there[0].changed):
-            plan.items.append(MoveAction(UPDATE, what, len(record.content), record))
+        elif record.updated > parse_stamp(existing[0].updated or existing[0].changed):
+            plan.items.append(MoveAction(UPDATE, item_named, len(record.content), record))
         else:
-            plan.skipped.append((what, _NEWER_HERE))
+            plan.skipped.append((item_named, _NEWER_HERE))
     there_already = _conversations(exchange, name, kind)
-    for item in found:
+    for item in newest:
         if item.turns:
             _plan_note(plan, exchange, name, kind, item, there_already)
     return plan
@@ -231,16 +231,16 @@ def _plan_note(
     )
     data = note.encode("utf-8", "replace")
     name = f"{project}/{path}"
-    shown = f"{name} ({item.text})"
-    there = exchange.file(project, path)
-    if there is None:
-        plan.items.append(MoveAction(IMPORT, shown, len(data), (path, data, None)))
-    elif there.data == data:
+    label = f"{name} ({item.text})"
+    existing = exchange.file(project, path)
+    if existing is None:
+        plan.items.append(MoveAction(IMPORT, label, len(data), (path, data, None)))
+    elif existing.data == data:
         plan.unchanged += 1
-    elif changed is not None and changed > _updated(there):
-        plan.items.append(MoveAction(UPDATE, shown, len(data), (path, data, there)))
+    elif changed is not None and changed > _updated(existing):
+        plan.items.append(MoveAction(UPDATE, label, len(data), (path, data, existing)))
     else:
-        plan.skipped.append((shown, _NEWER_HERE))
+        plan.skipped.append((label, _NEWER_HERE))
 
 
 def _turn_text(turn: Turn) -> str:
@@ -262,12 +262,12 @@ def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
     """Name and bytes of the files whose names match, in a folder, a zip and the zips an export
     comes in parts as; or of the one file `path`. Raises WrongStore."""
     if path.is_dir():
-        for each in sorted(path.rglob("*")):
-            if each.is_file() and not each.is_symlink():
-                if re.fullmatch(pattern, each.name):
-                    yield str(each.relative_to(path)), read_bytes(each)
-                elif _PART.fullmatch(each.name):
-                    yield from _zipped(each, pattern)
+        for path_found in sorted(path.rglob("*")):
+            if path_found.is_file() and not path_found.is_symlink():
+                if re.fullmatch(pattern, path_found.name):
+                    yield str(path_found.relative_to(path)), read_bytes(path_found)
+                elif _PART.fullmatch(path_found.name):
+                    yield from _zipped(path_found, pattern)
     elif zipfile.is_zipfile(path):
         yield from _zipped(path, pattern)
     else:
@@ -312,7 +312,7 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
             value,
         )
     yield from (
-        each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)
+        row for row in (value if isinstance(value, list) else [value]) if isinstance(row, dict)
     )
 
 
@@ -527,14 +527,14 @@ def _parts(content: Any) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or "")
-    shown = []
-    for each in filter(None, parts):
+    texts_shown = []
+    for part in filter(None, parts):
         # What was spoken has a text
-        if isinstance(each, dict):
-            shown.append(str(each.get("text") or f"[{each.get('content_type', 'part')}]"))
+        if isinstance(part, dict):
+            texts_shown.append(str(part.get("text") or f"[{part.get('content_type', 'part')}]"))
         else:
-            shown.append(each if isinstance(each, str) else "[part]")
-    return _CITED.sub("", "\n".join(shown))
+            texts_shown.append(part if isinstance(part, str) else "[part]")
+    return _CITED.sub("", "\n".join(texts_shown))
 
 
 _CLAUDE_FILES = r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"
@@ -630,10 +630,10 @@ def _claude_text(message: Mapping[str, Any]) -> str:
     else:
         parts = []
     attached = message.get("attachments")
-    for each in attached if isinstance(attached, list) else ():
-        if isinstance(each, dict) and each.get("extracted_content"):
+    for attachment in attached if isinstance(attached, list) else ():
+        if isinstance(attachment, dict) and attachment.get("extracted_content"):
             parts.append(
-                f"Attachment {each.get('file_name') or ''}:\n\n{each['extracted_content']}"
+                f"Attachment {attachment.get('file_name') or ''}:\n\n{attachment['extracted_content']}"
             )
     return "\n\n".join(parts)
 
@@ -658,8 +658,8 @@ def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
     if not row.keys() & {"memory", "content", "text"}:
         return None
     if not isinstance(text, str) or ref is None:
-        shown = ref or " ".join(str(text or "").split())[:60]
-        return f"mem0 {shown}", "it has no id or no text"
+        label = ref or " ".join(str(text or "").split())[:60]
+        return f"mem0 {label}", "it has no id or no text"
     if row.get("state") == "deleted" or row.get("deleted_at"):
         return f"mem0 {ref}", "it was deleted there"
     created = _time(row.get("created_at"))
@@ -682,8 +682,8 @@ def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
     text = row.get("content")
     ref = row.get("content_hash") or row.get("id")
     if not isinstance(text, str) or ref is None:
-        shown = ref or " ".join(str(text or "").split())[:60]
-        return f"mcp-memory-service {shown}", "it has no id or no content"
+        label = ref or " ".join(str(text or "").split())[:60]
+        return f"mcp-memory-service {label}", "it has no id or no content"
     if row.get("deleted_at"):
         return f"mcp-memory-service {ref}", "it was deleted there"
     created = _time(row.get("created_at")) or _time(row.get("created_at_iso"))
@@ -698,10 +698,9 @@ def _claude_mem(path: Path) -> Found:
     rows, summaries = (_table(place, name, "id") for name in ("observations", "session_summaries"))
     # What its own script exports
     if rows is None:
-        found = _json(place.name, read_bytes(place))
+        data = _json(place.name, read_bytes(place))
         parts: Iterable[Any] = (
-            found.get(key) if isinstance(found, dict) else []
-            for key in ("observations", "summaries")
+            data.get(key) if isinstance(data, dict) else [] for key in ("observations", "summaries")
         )
         rows, summaries = ([*_rows(part)] for part in parts)
     if not rows:
@@ -721,16 +720,16 @@ def _claude_mem(path: Path) -> Found:
 
 
 def _observed(
-    what: str, each: Mapping[str, Any], lines: Sequence[Any]
+    noun: str, observation: Mapping[str, Any], lines: Sequence[Any]
 ) -> Exported | tuple[str, str]:
-    if each.get("id") is None:
-        return f"claude-mem {what}", "it has no id"
-    tags = [what, *filter(None, (each.get("project"),)), *_tags(each.get("concepts"))]
+    if observation.get("id") is None:
+        return f"claude-mem {noun}", "it has no id"
+    tags = [noun, *filter(None, (observation.get("project"),)), *_tags(observation.get("concepts"))]
     text = "\n".join(str(line).strip() for line in lines if line and str(line).strip())
-    moment = _time(each.get("created_at_epoch")) or _time(each.get("created_at"))
-    category = _CATEGORIES.get(str(each.get("type")).lower(), "knowledge")
+    moment = _time(observation.get("created_at_epoch")) or _time(observation.get("created_at"))
+    category = _CATEGORIES.get(str(observation.get("type")).lower(), "knowledge")
     return Exported(
-        f"{what}:{each['id']}", text, moment, tags=tuple(map(str, tags)), category=category
+        f"{noun}:{observation['id']}", text, moment, tags=tuple(map(str, tags)), category=category
     )
 
 

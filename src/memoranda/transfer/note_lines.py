@@ -47,11 +47,11 @@ def exported_notes(
         if file is None:
             continue
         text = file.data.decode("utf-8", "replace")
-        found = memory.secrets_in(text)
-        if found:
+        secrets = memory.secrets_in(text)
+        if secrets:
             if secret is not None:
                 secret()
-            text = redact(text, found) if redacts else text
+            text = redact(text, secrets) if redacts else text
         yield json.dumps(_row(info, text), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -190,6 +190,6 @@ class NoteImport:
 
     def _is_newer(self, time: datetime | None, project: str, path: str) -> bool:
         with suppress(MemorandaError):
-            there = self._memory.find_ref((project, path))
-            return time is not None and time > parse_stamp(there.updated or there.changed)
+            existing = self._memory.find_ref((project, path))
+            return time is not None and time > parse_stamp(existing.updated or existing.changed)
         return False

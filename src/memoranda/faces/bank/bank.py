@@ -104,7 +104,7 @@ def bank_data(name: str) -> dict[str, Any]:
 
 def template_files(kind: str) -> list[str]:
     """The template files of a kind of bank, in their order."""
-    return [each["file"] for each in bank_data("templates")[kind]]
+    return [template_file["file"] for template_file in bank_data("templates")[kind]]
 
 
 def in_order(kind: str, paths: Sequence[str]) -> list[str]:
@@ -119,7 +119,7 @@ def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
     there."""
     texts = {}
     for template in bank_data("templates")[kind]:
-        sections = [list(each) for each in template["sections"]]
+        sections = [list(this_section) for this_section in template["sections"]]
         if kind == "project" and info.description and not template["title"]:
             sections[0][1] = info.description
         body = "".join(f"\n## {section}\n{sentence}\n" for section, sentence in sections) or "\n"
@@ -212,12 +212,16 @@ class Bank:
         except NotFound:
             return None
 
-    def load(self, known: BankFiles | None) -> BankFiles:
-        """All files as they are now; `known` itself when it still holds. Raises as `Files.notes`."""
+    def load(self, files_before: BankFiles | None) -> BankFiles:
+        """All files as they are now; `files_before` itself when it still holds. Raises as `Files.notes`."""
         stamps = self.stamps()
         loaded = BankFiles()
-        if known is not None and known.stamps == stamps and not known.unreadable:
-            return known
+        if (
+            files_before is not None
+            and files_before.stamps == stamps
+            and not files_before.unreadable
+        ):
+            return files_before
         for path in in_order(self.kind, list(stamps)):
             try:
                 file = self.files.read(path)
@@ -245,8 +249,8 @@ class Bank:
     def first_files(self, info: BankInfo, moment: datetime) -> Puts:
         """All files of the new bank, its record last."""
         files: Puts = {path: (text, None) for path, text in template_texts(self.kind, info).items()}
-        made = stamp(moment.replace(microsecond=0))
-        row = {"name": info.name, "description": info.description, "created_at": made}
+        created_at = stamp(moment.replace(microsecond=0))
+        row = {"name": info.name, "description": info.description, "created_at": created_at}
         return files | {RECORD: (_record_text(row, info.repository), None)}
 
     def belongs_to(self, repository: Repository) -> bool | None:
@@ -275,7 +279,7 @@ class Bank:
     def last_change(self, stamps: Iterable[Stamp]) -> str:
         """When the newest of the files with these stamps was changed, UTC in whole seconds; for a
         bank without files, when it was made."""
-        times = [each.mtime_ns for each in stamps]
+        times = [file_stamp.mtime_ns for file_stamp in stamps]
         if times:
             return stamp(EPOCH + timedelta(seconds=max(times) // 1_000_000_000))
         try:
@@ -310,9 +314,9 @@ def find_repository(path: str) -> Repository | None:
     git_folder = common = os.path.join(root, ".git")
     if not os.path.isdir(git_folder):
         # A file that names the folder: of a submodule, or of a linked worktree.
-        named = _text(git_folder).partition("\n")[0].removeprefix("gitdir:").strip()
-        if named:
-            git_folder = common = os.path.normpath(os.path.join(root, named))
+        named_git_folder = _text(git_folder).partition("\n")[0].removeprefix("gitdir:").strip()
+        if named_git_folder:
+            git_folder = common = os.path.normpath(os.path.join(root, named_git_folder))
     shared = _text(os.path.join(git_folder, "commondir")).strip()
     if shared:
         # A linked worktree: the repository is that of its main folder.

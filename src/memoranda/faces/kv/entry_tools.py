@@ -226,15 +226,15 @@ def _namespace(arguments: Arguments) -> str:
     return _name("Namespace", arguments["namespace"] or DEFAULT_NAMESPACE)
 
 
-def _name(what: str, text: str) -> str:
-    if len(_unicode(what, text)) > NAME_CHARACTERS:
-        raise KvRefused(f"{what} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
+def _name(noun: str, text: str) -> str:
+    if len(_unicode(noun, text)) > NAME_CHARACTERS:
+        raise KvRefused(f"{noun} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
     return text
 
 
-def _unicode(what: str, text: str) -> str:
+def _unicode(noun: str, text: str) -> str:
     if has_surrogate(text):
-        raise KvRefused(f"{what} is not valid Unicode text")
+        raise KvRefused(f"{noun} is not valid Unicode text")
     return text
 
 

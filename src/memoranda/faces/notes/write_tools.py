@@ -71,12 +71,12 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     relations = ", ".join(
         f"{states[state]} {words}" for state, words in _STATES.items() if states[state]
     )
-    shown = {
+    document = {
         "observations": short(counts, 1000),
         "relations": relations,
         "tags": short(", ".join(note.tags), 1000),
     }
-    rows = [f"{name}: {text}" for name, text in shown.items() if text]
+    rows = [f"{name}: {text}" for name, text in document.items() if text]
     return Reply(lines(*_changed(action, note), *rows), data)
 
 
@@ -125,8 +125,8 @@ def _warned(memory: MemorySession, project: str, path: str, notes: int = 1) -> d
     folder, _, rest = path.partition("/")
     if folder.casefold() != project.casefold() or not rest:
         return {}
-    known = memory.directory(project, glob=folder, limit=0).entries
-    if not any(each.path == folder and each.notes == notes for each in known):
+    entries_there = memory.directory(project, glob=folder, limit=0).entries
+    if not any(entry.path == folder and entry.notes == notes for entry in entries_there):
         return {}
     warning = f"Paths begin inside project {project}, so this is in a folder {folder} of it. If you meant {flat(rest)}"
     return {"warnings": [f'{warning}, call move_note with destination_path="{flat(rest)}".']}
@@ -158,8 +158,10 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
     kind = None if kind == "note" else kind
     if not title:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
-    given = {name: args[name] for name in _GIVEN if name in args}
-    draft = Draft(args["content"], project=project, folder=folder, title=title, type=kind, **given)
+    given_arguments = {name: args[name] for name in _GIVEN if name in args}
+    draft = Draft(
+        args["content"], project=project, folder=folder, title=title, type=kind, **given_arguments
+    )
     if project == "categories":
         _take_header(draft)
         draft.category = folder or draft.category or (kind if kind in CATEGORIES else None)
@@ -329,11 +331,13 @@ def delete_note(memory: MemorySession, args: Arguments) -> Reply:
     if args["is_directory"]:
         project, folder = _folder(memory, args)
         deleted = memory.delete_folder(project, folder)
-        what = f"folder {flat(folder)} of {deleted.project} with {plural(deleted.notes, 'note')}"
-        what = f"{what}: {_listed(deleted.paths)}"
+        noun_phrase = (
+            f"folder {flat(folder)} of {deleted.project} with {plural(deleted.notes, 'note')}"
+        )
+        noun_phrase = f"{noun_phrase}: {_listed(deleted.paths)}"
     else:
         deleted = memory.delete(_note(memory, args, "delete"))
-        what = f"{flat(deleted.paths[0])} from {deleted.project}"
+        noun_phrase = f"{flat(deleted.paths[0])} from {deleted.project}"
     back = f"The owner can bring it back with `memory undo {deleted.change}`."
     if deleted.lost:
         if deleted.lost < deleted.notes:
@@ -341,7 +345,7 @@ def delete_note(memory: MemorySession, args: Arguments) -> Reply:
         else:
             few = "It cannot be undone: "
         back = f"{few}the text of an entry with a time to live is not kept."
-    text = f"Deleted {what}\n{back}"
+    text = f"Deleted {noun_phrase}\n{back}"
     data = {
         "action": "deleted",
         "project": deleted.project,

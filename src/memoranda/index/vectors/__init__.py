@@ -177,7 +177,9 @@ def _of_folder(folder: Path, name: str) -> ModelId:
     samples.
     """
     try:
-        parts = [(folder / each).read_bytes() for each in ("config.json", "tokenizer.json")]
+        parts = [
+            (folder / file_name).read_bytes() for file_name in ("config.json", "tokenizer.json")
+        ]
         json.loads(parts[0])
         pooling = folder / "1_Pooling" / "config.json"
         parts.append(pooling.read_bytes() if pooling.is_file() else b"")
@@ -226,24 +228,25 @@ def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
             characters[name] += 1
         elif len(piece) >= (2 if name in _DENSE_SCRIPTS else 3):
             words[name] += 1
-    found = {
+    scripts_found = {
         name
         for name, count in words.items()
         if count >= min(_LEAST_WORDS, max(1, total * _LEAST_SHARE))
     }
     return frozenset(
-        found | {name for name in ("CJK",) if characters[name] >= min(_LEAST_CHARACTERS, total / 4)}
+        scripts_found
+        | {name for name in ("CJK",) if characters[name] >= min(_LEAST_CHARACTERS, total / 4)}
     )
 
 
-def is_readable(text: str, known: frozenset[str] | None) -> bool:
-    """Whether at most three tenths of what `text` says stand in scripts that are not `known` (None
+def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
+    """Whether at most three tenths of what `text` says stand in scripts that are not `known_scripts` (None
     = all are).
 
     A text without letters says nothing.
     """
     if text.isascii():
-        return any(map(str.isalpha, text)) and (known is None or "LATIN" in known)
+        return any(map(str.isalpha, text)) and (known_scripts is None or "LATIN" in known_scripts)
     total = foreign = 0
     for letter, count in Counter(text).items():
         if not letter.isalpha():
@@ -251,7 +254,7 @@ def is_readable(text: str, known: frozenset[str] | None) -> bool:
         name = _script(letter)
         weight = count * (3 if name in _DENSE_SCRIPTS else 1)
         total += weight
-        if known is not None and name not in known:
+        if known_scripts is not None and name not in known_scripts:
             foreign += weight
     return total > 0 and foreign <= _MOST_FOREIGN * total
 

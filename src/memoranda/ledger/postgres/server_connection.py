@@ -80,8 +80,8 @@ class Connection:
         try:
             import psycopg  # noqa: F401
         except ImportError:
-            what = "notes in PostgreSQL need psycopg and libpq"
-            raise ConfigError(f"{what}: {install_command('postgres', 'psycopg[binary]')}") from None
+            need = "notes in PostgreSQL need psycopg and libpq"
+            raise ConfigError(f"{need}: {install_command('postgres', 'psycopg[binary]')}") from None
         self._url = url
         self.space = space
         self._connection: psycopg.Connection[Any] | None = None
@@ -200,8 +200,8 @@ class Connection:
 def reason_of(error: psycopg.Error) -> str:
     """Why the server said no, in one line."""
     state = error.sqlstate or ""
-    for known, words in _REASONS.items():
-        if state and state.startswith(known):
+    for known_reason, words in _REASONS.items():
+        if state and state.startswith(known_reason):
             return words
     text = " ".join(str(error).split())
     for sign, words in (
@@ -218,5 +218,5 @@ def reason_of(error: psycopg.Error) -> str:
     ):
         if not state and sign in text:
             return words
-    said = text.rpartition(" failed: ")[2].removeprefix("FATAL: ")
-    return re.split(" (?:Is the server|This probably)", said)[0][:200] or "it refused"
+    message = text.rpartition(" failed: ")[2].removeprefix("FATAL: ")
+    return re.split(" (?:Is the server|This probably)", message)[0][:200] or "it refused"

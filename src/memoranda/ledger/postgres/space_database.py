@@ -116,9 +116,11 @@ class SpaceDatabase(Connection):
                 return state
             for table in _PARTITIONED:
                 parent = sql.Identifier("memoranda", table)
-                own = sql.Identifier("memoranda", f"{table}_{suffix}")
-                db.execute(sql.SQL("create table {} (like {} including all)").format(own, parent))
-                self._attach(db, parent, own)
+                table_name = sql.Identifier("memoranda", f"{table}_{suffix}")
+                db.execute(
+                    sql.SQL("create table {} (like {} including all)").format(table_name, parent)
+                )
+                self._attach(db, parent, table_name)
             db.execute("insert into memoranda.space (name) values (%s)", [self.space])
             state = self._newest(db)
         assert state is not None
@@ -405,8 +407,8 @@ class SpaceDatabase(Connection):
         """Take the lock if it is free, and see in the same round trip where the space is then."""
         with db.pipeline():
             got = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
-            found = db.execute(STATE, [self.space])
-        row = found.fetchone()
+            found_row = db.execute(STATE, [self.space])
+        row = found_row.fetchone()
         self._state = SpaceState(*row) if row else None
         return bool(got.fetchall()[0][0])
 
@@ -428,10 +430,10 @@ class SpaceDatabase(Connection):
                         [f"{max(1, int(seconds * 1000))}ms"],
                     )
                     db.execute("select pg_advisory_lock(%s)", [self._writers])
-                    found = db.execute(STATE, [self.space])
+                    found_row = db.execute(STATE, [self.space])
             except psycopg.errors.LockNotAvailable:
                 raise Busy(self.holder()) from None
-            row = found.fetchone()
+            row = found_row.fetchone()
         self._state = SpaceState(*row) if row else None
 
     def holder(self) -> str:
@@ -496,10 +498,10 @@ class SpaceDatabase(Connection):
         connection was lost and nobody can be asked.
         """
         statements = [
-            each
+            statement
             for change, steps in changes
             for step in steps
-            for each in of_step(self.server, self.space, change.number, step)
+            for statement in of_step(self.server, self.space, change.number, step)
         ]
         if folded:
             statements += of_fold(self.space, folded)
@@ -522,7 +524,7 @@ class SpaceDatabase(Connection):
             [parse_stamp(change.time) for change in changes],
             [change.dump() for change in changes],
         ]
-        every = [
+        every_statements = [
             *statements,
             SqlStatement(
                 "insert into memoranda.journal (space, number, id, at, line) select %s, * from "
@@ -540,12 +542,15 @@ class SpaceDatabase(Connection):
         try:
             with self._pipeline(db):
                 db.execute("begin")
-                done = [(each, db.execute(each.sql, each.values)) for each in every]
-            for each, cursor in done:
-                if each.rows is not None and cursor.rowcount != each.rows:
+                cursors = [
+                    (statement, db.execute(statement.sql, statement.values))
+                    for statement in every_statements
+                ]
+            for statement, cursor in cursors:
+                if statement.rows is not None and cursor.rowcount != statement.rows:
                     db.rollback()
-                    assert each.refused is not None
-                    raise each.refused()
+                    assert statement.refused is not None
+                    raise statement.refused()
             self._acknowledge(ids[-1])
         except MemorandaError:
             raise
@@ -601,11 +606,11 @@ class SpaceDatabase(Connection):
             db.cursor().executemany(sql, rows)
             db.execute("update memoranda.space set epoch = epoch + 1 where name = %s", [space])
 
-    def sweep(self, wanted: set[str]) -> int:
+    def sweep(self, wanted_digests: set[str]) -> int:
         """Remove the texts of the history but for these. The lock must be held. Returns how many."""
         sql = "delete from memoranda.blob where space = %s and sha256 <> all(%s)"
         with self._connected() as db:
-            return db.execute(sql, [self.space, [*wanted]]).rowcount
+            return db.execute(sql, [self.space, [*wanted_digests]]).rowcount
 
     @contextmanager
     def sharing(self) -> Iterator[None]:

@@ -96,9 +96,9 @@ class Snapshot:
     def row(self, project: str, path: str) -> FileRow | None:
         """What is at one place."""
         sql = f"{FILE_ROWS} and project = %s and path = %s"
-        found = self._db.execute(sql, [self._space, project, path]).fetchone()
-        if found:
-            return FileRow(*found)
+        row = self._db.execute(sql, [self._space, project, path]).fetchone()
+        if row:
+            return FileRow(*row)
         return None
 
 

@@ -274,10 +274,12 @@ def undo(
         if number is not None:
             raise Usage("N and --run exclude each other")
         with call.memory() as memory:
-            change, undone = memory.undo_run(run)
-            first = undone[-1].number
-            last = undone[0].number
-            text = f"Undid #{first}-{last}: {undone[0].verb} ({len(undone)} memories)"
+            change, changes_undone = memory.undo_run(run)
+            first = changes_undone[-1].number
+            last = changes_undone[0].number
+            text = (
+                f"Undid #{first}-{last}: {changes_undone[0].verb} ({len(changes_undone)} memories)"
+            )
             return call.answer(text, undone=first, change=change.number)
     if number is None:
         digits = None

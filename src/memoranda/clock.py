@@ -171,7 +171,10 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
 def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
     """What `wait` returns, which waits by itself for as many seconds as it is told: at most
     `seconds`, and what the call may still wait."""
-    seconds_left = CALL_WAITS if _waits.left is None else _waits.left
+    if _waits.left is None:
+        seconds_left = CALL_WAITS
+    else:
+        seconds_left = _waits.left
     begun = time.monotonic()
     try:
         return wait(min(seconds, seconds_left))
@@ -271,7 +274,10 @@ def _without_opening(written: str) -> str:
     if frame != written or _ARTICLE.match(written):
         frame = _ONE.sub("1 ", frame)
     frame = frame.replace(" ", "")
-    digit = _CHINESE_NUMBERS.find(frame[0]) if frame else 0
+    if frame:
+        digit = _CHINESE_NUMBERS.find(frame[0])
+    else:
+        digit = 0
     # 两 is another way to write two.
     if digit == 11:
         digit = 2

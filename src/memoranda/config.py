@@ -187,7 +187,10 @@ def load(
     """
     chosen_home = home or environ.get("MEMORY_HOME") or None
     location = _location(chosen_home, environ)
-    path = absolute(file) if file else location.folder / "config.yaml"
+    if file:
+        path = absolute(file)
+    else:
+        path = location.folder / "config.yaml"
     stamp = file_stamp(path)
     if unread:
         return Settings(location.folder, path, location.url, location.space, stamp=stamp)
@@ -435,7 +438,9 @@ class _File(NamedTuple):
         if words:
             return self._word(name, value, words)
         if isinstance(usual, tuple):
-            return self._categories(name, value) if usual else self._texts(name, value)
+            if usual:
+                return self._categories(name, value)
+            return self._texts(name, value)
         if usual is None:
             return self.text(name, value)
         if isinstance(usual, timedelta):
@@ -444,7 +449,10 @@ class _File(NamedTuple):
             except InvalidInput as error:
                 raise self.refuse(name, str(error), ": ") from None
         if type(value) is not type(usual) or value < 0:
-            expected = "true or false" if isinstance(usual, bool) else "a whole number from 0"
+            if isinstance(usual, bool):
+                expected = "true or false"
+            else:
+                expected = "a whole number from 0"
             raise self.refuse(name, f'must be {expected}, got "{value}"')
         return value
 
@@ -460,7 +468,10 @@ class _File(NamedTuple):
 
     def _categories(self, name: str, value: Any) -> tuple[Any, ...]:
         """A category, or a list of them, as a tuple. Raises ConfigError."""
-        categories = tuple(value) if isinstance(value, list) else (value,)
+        if isinstance(value, list):
+            categories = tuple(value)
+        else:
+            categories = (value,)
         for category in categories:
             if category not in CATEGORIES:
                 raise self.refuse(name, f'invalid category "{category}"', ": ")
@@ -471,7 +482,10 @@ class _File(NamedTuple):
         values: dict[str, Any] = {}
         for key in keys():
             section, _, name = key.name.partition(".")
-            value = self.section(section).get(name) if key.field else None
+            if key.field:
+                value = self.section(section).get(name)
+            else:
+                value = None
             if value is not None:
                 usual = getattr(Settings, key.field)
                 values[key.field] = self.typed(key.name, value, usual, _CHOICES.get(key.field, ()))
@@ -574,7 +588,10 @@ class _File(NamedTuple):
 
     def _texts(self, name: str, value: Any) -> tuple[str, ...]:
         """A list of texts, or one text."""
-        listed = [value] if isinstance(value, str) else value or []
+        if isinstance(value, str):
+            listed = [value]
+        else:
+            listed = value or []
         if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
             raise self.refuse(name, f'must be a list of texts, got "{value}"')
         return tuple(listed)
@@ -617,8 +634,10 @@ class _File(NamedTuple):
 
     def _semantic_texts(self, environ: Mapping[str, str]) -> dict[str, str | None]:
         """The texts of `semantic.*`, or MEMORY_SEMANTIC as the model. Raises ConfigError."""
+        section = self.section("semantic")
         model = environ.get("MEMORY_SEMANTIC")
-        section = {"model": model} if model else self.section("semantic")
+        if model:
+            section = {"model": model}
         # YAML reads `off` as false.
         if isinstance(section.get("model"), bool):
             section = section | {"model": None if section["model"] else "off"}

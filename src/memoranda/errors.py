@@ -214,7 +214,10 @@ class NotFound(MemorandaError):
             guess = f" Did you mean: {', '.join(self.suggestions)}?"
         else:
             guess = ""
-        where = f" in {project}" if project else ""
+        if project:
+            where = f" in {project}"
+        else:
+            where = ""
         super().__init__(
             f'Note not found{where}: "{identifier}".{guess} Find it with search_notes or list_directory.'
         )
@@ -247,7 +250,10 @@ class FolderNotFound(NotFound):
             folders_note = f" Its folders: {', '.join(folders)}."
         else:
             folders_note = ""
-        where = f" in project {project}" if project else ""
+        if project:
+            where = f" in project {project}"
+        else:
+            where = ""
         self.args = (
             f'Folder not found{where}: "{folder}".{folders_note} Find it with list_directory.',
         )
@@ -600,7 +606,10 @@ class ConfigFileError(ConfigError):
         self.file = file
         self.problem = problem
         self.key = key
-        self.reason = f"{key}{joint}{problem}" if key else problem
+        if key:
+            self.reason = f"{key}{joint}{problem}"
+        else:
+            self.reason = problem
         super().__init__(f"load config: {file}: {self.reason}")
 
 

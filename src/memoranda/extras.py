@@ -21,7 +21,10 @@ def install_command(extra: str, *packages: str) -> str:
 
     In a checkout it is the one that works in its folder: `pip install '.[semantic]'`.
     """
-    where = "." if _is_checkout() else DISTRIBUTION
+    if _is_checkout():
+        where = "."
+    else:
+        where = DISTRIBUTION
     return " ".join(["pip install", *map(_quoted, (f"{where}[{extra}]", *packages))])
 
 

@@ -50,7 +50,10 @@ class _LlmEndpoint:
         self._url = base_url.rstrip("/").removesuffix(self.path) + self.path
         self._model = model
         self._key = key
-        self._seconds = SECONDS if seconds is None else seconds
+        if seconds is None:
+            self._seconds = SECONDS
+        else:
+            self._seconds = seconds
         self._clock = clock
         self._failures = 0
         self._off_until: float | None = None

@@ -108,7 +108,10 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
             values[name] = value
         else:
             try:
-                read = clock.as_of if name == "as_of" else clock.since
+                if name == "as_of":
+                    read = clock.as_of
+                else:
+                    read = clock.since
                 values[name] = read(value, now or clock.now(), zone)
             except TimeframeError:
                 return match[0]

@@ -190,7 +190,10 @@ def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
 
 
 def _not_written(memory: MemorySession, args: Arguments, error: MemorandaError) -> Reply:
-    action = "created" if isinstance(error, OutsideError) else "conflict"
+    if isinstance(error, OutsideError):
+        action = "created"
+    else:
+        action = "conflict"
     data = {**UNNAMED, "title": args["title"], "checksum": None, "action": action}
     if isinstance(error, Exists):
         data |= _known(memory, error.permalink or error.path, args["project"])

@@ -230,7 +230,9 @@ def _today(invocation: Invocation) -> list[str]:
     """What `memory` alone says, of a home with notes."""
     from memoranda.cli.today import has_notes, today_lines
 
-    return today_lines(invocation) if has_notes(invocation) else []
+    if has_notes(invocation):
+        return today_lines(invocation)
+    return []
 
 
 _HELP = """One memory for you and your agents: plain Markdown notes on your disk.

@@ -106,8 +106,14 @@ def serve(
     if stop:
         _stop(call, settings)
         return None
-    span = settings.interval if interval is None else _span("interval", interval)
-    ends_after = None if idle is None else _span("idle", idle)
+    if interval is None:
+        span = settings.interval
+    else:
+        span = _span("interval", interval)
+    if idle is None:
+        ends_after = None
+    else:
+        ends_after = _span("idle", idle)
     if print_unit is not None:
         options: dict[str, str | bool | None] = {
             "--interval": interval,
@@ -129,7 +135,10 @@ def serve(
     if http is not None:
         from memoranda.serve.http import Place, place_of
 
-        public = public_url.rstrip("/") if public_url else None
+        if public_url:
+            public = public_url.rstrip("/")
+        else:
+            public = None
         place = Place(
             *place_of(http), is_open, public, split_list(allow_host), split_list(allow_origin)
         )
@@ -140,7 +149,10 @@ def serve(
 
     chosen = tuple(split_list(tools))
     names = chosen or (("agent", *DEFAULT_TOOLSETS) if place else ("agent",))
-    served = None if once else registry(names, settings, Hooks.configured())
+    if once:
+        served = None
+    else:
+        served = registry(names, settings, Hooks.configured())
     return _serve(
         call,
         settings,
@@ -179,9 +191,10 @@ def _stop(call: Invocation, settings: Settings) -> None:
     if process is None:
         call.answer("No daemon runs.", stopped=None)
         return
-    again = (
-        "" if daemon_client.why_not_started(settings) else " The next client starts another one."
-    )
+    if daemon_client.why_not_started(settings):
+        again = ""
+    else:
+        again = " The next client starts another one."
     call.answer(f"The daemon (process {process}) has ended.{again}", stopped=process)
 
 
@@ -258,7 +271,10 @@ def _print_unit(call: Invocation, system: str, options: Mapping[str, str | bool 
     if system not in UNITS:
         raise Usage(f'invalid value "{system}" for --print-unit: use {" or ".join(UNITS)}')
     program = shutil.which("memory")
-    arguments = [program] if program else [sys.executable, "-m", "memoranda"]
+    if program:
+        arguments = [program]
+    else:
+        arguments = [sys.executable, "-m", "memoranda"]
     arguments += ["--home", call.settings.address, *call.options, "serve"]
     for name, value in options.items():
         if value:

@@ -87,7 +87,10 @@ def export(
     `path`. Traces are left out. With --json and no FILE the lines themselves are printed.
     """
     check_memory(category, scope=scope)
-    file = None if file in ("", "-") else file
+    if file in ("", "-"):
+        file = None
+    else:
+        file = file
     if form is not None:
         if form != "okf":
             raise Usage(f'invalid value "{form}" for --to: must be okf')
@@ -164,7 +167,10 @@ def _export_to(call: Invocation, memory: MemorySession, file: str, lines: Iterab
                     progress(count, max(total, count))
 
         _write_file(user_path(file), written())
-    noun = "notes" if has_others else "memories"
+    if has_others:
+        noun = "notes"
+    else:
+        noun = "memories"
     call.answer(f"Exported {count} {noun} to {file}", exported=count, file=file)
 
 
@@ -246,7 +252,10 @@ def import_(
     """
     if named is not None and file is not None:
         raise Usage("FILE and --input exclude each other")
-    file = file if named is None else named
+    if named is None:
+        file = file
+    else:
+        file = named
     if moved and file is not None:
         raise Usage("--from names its own PATH: leave out --input")
     if project is not None and (not moved or moved[0] not in _WITH_PROJECT):
@@ -289,7 +298,10 @@ def _imported(call: Invocation, verb: str, memories: Tally, conversations: Tally
     counts = {
         name: number + asdict(conversations)[name] for name, number in asdict(memories).items()
     }
-    noun = "notes" if any(asdict(conversations).values()) else "memories"
+    if any(asdict(conversations).values()):
+        noun = "notes"
+    else:
+        noun = "memories"
     call.answer(f"{verb} {counts['imported'] + counts['updated']} {noun}", **counts)
 
 
@@ -353,7 +365,10 @@ def _move_in(
                 noun = "memories and conversations"
             else:
                 noun = "files"
-            noun = "entries" if kind == "agent-memory" else noun
+            if kind == "agent-memory":
+                noun = "entries"
+            else:
+                noun = noun
             text = f"{number} {noun} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
         if dry_run and not call.json:
             for line in plan.lines():

@@ -92,7 +92,10 @@ def log(
         most = limit
         if not traces and ref is None:
             # Some of these are of traces, and not shown
-            limit = 0 if limit == 0 else limit + _count_of_traces(memory, limit, agent, start)
+            if limit == 0:
+                limit = 0
+            else:
+                limit = limit + _count_of_traces(memory, limit, agent, start)
         if run is not None:
             changes = memory.log(ref, limit=0, agent=agent, since=start)
             runs = [
@@ -162,7 +165,10 @@ def _painted(call: Invocation, kind: str, text: str) -> str:
 def diff(call: Invocation, ref: str, number: str | None = None) -> None:
     """Show what the last change of NOTE changed, or change number CHANGE, word by word."""
     with call.memory() as memory:
-        change_number = None if number is None else number_of(number)
+        if number is None:
+            change_number = None
+        else:
+            change_number = number_of(number)
         change, revision = _revision(memory, ref, change_number)
         zone = memory.settings.zone
         if call.json:
@@ -213,7 +219,10 @@ def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
         if text.do == "remove" and text.path.rpartition("/")[2] not in names
     ]
     number = len(places) + len(removed) - 1
-    more = f" (+{number} more)" if number > 0 else ""
+    if number > 0:
+        more = f" (+{number} more)"
+    else:
+        more = ""
     words = ", ".join(
         f"{word}: {' '.join(str(value).split())}" for word, value in (last.details or {}).items()
     )
@@ -309,7 +318,10 @@ def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> Non
         if since is not None:
             start = moment_of(memory.since, since, "--since date", _FRAMES)
         change, done = memory.undo_changes_of(agent, start, project)
-        number = "1 change" if len(done) == 1 else f"{len(done)} changes"
+        if len(done) == 1:
+            number = "1 change"
+        else:
+            number = f"{len(done)} changes"
         lines = [f"Undid {number} of {agent}:"]
         lines += [f"#{each.number}: {each.verb} {flat(_place(each))}" for each in done]
         call.answer("\n".join(lines), undone=done[-1].number, change=change.number)

@@ -150,7 +150,10 @@ def install(
                 "result": "not found",
                 "reason": f"{client.title} is not on this machine",
             }
-        former = [] if project else _former(client)
+        if project:
+            former = []
+        else:
+            former = _former(client)
         if _plugin_is_on(client):
             if not memory_files and former:
                 return _changes(installer, (), former, replace=replace, dry_run=dry_run)
@@ -303,7 +306,10 @@ def _chosen(
             "For others: memory install --print"
         )
         raise Failure(message, guesses=near(unknown[0], clients_by_id))
-    more = [table.agents_md(Path.cwd())] if agents_md else []
+    if agents_md:
+        more = [table.agents_md(Path.cwd())]
+    else:
+        more = []
     if ids or (agents_md and not all_):
         return [clients_by_id[name] for name in dict.fromkeys(ids)] + more
     if print_ and not all_:
@@ -504,7 +510,10 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
             (value,) = present(target)
             if value is not None:
                 argv = table.command_of(value)
-                entry = "ok" if value == edit.value else "other command"
+                if value == edit.value:
+                    entry = "ok"
+                else:
+                    entry = "other command"
                 if not table.is_our_server(value):
                     if not argv and installer.wrote(target, value):
                         entry = "address"
@@ -512,7 +521,10 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
                         entry = "not ours"
                 else:
                     version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
-                    entry = entry if version else "broken command"
+                    if version:
+                        entry = entry
+                    else:
+                        entry = "broken command"
             hook_file = client.hook_file(os.environ)
             if hook_file is not None and not project:
                 calls = [hook for hook in table.hooks(client, ["memory"]) if not hook.kept]
@@ -541,7 +553,10 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
             place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", str(file))
         else:
             place = ""
-        state = f"{entry} {version}" if version else entry
+        if version:
+            state = f"{entry} {version}"
+        else:
+            state = entry
         lines.append(
             table_row(
                 _STATUS, client.id, "yes" if is_present else "no", state, has_hooks, place

@@ -385,9 +385,15 @@ def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
     with call.memory() as memory:
         from memoranda.jobs import reminders
 
-        info = memory.memory_id(ref) if dry_run else reminders.acknowledge(memory, ref)
+        if dry_run:
+            info = memory.memory_id(ref)
+        else:
+            info = reminders.acknowledge(memory, ref)
         row = documents.note(memory, info, content_of(memory, info))
-        answer = "Would be done" if dry_run else "Done"
+        if dry_run:
+            answer = "Would be done"
+        else:
+            answer = "Done"
         call.answer(f"{answer}: {info.id[:8]}", id=info.id, memory=row)
 
 
@@ -447,7 +453,10 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
         rows = []
         changed = outdated(memory, [info for info, reminder in listed if reminder.is_waiting])
         for info, reminder in listed:
-            when = "unreadable date" if reminder.unreadable else "no date"
+            if reminder.unreadable:
+                when = "unreadable date"
+            else:
+                when = "no date"
             if reminder.due is not None:
                 when = minute(reminder.due, memory.settings.reading_zone)
             if info.id in changed:

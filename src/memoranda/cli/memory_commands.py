@@ -268,7 +268,10 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
     from memoranda.cli.older_texts import is_number, text_at
 
     with call.memory() as memory:
-        moment = None if is_number(at) else _moment(memory, at)
+        if is_number(at):
+            moment = None
+        else:
+            moment = _moment(memory, at)
         rows = []
         for ref in refs:
             place = ref
@@ -334,7 +337,10 @@ def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
         infos = notes_named(memory, refs, looseness=Looseness.EXACT)
         if not dry_run:
             memory.delete(*infos)
-        verb = "Would delete" if dry_run else "Deleted"
+        if dry_run:
+            verb = "Would delete"
+        else:
+            verb = "Deleted"
         rows = [{"id": info.id, "path": home_path(info)} for info in infos]
         call.answer_each([f"{verb} {_named(info)}" for info in infos], rows)
 
@@ -467,7 +473,10 @@ def edit(call: Invocation, ref: str) -> None:
             raise Failure(
                 f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor"
             ) from None
-        after = file.read_bytes() if file.exists() else before
+        if file.exists():
+            after = file.read_bytes()
+        else:
+            after = before
         if ended:
             if after == before:
                 consequence = "nothing was changed"

@@ -96,7 +96,10 @@ def paint(text: str, style: str, stream: object = None) -> str:
     """`text` in colour where the stream [stdout] is a terminal that has colours, and NO_COLOR is
     not set.
     """
-    stream = sys.stdout if stream is None else stream
+    if stream is None:
+        stream = sys.stdout
+    else:
+        stream = stream
     is_plain = (
         os.environ.get("NO_COLOR")
         or os.environ.get("TERM") == "dumb"
@@ -227,7 +230,10 @@ def failure(message: str, *, lines: bool = False) -> None:
     """Print an error message on stderr: one line, unless it is a reply of several `lines`."""
     if sys.stderr is not None:
         message = message.removeprefix("Error: ")
-        shown_text = visible(message) if lines else flat(message)
+        if lines:
+            shown_text = visible(message)
+        else:
+            shown_text = flat(message)
         sys.stderr.write(f"{paint('Error:', 'error', sys.stderr)} {shown_text}\n")
 
 

@@ -124,7 +124,10 @@ def _show_list(
 ) -> None:
     """The table of `list`; on a narrow terminal without what leaves no room for the text."""
     zone = memory.settings.zone
-    word = "Changed" if changed else "Created"
+    if changed:
+        word = "Changed"
+    else:
+        word = "Created"
     is_narrow = call.on_terminal and output.columns() < _WIDE
     rows: list[tuple[str, ...]] = []
     for info, (ref, phase, kind, text) in zip(infos, cells(call, memory, infos, 40), strict=True):
@@ -237,7 +240,10 @@ def search(
         )
         query, text = narrowed(query, written, now=now, zone=zone)
         infos, hits = _found(memory, query, text, limit, most, ranked=ranked)
-        passages = _in_transcripts(memory, written, limit) if traces else []
+        if traces:
+            passages = _in_transcripts(memory, written, limit)
+        else:
+            passages = []
         if call.json:
             _search_document(call, memory, written, infos, hits, passages)
         else:
@@ -275,7 +281,10 @@ def _search_document(
     rows = documents.notes(memory, infos)
     for row, hit in zip(rows, hits, strict=False):
         row |= documents.hit(hit) | {"provenance": hit.note.provenance.row()}
-    more = {"transcripts": [hit.row() for hit in passages]} if passages else {}
+    if passages:
+        more = {"transcripts": [hit.row() for hit in passages]}
+    else:
+        more = {}
     call.document(query=text, memories=rows, total=hits.total, **hits.bound, **more)
 
 

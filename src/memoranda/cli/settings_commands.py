@@ -130,7 +130,10 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
         try:
             memory.configure(key.name, value)
         except ConfigFileError as error:
-            reason = error.problem if error.key == key.name else error.reason
+            if error.key == key.name:
+                reason = error.problem
+            else:
+                reason = error.reason
             raise Failure(f"cannot set {key.name}: {reason}", error.code) from None
     row = _row(config_text.read(settings.file), key)
     call.answer(f"{key.name}: {_shown(row['value']) or key.default}", **row)
@@ -261,7 +264,10 @@ def token_add(
     if as_agent is not None and not is_agent(as_agent):
         raise Failure(f'invalid agent "{as_agent}"')
     access = _access(call)
-    lasts = None if expires is None else duration(expires)
+    if expires is None:
+        lasts = None
+    else:
+        lasts = duration(expires)
     project_names = split_list(projects)
     if projects is not None and not project_names:
         raise Failure("--projects names no project; leave it out for all of them")

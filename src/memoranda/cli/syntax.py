@@ -149,7 +149,10 @@ def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
 
 
 def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
-    name = max(param.opts, key=len) if param else "the argument"
+    if param:
+        name = max(param.opts, key=len)
+    else:
+        name = "the argument"
     return Usage(f'invalid value "{value}" for {name}: {why}')
 
 
@@ -422,7 +425,10 @@ class Group(_Documented, click.Group):
                 aliases = [
                     alias for alias in ALIASES if self.named(alias) == name and alias != name
                 ]
-                label = f"{name} ({', '.join(aliases)})" if aliases else name
+                if aliases:
+                    label = f"{name} ({', '.join(aliases)})"
+                else:
+                    label = name
                 row = label, found_command.get_short_help_str(limit=200)
                 sections.setdefault(self._titles.get(name, "Commands"), []).append(row)
         width = max(len(name) for rows in sections.values() for name, _ in rows)
@@ -484,7 +490,10 @@ def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
 
 def usage_words(error: click.UsageError) -> tuple[str, str]:
     """What is wrong, in the contract's words, and where to read on: the lines under the error."""
-    params = error.ctx.command.params if error.ctx else []
+    if error.ctx:
+        params = error.ctx.command.params
+    else:
+        params = []
     options = [param for param in params if isinstance(param, click.Option)]
     guesses: Sequence[str] = error.guesses if isinstance(error, Usage) else ()
     message = error.format_message()

@@ -89,7 +89,10 @@ def _due(memory: MemorySession, now: datetime) -> str:
         return "nothing"
     moment, info = due[0]
     (content,) = contents(memory, [info])
-    more = f" (+{len(due) - 1} more)" if len(due) > 1 else ""
+    if len(due) > 1:
+        more = f" (+{len(due) - 1} more)"
+    else:
+        more = ""
     clock = moment.astimezone(memory.settings.reading_zone).strftime("%H:%M")
     return flat(f"{clock} {preview(content, 40)}{more}")
 

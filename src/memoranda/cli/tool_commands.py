@@ -205,7 +205,10 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
         file = presets.graph_file(settings.graph_file)
     else:
         file = None
-    folder = presets.json_folder() if found_in == ["kv"] else None
+    if found_in == ["kv"]:
+        folder = presets.json_folder()
+    else:
+        folder = None
     try:
         arguments = json.loads(text_from((given,)))
     except (ValueError, RecursionError) as error:

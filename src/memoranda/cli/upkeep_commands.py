@@ -89,7 +89,10 @@ def _daemon(memory: MemorySession) -> dict[str, Any]:
     layout = Layout(memory.home)
     try:
         owner = lock_owner(layout.daemon_lock)
-        lines = layout.daemon_lock.read_text().splitlines() if owner else []
+        if owner:
+            lines = layout.daemon_lock.read_text().splitlines()
+        else:
+            lines = []
     except OSError:
         owner = None
     if owner is None:

@@ -97,7 +97,10 @@ class Document(NamedTuple):
         """
         node = self.root
         for depth, name in enumerate(path):
-            at = None if node is None else self.position(node, name)
+            if node is None:
+                at = None
+            else:
+                at = self.position(node, name)
             if node is None or at is None:
                 return node, path[depth:]
             node = node.items[at].node
@@ -109,7 +112,10 @@ class Document(NamedTuple):
         """
         if node.kind == "null":
             return None
-        sign = "{" if isinstance(name, str) else "["
+        if isinstance(name, str):
+            sign = "{"
+        else:
+            sign = "["
         if node.kind != sign:
             raise Unsure(
                 f"line {self.text.count(chr(10), 0, node.start) + 1} has something else than {sign}"
@@ -225,15 +231,24 @@ class JsonEditor(Editor):
         if read.root is None:
             if text.strip(BOM + _SPACE):
                 raise Unsure("it holds nothing but comments")
-            start = BOM if text.startswith(BOM) else ""
+            if text.startswith(BOM):
+                start = BOM
+            else:
+                start = ""
             new_text = _dump(_nested([*path, name], value), "", "  ", end)
             return start + new_text + end, Hint(len(path) + 1, text[len(start) :])
         node, missing = read.container(path)
         assert node is not None
         indent = _INDENT.search(text)
-        unit = indent[1] if indent else "  "
+        if indent:
+            unit = indent[1]
+        else:
+            unit = "  "
         blank = None
-        at = None if missing else read.position(node, name)
+        if missing:
+            at = None
+        else:
+            at = read.position(node, name)
         if missing:
             key = missing[0]
         elif isinstance(name, str):
@@ -252,7 +267,10 @@ class JsonEditor(Editor):
             value_text = _dump(value, _line_indent(text, item.start), unit, end, inline=inline)
             new = text[: item.node.start] + value_text + text[item.node.end :]
         fresh = _read(json.dumps(value)).tree
-        member = fresh if key is None else (key, fresh)
+        if key is None:
+            member = fresh
+        else:
+            member = (key, fresh)
         check(_read(new).tree, changed(read.tree, path[: len(path) - len(missing)], at, member))
         return new, Hint(len(missing), blank)
 
@@ -278,7 +296,10 @@ class JsonEditor(Editor):
 
 def _nested(names: Sequence[Name], value: Any) -> Any:
     for name in reversed(names):
-        value = {name: value} if isinstance(name, str) else [value]
+        if isinstance(name, str):
+            value = {name: value}
+        else:
+            value = [value]
     return value
 
 
@@ -298,7 +319,10 @@ def _add(
 ) -> tuple[str, str | None]:
     """The text with one more member, and the blanks between the brackets if there was nothing else."""
     inner = text[node.start + 1 : node.end - 1]
-    last = node.items[-1] if node.items else None
+    if node.items:
+        last = node.items[-1]
+    else:
+        last = None
     empty = not inner.strip(_SPACE)
     is_root = not text[: node.start].strip(BOM + _SPACE)
     inline = "\n" not in (text.strip(_SPACE) if empty else inner) and not (empty and is_root)
@@ -323,7 +347,10 @@ def _add(
     else:
         gap = end + indent
     if empty:
-        closing = "" if inline else end + outer
+        if inline:
+            closing = ""
+        else:
+            closing = end + outer
         return text[: node.start + 1] + gap + member + closing + text[node.end - 1 :], inner
     point = len(text[: node.end - 1].rstrip(_SPACE))
     if last is None or last.comma >= 0:
@@ -351,7 +378,10 @@ def _without(text: str, node: Node, at: int, expected: Any) -> str:
             comma = item.comma
         else:
             comma = node.items[at - 1].comma
-        commas = [(comma, comma + 1)] if comma >= 0 else []
+        if comma >= 0:
+            commas = [(comma, comma + 1)]
+        else:
+            commas = []
         tries = [
             sorted([(start, item.node.end), *commas], reverse=True)
             for start in (before, item.start)
@@ -414,7 +444,10 @@ def _parsed(bare: str) -> Node:
             label = token
         elif sign != ":":
             new_node = Node(token.start(), token.end(), sign if sign in ("{", "[") else "")
-            key = None if label is None else json.loads(label[0])
+            if label is None:
+                key = None
+            else:
+                key = json.loads(label[0])
             node.items.append(Member(key, (label or token).start(), new_node))
             label = None
             if new_node.kind:

@@ -144,7 +144,10 @@ class MemorandaSession(SessionABC):
             return None
         last = notes[-1]
         items = self._read(last)
-        item = items.pop() if items else None
+        if items:
+            item = items.pop()
+        else:
+            item = None
         if items:
             draft = self._draft(PurePath(last.path).stem, items)
             self._memory.store(draft, overwrite=True, checksum=last.checksum)

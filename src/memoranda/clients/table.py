@@ -277,7 +277,10 @@ def _is_our_hook(command: str, client: str) -> bool:
 
 
 def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = Path()) -> Path:
-    value = value[system] if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        value = value[system]
+    else:
+        value = value
     places = [
         expand(this_place, environ) for this_place in ([value] if isinstance(value, str) else value)
     ]

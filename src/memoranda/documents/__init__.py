@@ -143,7 +143,9 @@ def _further(memory: ReadVerbs, shown: Note | NoteInfo) -> Document:
 def _header_value(key: str, value: Any) -> Any:
     """The value of a header key in the form all notes have: a list, a stamp, or as written."""
     if key in _LISTS:
-        return [str(item) for item in value] if isinstance(value, list) else [str(value)]
+        if isinstance(value, list):
+            return [str(item) for item in value]
+        return [str(value)]
     if key in _TIMES:
         with suppress(ValueError, OverflowError):
             return stamp(parse_stamp(str(value)))
@@ -248,7 +250,10 @@ def change(done: Change) -> Document:
     """A change of the history. The hashes are those of the file it is about."""
     place = done.project, done.path
     texts = sorted(done.texts(), key=lambda text: (text.project, text.path) != place)
-    about = texts[0] if texts else None
+    if texts:
+        about = texts[0]
+    else:
+        about = None
     document: Document = {
         "change": done.number,
         "time": done.time,
@@ -292,4 +297,6 @@ def projects(memory: MemorySession, shown: Sequence[Project]) -> list[Document]:
 
 
 def _stamped(moment: datetime | str) -> str:
-    return moment if isinstance(moment, str) else stamp(moment)
+    if isinstance(moment, str):
+        return moment
+    return stamp(moment)

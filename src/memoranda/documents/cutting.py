@@ -55,7 +55,9 @@ def cut(document: Any, room: int) -> str:
 def _shortened(value: Any, most: int, entries: int | None = None) -> Any:
     """`value` with texts of at most `most` characters, and lists of at most `entries` rows."""
     if isinstance(value, str):
-        return value if len(value) <= most else value[: most - 1] + "…"
+        if len(value) <= most:
+            return value
+        return value[: most - 1] + "…"
     if isinstance(value, list):
         return [_shortened(element, most, entries) for element in value[:entries]]
     if isinstance(value, dict):

@@ -218,7 +218,10 @@ class Engine:
                 self.settings = config.again(before)
                 self.config_trouble = ""
             except ConfigError as error:
-                why = error.reason if isinstance(error, ConfigFileError) else str(error)
+                if isinstance(error, ConfigFileError):
+                    why = error.reason
+                else:
+                    why = str(error)
                 self.config_trouble = (
                     f"{before.file.name} is not in force as it is now, but as it was before: {why}"
                 )
@@ -366,7 +369,10 @@ class Engine:
         except NotFound:
             # The index keeps the notes of a project that went away
             if not os.path.lexists(store.root):
-                place = "file" if store.holds_entities else "folder"
+                if store.holds_entities:
+                    place = "file"
+                else:
+                    place = "folder"
                 why = f"the {place} of project {store.name} is missing"
                 remedy = f"Put the {place} back, or let its owner run memory project remove {store.name}."
                 raise CannotRead(info.path, why, remedy) from None

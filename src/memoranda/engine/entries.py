@@ -220,7 +220,10 @@ class NoteEntries(Entries):
         entry = Entry(namespace, key, value, now, now, expiry(now, ttl))
         with self._session.change("write", fresh=False) as change:
             path, is_new, data = self._put(change, entry, {})
-            change.verb = "write" if is_new else "overwrite"
+            if is_new:
+                change.verb = "write"
+            else:
+                change.verb = "overwrite"
         written = notes.read_entry(data.decode(), path, now)[0]
         self.engine.reads.restart(written.id)
         return replace(entry, created=written.created, accessed=written.created, id=written.id)

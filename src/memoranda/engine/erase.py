@@ -143,7 +143,10 @@ class Erasure:
                 ]
                 for info in derived_notes:
                     self._add_note(plan, info)
-                trail = self._follow(plan) if derived_notes else trail
+                if derived_notes:
+                    trail = self._follow(plan)
+                else:
+                    trail = trail
             unknown = next(
                 (ref for place, ref in self._gone.items() if place not in trail.met), None
             )
@@ -502,7 +505,10 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
     Overview(memory).refresh(create=False)
     Pending(memory).refresh(create=False)
     report = engine.layout.dream_report
-    data = report.read_bytes() if report.exists() else b""
+    if report.exists():
+        data = report.read_bytes()
+    else:
+        data = b""
     # It quotes what it was about; when it was counts on
     if any(note_id.encode() in data for note_id in plan.ids):
         row = json.loads(data)

@@ -170,7 +170,9 @@ class Exchange:
         ProjectNotFound.
         """
         store = self.engine.store(project)
-        return None if store.holds_entities else store.name
+        if store.holds_entities:
+            return None
+        return store.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
         """Give a file the time of its note: of a note without a header it is all there is."""
@@ -326,7 +328,10 @@ class Contents:
             try:
                 with os.scandir(os.path.join(root, folder)) as entries:
                     for entry in entries:
-                        path = f"{folder}/{entry.name}" if folder else entry.name
+                        if folder:
+                            path = f"{folder}/{entry.name}"
+                        else:
+                            path = entry.name
                         if not is_kept_name(project, entry.name):
                             continue
                         if entry.is_dir(follow_symlinks=False):
@@ -545,7 +550,10 @@ class IntoDatabase:
             except FileNotFoundError:
                 continue
             for dir_entry in entries:
-                path = f"{folder}/{dir_entry.name}" if folder else dir_entry.name
+                if folder:
+                    path = f"{folder}/{dir_entry.name}"
+                else:
+                    path = dir_entry.name
                 is_kept = is_kept_name(project, dir_entry.name)
                 with suppress(MemorandaError):
                     is_kept = is_kept and clean(path, project, hidden=True) == path

@@ -222,7 +222,10 @@ class Freshness:
         self._look_at_conventions()
         if self._pending:
             self._forget_other_scopes()
-        changes = self._watch.drain() if self._watch else None
+        if self._watch:
+            changes = self._watch.drain()
+        else:
+            changes = None
         if changes is not None and changes.lost:
             self.close()
             changes = None
@@ -551,7 +554,10 @@ class Freshness:
 
     def _differs(self, store: Store, path: str) -> list[Difference]:
         """What has to change in the index so that it shows one file."""
-        stamp = store.stamp(path) if store.is_note(path) else None
+        if store.is_note(path):
+            stamp = store.stamp(path)
+        else:
+            stamp = None
         if stamp is not None and self._skipped.get((store.name, path)) == stamp:
             return []
         return self._index.plan_file(store.name, path, stamp)

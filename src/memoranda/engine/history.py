@@ -112,7 +112,10 @@ class HistoryVerbs(NoteVerbs):
         for change in self._seen_changes(ref, agent, since):
             if before and change.number >= before:
                 continue
-            run = change.run if change.undoes is None else None
+            if change.undoes is None:
+                run = change.run
+            else:
+                run = None
             if (
                 limit
                 and len(groups) >= limit
@@ -128,7 +131,10 @@ class HistoryVerbs(NoteVerbs):
     def _seen_changes(
         self, ref: str | None, agent: str | None, since: datetime | None
     ) -> Iterator[Change]:
-        place = None if ref is None else self.locate(ref)
+        if ref is None:
+            place = None
+        else:
+            place = self.locate(ref)
         agent = agent and agent.lower()
         history = self.engine.home.history
         if place is not None:
@@ -316,7 +322,10 @@ class HistoryVerbs(NoteVerbs):
         """
         with self.engine.writing():
             past = self._past()
-            place = None if project is None else self.engine.store(project).name
+            if project is None:
+                place = None
+            else:
+                place = self.engine.store(project).name
             changes: list[tuple[Change, list[Change]]] = []
             for change, later, undone_by in self.changes_to_undo():
                 moment = parse_stamp(change.time)
@@ -528,7 +537,10 @@ class HistoryVerbs(NoteVerbs):
                             f'"{project}/{to}" could not hold the note. Name it with .md at its end.'
                         )
             current = read_or_none(store, path)
-            before = scope_of(current.data) if current is not None else GLOBAL
+            if current is not None:
+                before = scope_of(current.data)
+            else:
+                before = GLOBAL
             if not self.sees(before):
                 # What is there now is not theirs to replace
                 raise Unusable(f"{project}/{path}")
@@ -556,7 +568,10 @@ class HistoryVerbs(NoteVerbs):
             if root == "":
                 self.engine.store(project).check_writable()
                 data = self._with_own_id(project, path, data)
-            scope = this_change.scope if before == GLOBAL else before
+            if before == GLOBAL:
+                scope = this_change.scope
+            else:
+                scope = before
             transaction.put(
                 project, path, data, store=store, old=current, mode=this_change.mode, scope=scope
             )

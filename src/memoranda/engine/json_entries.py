@@ -195,7 +195,10 @@ class JsonEntries(Entries):
         lowered = text.lower()
         counts = self.engine.reads.counts()
         matches = []
-        stem = None if namespace is None else stem_of(namespace)
+        if namespace is None:
+            stem = None
+        else:
+            stem = stem_of(namespace)
         found_matches = (
             self._readable()
             if stem is None or namespace is None

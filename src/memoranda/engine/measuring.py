@@ -66,7 +66,10 @@ def measure_recall(memory: ReadVerbs, notes: int = 60, seed: int = 1) -> list[Re
         )
         took = (time.perf_counter() - begin) * 1000
         rows = [hit.note.row for hit in hits]
-        place = rows.index(item.row) if item.row in rows else None
+        if item.row in rows:
+            place = rows.index(item.row)
+        else:
+            place = None
         figures.setdefault(item.kind, []).append((place, took))
     return [_figure(kind, found) for kind, found in figures.items()]
 

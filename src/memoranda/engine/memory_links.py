@@ -171,7 +171,10 @@ class LinkVerbs(AttachmentVerbs):
                         else:
                             name = f"{project}::{second.title}"
                     file, text = editable(self, first)
-                    kind = type if " " not in type else f'"{type}"'
+                    if " " not in type:
+                        kind = type
+                    else:
+                        kind = f'"{type}"'
                     edited = AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
                     change.put(
                         first.project, first.path, edited.encode(), old=file, scope=first.scope

@@ -309,7 +309,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 "Leave the project out, or the category.",
             )
         project, path, title = self._place_of(draft)
-        namesake = None if draft.file_name else title
+        if draft.file_name:
+            namesake = None
+        else:
+            namesake = title
         path, info, file = self._existing(project, path, namesake)
         if checksum is not None:
             if info is None or file is None:
@@ -323,13 +326,19 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 raise Locked(info.permalink)
             path, note = info.path, self.parse(info.project, info.path, file)
             # Whatever the draft says
-            keep = {"id": note.id} if note.own_id else {}
+            if note.own_id:
+                keep = {"id": note.id}
+            else:
+                keep = {}
             keep["permalink"] = info.permalink
             keep["created_at"] = (
                 note.header.get("created_at") or note.header.get("created") or note.created
             )
         metadata = dict(draft.metadata)
-        scope = draft.scope if draft.scope != GLOBAL else None
+        if draft.scope != GLOBAL:
+            scope = draft.scope
+        else:
+            scope = None
         given_keys = {
             "scope": scope,
             "source": draft.source,
@@ -339,7 +348,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         for key, value in given_keys.items():
             if value is not None:
                 metadata.setdefault(key, value)
-        old = file.data.decode("utf-8", "replace") if file else ""
+        if file:
+            old = file.data.decode("utf-8", "replace")
+        else:
+            old = ""
         permalink = self.free_permalink(project, path, taken_places)
         taken_places.add(permalink)
         content = draft.text
@@ -389,7 +401,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         )
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")
-        folder = "" if draft.folder == "/" else draft.folder
+        if draft.folder == "/":
+            folder = ""
+        else:
+            folder = draft.folder
         name = links.file_name(draft.file_name or title)
         if not draft.folder and store.name not in self.engine.layout.built_in:
             folder = usual_folder(self, store.name)
@@ -401,13 +416,19 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         folder = self.engine.spelled(store.name, folder)
         if name.startswith("."):
             name = "_" + name[1:]
-        path = f"{folder}/{name}" if folder else name
+        if folder:
+            path = f"{folder}/{name}"
+        else:
+            path = name
         self._check_place(store.name, path)
         return store.name, path, title
 
     def _check_permalink(self, project: str, path: str, permalink: str | None) -> None:
         """Raise InvalidInput when the note at `path` would take the address of another one."""
-        holder = self.permalink_holder(project, path, permalink) if permalink else None
+        if permalink:
+            holder = self.permalink_holder(project, path, permalink)
+        else:
+            holder = None
         if holder is not None:
             raise InvalidInput(
                 f'The permalink "{permalink}" is the address of {holder.path}. '

@@ -73,7 +73,10 @@ class PlaceVerbs(ReadVerbs):
             target = path_guard.clean("" if destination == "/" else destination, info.project)
             if destination.endswith("/"):
                 name = info.path.rpartition("/")[2]
-                target = f"{target}/{name}" if target else name
+                if target:
+                    target = f"{target}/{name}"
+                else:
+                    target = name
             elif not target:
                 raise InvalidInput("Parameter `destination_path` must not be empty.")
             elif os.path.splitext(target)[1] not in (".md", ".markdown"):
@@ -92,7 +95,10 @@ class PlaceVerbs(ReadVerbs):
             change.about = (info.project, info.path)
             links = self._relinking([(info, target)], follow, update_links)
             own_links = links.texts.get(info.row)
-            data = own_links.data if own_links else None
+            if own_links:
+                data = own_links.data
+            else:
+                data = None
             self._move_file(
                 change, info.project, info.path, target, file, follow, data, scope=info.scope
             )
@@ -179,7 +185,10 @@ class PlaceVerbs(ReadVerbs):
                 change.put(store.name, to, data, mode=file.mode, scope=scope)
                 change.remove(store.name, entry.path, file, scope=scope)
             else:
-                old = store.read(entry.path) if entry.kind == "file" else None
+                if entry.kind == "file":
+                    old = store.read(entry.path)
+                else:
+                    old = None
                 change.move(store.name, entry.path, to, old=old)
         change.add("rmdir", store.name, folder)
 

@@ -140,7 +140,10 @@ class Files:
         listing = self._store.list(self._base)
         if listing.unreadable:
             raise StorageError(listing.unreadable[0], "a folder cannot be read")
-        start = len(self._base) + 1 if self._base else 0
+        if self._base:
+            start = len(self._base) + 1
+        else:
+            start = 0
         return {
             path[start:]: bounded(listing.stamps[path])
             for path in sorted(listing.stamps)
@@ -187,7 +190,10 @@ class Files:
         file."""
         with self._session.change("create", fresh=False) as change:
             raw = self._place(path)
-            place = self._follow(raw) if raw.kind == "link" else raw
+            if raw.kind == "link":
+                place = self._follow(raw)
+            else:
+                place = raw
             if raw.kind == "missing" and path:
                 self._put(change, raw, text, None)
             elif place.kind != "file":
@@ -314,7 +320,10 @@ class Files:
             infos = notes.below(self._project, source.path)
         elif source.kind == "file":
             info = notes.get(self._project, source.path)
-            infos = [info] if info else []
+            if info:
+                infos = [info]
+            else:
+                infos = []
         moved = [
             moved_note(info, target + info.path[len(source.path) :])
             for info in infos

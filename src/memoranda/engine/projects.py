@@ -295,7 +295,10 @@ class ProjectVerbs(ReadVerbs):
     def _check_folder(self, root: Path, shown_path: str, make: bool, hidden: bool = False) -> None:
         real = _real(root)
         user_home = user_folder()
-        user = _real(user_home) if user_home else None
+        if user_home:
+            user = _real(user_home)
+        else:
+            user = None
         home = _real(self.engine.layout.root)
         is_inside = home in (real, *real.parents)
         if user and user in real.parents:

@@ -85,7 +85,9 @@ class ReadVerbs(HomeSession):
         with self.engine.guard:
             warnings = self.engine.freshness.warnings
             trouble = self.engine.config_trouble
-            return [ProjectWarning(trouble), *warnings] if trouble else warnings
+            if trouble:
+                return [ProjectWarning(trouble), *warnings]
+            return warnings
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:

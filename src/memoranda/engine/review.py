@@ -202,7 +202,10 @@ class ReviewVerbs(HistoryVerbs):
             item = question
             items = [question]
         else:
-            items = list(self._open_of(kind)) if kind in SOURCES else []
+            if kind in SOURCES:
+                items = list(self._open_of(kind))
+            else:
+                items = []
             found_item = next(
                 (
                     candidate
@@ -218,7 +221,10 @@ class ReviewVerbs(HistoryVerbs):
             if found_item is None:
                 raise NotFound(key, "the open questions")
             item = found_item
-            items = [found_item] if found_item in items else items[:_MANY]
+            if found_item in items:
+                items = [found_item]
+            else:
+                items = items[:_MANY]
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
@@ -259,7 +265,10 @@ class ReviewVerbs(HistoryVerbs):
 
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
     """These questions of a kind, or the one that stands for the first of them when they are many."""
-    batch = source(kind).batch if kind in SOURCES else None
+    if kind in SOURCES:
+        batch = source(kind).batch
+    else:
+        batch = None
     if batch is None or len(items) <= _FEW:
         return items
     many = items[:_MANY]
@@ -345,7 +354,10 @@ def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
         infos.sort(key=lambda info: info.created)
         burst: list[NoteInfo] = []
         for info in infos:
-            begun = parse_stamp(burst[0].created) if burst else None
+            if burst:
+                begun = parse_stamp(burst[0].created)
+            else:
+                begun = None
             if begun is not None and parse_stamp(info.created) - begun > _BURST_LASTS:
                 if len(burst) >= _BURST:
                     yield burst

@@ -52,7 +52,9 @@ def author(provenance: Provenance) -> str:
     if agent != provenance.who:
         return _NAME.sub(" ", agent).strip()[:_LONGEST_NAME] or "an agent"
     if provenance.who == "owner":
-        return "the owner" if provenance.trust == "owner" else "an agent"
+        if provenance.trust == "owner":
+            return "the owner"
+        return "an agent"
     return _AUTHORS.get(provenance.who, "an agent")
 
 

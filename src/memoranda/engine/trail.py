@@ -221,7 +221,10 @@ class Trail:
         for change in self._history.changes() if lost else ():
             remaining = self.files.get(change.number, [*change.files])
             for at, file in enumerate(change.files):
-                path = file.to if file.do == "move" else file.path
+                if file.do == "move":
+                    path = file.to
+                else:
+                    path = file.path
                 if _is_folder(file) and (file.project, path, file.root) in lost:
                     is_in_use = any(
                         touched

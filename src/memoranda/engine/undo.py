@@ -170,7 +170,10 @@ class Undo:
         now = rows.bytes_at(each.path)
         if (now and sha256(now)) != each.new:
             raise self._blocked(each, each.path)
-        data = self._kept_text(each) if each.old is not None else None
+        if each.old is not None:
+            data = self._kept_text(each)
+        else:
+            data = None
         self._transaction.steps.append(rows.step_at(each.path, data))
 
     def _add_inverse(self, touched: Touched) -> None:
@@ -180,7 +183,10 @@ class Undo:
         store = self._store(touched)
         if touched.do == "move":
             self._expect_there(store, touched, touched.to, touched.new or touched.old)
-            foreign = self._foreign_below(touched) if touched.old is None else set()
+            if touched.old is None:
+                foreign = self._foreign_below(touched)
+            else:
+                foreign = set()
             if foreign:
                 self._move_seen_back(store, touched, foreign)
                 return

@@ -258,7 +258,10 @@ class Upkeep:
         what the index knows of all then. Raises Conflict, InvalidInput for an entity of a graph
         file, Locked, NotFound."""
         live = [info for info in infos if info.project != model.ARCHIVE_PROJECT]
-        about = (live[0].project, live[0].path) if live else None
+        if live:
+            about = (live[0].project, live[0].path)
+        else:
+            about = None
         with self.memory.change("archive", about, fresh=False) as change:
             for info in live:
                 self._archive(change, info, "user", categories.get(info.id))

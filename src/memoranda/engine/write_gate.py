@@ -262,7 +262,10 @@ def check_limits(
     puts = [step for step in steps if step.do == "put" and step.data is not None]
     for step in puts:
         size = len(step.data or b"")
-        before = len(step.old.data) if step.old else 0
+        if step.old:
+            before = len(step.old.data)
+        else:
+            before = 0
         if settings.note_bytes and size > max(settings.note_bytes, before):
             raise LimitExceeded(
                 f"{step.path} would have {size:,} bytes; a note may have {settings.note_bytes:,}. "
@@ -315,12 +318,18 @@ def sign(
                 continue
         if verb in _WHOLE:
             continue
-        moved = _moved_by(steps, step) if verb == "move" else None
+        if verb == "move":
+            moved = _moved_by(steps, step)
+        else:
+            moved = None
         if moved is not None:
             # Only its links are other ones
             step.by = _known(index, moved).row()
             continue
-        before = [_known(index, step)] if step.old else []
+        if step.old:
+            before = [_known(index, step)]
+        else:
+            before = []
         body = _body(step.data)
         # Perhaps the same note under another path, in the archive or out of it
         if step.old is None:

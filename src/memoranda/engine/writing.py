@@ -268,8 +268,14 @@ def new_scope(
             f'invalid scope "{scope}"',
             f"You could not see the note. Use global or agent:{session.agent}.",
         )
-    scope_before = scope_of(old) if old is not None else GLOBAL
-    scope = scope_before if scope_before != GLOBAL else scope
+    if old is not None:
+        scope_before = scope_of(old)
+    else:
+        scope_before = GLOBAL
+    if scope_before != GLOBAL:
+        scope = scope_before
+    else:
+        scope = scope
     if session.agent is None:
         return scope
     from memoranda.note.frontmatter import split

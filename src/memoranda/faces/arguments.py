@@ -171,10 +171,16 @@ class _Checker:
         for turn in self.rules.order:
             for name in self._names_in_turn(turn, arguments, present, schema):
                 if name in present:
-                    place = f"{path}.{name}" if path else self.shown.get(name, name)
+                    if path:
+                        place = f"{path}.{name}"
+                    else:
+                        place = self.shown.get(name, name)
                     checked[name] = self.value(present[name], properties.get(name), place)
                 elif name in required:
-                    place = f"{path}.{name}" if path else self.shown.get(name, name)
+                    if path:
+                        place = f"{path}.{name}"
+                    else:
+                        place = self.shown.get(name, name)
                     raise self._missing(name, place, arguments, properties)
                 elif name not in properties and "unknown" in self.rules.wording:
                     raise self._unknown(name, arguments, properties)
@@ -267,7 +273,10 @@ class _Checker:
         is_small = minimum is not None and value < minimum
         is_large = maximum is not None and value > maximum
         if is_small or is_large:
-            key = "minimum" if maximum is None else "range"
+            if maximum is None:
+                key = "minimum"
+            else:
+                key = "range"
             raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
 
     def _items(self, values: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
@@ -301,7 +310,9 @@ def _converted(value: Any, kind: str, coerce: str) -> Any:
         return [part for part in parts if part]
     if coerce == "digits":
         is_whole_number = kind == "integer" and _DIGITS.fullmatch(text)
-        return int(text) if is_whole_number else value
+        if is_whole_number:
+            return int(text)
+        return value
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

@@ -193,7 +193,10 @@ class MemoryCommands:
         line_range = None
         # Anything but exactly two integers is ignored
         with suppress(InvalidInput, ValueError, RecursionError):
-            span = json.loads(span) if isinstance(span, str) else span
+            if isinstance(span, str):
+                span = json.loads(span)
+            else:
+                span = span
             first, last = check({"range": span}, _RANGE, "memory")["range"]
             line_range = max(first, 1), total if last == -1 else min(last, total)
         if line_range is not None:
@@ -347,7 +350,10 @@ def _inside(path: str) -> str:
     """The path below /memories, checked on the text as given (contract 000a, 3)."""
     if any(bad in path for bad in "\0\n\r"):
         raise InvalidInput("Invalid path: line breaks and NUL are not allowed in a path")
-    rooted = path if path.startswith("/") else f"/{path}"
+    if path.startswith("/"):
+        rooted = path
+    else:
+        rooted = f"/{path}"
     # A backslash after the root is read as `/` only to refuse what it would climb to.
     if rooted != _ROOT and not rooted.startswith((f"{_ROOT}/", f"{_ROOT}\\")):
         raise InvalidInput(f"Path must start with /memories, got: {path}")

@@ -103,4 +103,6 @@ def _check_keys(noun: str, value: dict[Any, Any]) -> None:
 
 
 def _shown(name: str) -> str:
-    return name if len(name) <= _NAME_SHOWN else name[: _NAME_SHOWN - 3] + "..."
+    if len(name) <= _NAME_SHOWN:
+        return name
+    return name[: _NAME_SHOWN - 3] + "..."

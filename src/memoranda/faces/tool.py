@@ -395,7 +395,10 @@ class Registry:
     def call(self, memory: MemorySession, name: str, arguments: Any) -> Reply:
         """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error
         replies. Raises KeyError when there is no such tool."""
-        arguments_given = {} if arguments is None else arguments
+        if arguments is None:
+            arguments_given = {}
+        else:
+            arguments_given = arguments
         return self.hooks.call(
             memory.agent, name, arguments_given, partial(self._run, memory, self.tools[name])
         )

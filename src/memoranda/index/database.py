@@ -80,7 +80,10 @@ class IndexConnection(sqlite3.Connection):
 
 def held(db: sqlite3.Connection, kind: type[T]) -> T:
     """The object of class `kind` that is cached for `db`, made by the first call."""
-    cache = db.held if isinstance(db, IndexConnection) else {}
+    if isinstance(db, IndexConnection):
+        cache = db.held
+    else:
+        cache = {}
     if kind not in cache:
         cache[kind] = kind()
     return cache[kind]

@@ -355,8 +355,14 @@ def validity_marks(
     )
     marks: dict[int, str] = {}
     for row, begins, ends in limited:
-        moment = begins if ends is None else ends
-        word = "from" if ends is None else "until"
+        if ends is None:
+            moment = begins
+        else:
+            moment = ends
+        if ends is None:
+            word = "from"
+        else:
+            word = "until"
         marks[row] = f"valid {word} {_day(moment, zone)}"
     marks |= db.execute(
         f"select old.row, 'superseded by ' || {_NAME} from {SUPERSEDES} where old.row in {_GIVEN}"

@@ -329,7 +329,10 @@ class HeaderColumns:
         by_last_row: dict[int, list[str]] = {}
         for name in wanted_names:
             # Moved to the end: the columns asked for last are dropped last
-            column = self._columns.pop(name) if name in self._columns else Column()
+            if name in self._columns:
+                column = self._columns.pop(name)
+            else:
+                column = Column()
             self._columns[name] = column
             by_last_row.setdefault(self._last_rows.get(name, 0), []).append(name)
         for last_row, same in by_last_row.items():
@@ -399,19 +402,28 @@ def _rows_with(
 ) -> set[int]:
     """The rows that pass, among `rows` where the index understands the key (None: all)."""
     written = [name for name in asked_conditions if name not in UNDERSTOOD]
-    columns = held(db, HeaderColumns).columns(db, written) if written else {}
+    if written:
+        columns = held(db, HeaderColumns).columns(db, written)
+    else:
+        columns = {}
     passed: set[int] | None = None
     for name, condition in asked_conditions.items():
         column = columns.get(name) or _understood(db, name, rows)
         found_passing_rows = column.passing(condition)
-        passed = found_passing_rows if passed is None else passed & found_passing_rows
+        if passed is None:
+            passed = found_passing_rows
+        else:
+            passed = passed & found_passing_rows
     return passed or set()
 
 
 def _understood(db: sqlite3.Connection, name: str, rows: Sequence[int] | None) -> Column:
     """The column of a key that the index understands: it may change while the text does not."""
     column = Column()
-    among = "" if rows is None else " and row in (select value from json_each(?))"
+    if rows is None:
+        among = ""
+    else:
+        among = " and row in (select value from json_each(?))"
     type_rows = db.execute(
         f"select row, {name} from note where {name} is not null{among}",
         () if rows is None else (json.dumps(list(rows)),),

@@ -163,7 +163,10 @@ class LinkQueries(Queries):
         Only links that really resolve to it, from notes the viewer sees; `limit` and `offset` page.
         """
         with self._database.snapshot():
-            until = None if limit is None else offset + limit
+            if limit is None:
+                until = None
+            else:
+                until = offset + limit
             links, _ = self._newest_to(note, self._resolver(viewer), until)
             return self._incoming(links[offset:until])
 
@@ -225,7 +228,10 @@ class LinkQueries(Queries):
         seen_rows = {note.row for note in notes}
         frontier = list(notes)
         reached: list[Reached] = []
-        earliest = None if since is None else microseconds(since)
+        if since is None:
+            earliest = None
+        else:
+            earliest = microseconds(since)
         for level in range(1, depth + 1):
             if level > 1 or links is None:
                 links = self._links_to(frontier, resolver)
@@ -294,7 +300,10 @@ class LinkQueries(Queries):
         sources = Counter(chain.from_iterable(places))
         rows = sorted(sources, reverse=True)
         newest_links = list[_Link]()
-        size = _SOURCES if most is not None else max(1, len(rows))
+        if most is not None:
+            size = _SOURCES
+        else:
+            size = max(1, len(rows))
         for at in range(0, len(rows), size):
             if most is not None and len(newest_links) >= most:
                 return newest_links, sum(map(sources.__getitem__, rows[at:]))
@@ -493,7 +502,10 @@ class MovedResolver(Resolver):
 def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
     """What the link names: with what looks like a project where it names none, and with what looks
     like a heading where that is the end of a name."""
-    target = link.target + link.rest if answer.is_whole else link.target
+    if answer.is_whole:
+        target = link.target + link.rest
+    else:
+        target = link.target
     if link.target_project is None or resolver.is_project(link.target_project):
         return target
     return f"{link.target_project}::{target}"

@@ -94,7 +94,10 @@ def listing(
     if (unwanted and not facets) or held_there > _FEW:
         facets = ""
         # `+`: else SQLite sorts whole projects, instead of walking the notes in order
-        by_path = "" if order == "path" else "+"
+        if order == "path":
+            by_path = ""
+        else:
+            by_path = "+"
         conditions.append(f"{by_path}n.project in ({', '.join(map(str, projects or ()))})")
         if viewer is not None:
             conditions.append(filters.seen_by("n.scope", "?"))
@@ -137,12 +140,18 @@ def listing(
     if rows_held is None and is_since and not facets and held_there > _FEW:
         sql = "select count(*) from (select 1 from note n where {} limit ?)"
         number = db.execute(sql.format(where), [*parameters, _FEW]).fetchone()[0]
-        rows_held = number if number < _FEW else None
+        if number < _FEW:
+            rows_held = number
+        else:
+            rows_held = None
         # Of a long time, those before it may be the fewer
         if rows_held is None:
             before = where.replace("n.changed >= ?", "n.changed < ?")
             number = db.execute(sql.format(before), [*parameters, _FEW]).fetchone()[0]
-            rows_held = held_there - number if number < _FEW else None
+            if number < _FEW:
+                rows_held = held_there - number
+            else:
+                rows_held = None
     if rows_held is not None:
         total = rows_held
     else:
@@ -162,7 +171,10 @@ def _holding(
 ) -> list[int]:
     """The rows of the notes that hold `text` and pass the filters by facet; looked for in
     `projects` alone, where they have few of all notes."""
-    number = _FEW if projects is None else counted(db, projects)
+    if projects is None:
+        number = _FEW
+    else:
+        number = counted(db, projects)
     if projects is None or number >= _FEW or 4 * number > counted(db, project_ids(db).values()):
         rows = held(db, FoldedTexts).find(db, text)
     else:
@@ -170,7 +182,10 @@ def _holding(
         texts = db.execute(f"select t.row, t.text from {source}")
         rows = _containing(texts, text)
     # SQLite ends a pattern at NUL, which no title holds
-    pattern = None if "\0" in text else like_pattern(fold(text))
+    if "\0" in text:
+        pattern = None
+    else:
+        pattern = like_pattern(fold(text))
     titles = db.execute(_TITLES, (CATEGORY_PROJECT, ARCHIVE_PROJECT, pattern))
     rows += _containing(titles, text)
     text_rows = db.execute(

@@ -168,7 +168,10 @@ class NoteQueries(Queries):
         """Path → `PACKED` stamp of the notes the index knows in a folder that are neither among
         `notes`, those directly in it, nor below one of `folders`; after every `size` notes looked
         at."""
-        prefix = f"{folder}/" if folder else ""
+        if folder:
+            prefix = f"{folder}/"
+        else:
+            prefix = ""
         known_folders = self._folders(project, prefix, 1, None)
         ranges = [
             (f"{this_folder}/", this_folder + _AFTER_SLASH)
@@ -286,7 +289,10 @@ class NoteQueries(Queries):
         most = prefix.count("/") + depth
         # Read from an index of paths, which has no scopes, where there is nothing to hide
         hides = self._hides(project, folder.strip("/"), viewer)
-        scope_of = "scope" if hides else f"'{GLOBAL}'"
+        if hides:
+            scope_of = "scope"
+        else:
+            scope_of = f"'{GLOBAL}'"
         for start, stop in _between(prefix, folders, depth):
             rows = self._db.execute(
                 f"select path, row, {scope_of} from note where {_BELOW}", (project, start, stop)
@@ -500,7 +506,10 @@ class NoteQueries(Queries):
         )
         sections = {name: Section(name, total, inbox) for name, total, inbox in counted}
         over = filters.excluded(filters.invalid_at(filters.valid_spans(self._db), moment), "n.row")
-        invalid = f" and {over}" if over else ""
+        if over:
+            invalid = f" and {over}"
+        else:
+            invalid = ""
         pinned = self._db.execute(
             "select rowid from name_fts where name_fts match ?", (any_of(PINNED, ["true"]),)
         )
@@ -569,7 +578,10 @@ class EntryQueries(Queries):
         """Every entry that is not expired; without `bodies` each `body` is empty."""
         from memoranda.note.entry import namespace_in
 
-        body = "t.text" if bodies else "''"
+        if bodies:
+            body = "t.text"
+        else:
+            body = "''"
         rows = self._db.execute(
             f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
             f" from note n join text t on t.row = n.row where n.project = {_KV}"

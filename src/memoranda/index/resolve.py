@@ -218,7 +218,10 @@ class Resolver:
             # `[[std::vector]]` names no project
             target = f"{target_project}::{target}"
             target_project = None
-        home = project if target_project is None else target_project
+        if target_project is None:
+            home = project
+        else:
+            home = target_project
         if target.startswith(("./", "../")):
             return self._relative_link(target, home, folder)
         is_chosen = CATEGORY_PROJECT in (project, target_project)

@@ -161,7 +161,10 @@ def header_of(front: str, header: str | None) -> dict[str, Any]:
 def property_text(header: str | None) -> str:
     """What is searched of a header given as JSON: its values, one on a line, without those of keys
     that say what a note is and not what it says."""
-    values = json.loads(header) if header else {}
+    if header:
+        values = json.loads(header)
+    else:
+        values = {}
     texts = [text for key, value in values.items() if key not in _NO_TEXT for text in _texts(value)]
     return "\n".join(texts)[:_LONGEST_PROPERTIES]
 
@@ -230,7 +233,10 @@ class Hits:
         return {}
 
     def __repr__(self) -> str:
-        more = " or more" if self.is_lower_bound else ""
+        if self.is_lower_bound:
+            more = " or more"
+        else:
+            more = ""
         return f"<Hits {len(self.hits)} of {self.total}{more}>"
 
     def __iter__(self) -> Iterator[Hit]:
@@ -297,7 +303,9 @@ class Reached:
 
 def day_of(note: NoteInfo, zone: tzinfo | None) -> str:
     """The day a note is about, else the one it was written on where its reader lives."""
-    return note.date[:10] if note.date else local_day(note.created, zone)
+    if note.date:
+        return note.date[:10]
+    return local_day(note.created, zone)
 
 
 def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:
@@ -322,7 +330,10 @@ def infos(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NoteInfo]:
 
 def in_order(db: sqlite3.Connection, rows: Sequence[int]) -> list[NoteInfo]:
     """The notes of these rows, in the order given."""
-    infos_by_row = infos(db, rows) if rows else {}
+    if rows:
+        infos_by_row = infos(db, rows)
+    else:
+        infos_by_row = {}
     return [infos_by_row[row] for row in rows if row in infos_by_row]
 
 
@@ -358,7 +369,9 @@ def _texts_of(values: str | None) -> tuple[str, ...]:
 
 
 def _hex(etag: bytes | str) -> str:
-    return etag.hex() if isinstance(etag, bytes) else etag
+    if isinstance(etag, bytes):
+        return etag.hex()
+    return etag
 
 
 class _Column(NamedTuple):
@@ -432,7 +445,10 @@ def indexed(
     try:
         # Then SQLite need not make files to read it
         at_rest = not file.with_name(f"{file.name}-wal").exists()
-        how = "mode=ro&immutable=1" if at_rest else "mode=ro"
+        if at_rest:
+            how = "mode=ro&immutable=1"
+        else:
+            how = "mode=ro"
         with closing(
             sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=0.2)
         ) as db:

@@ -189,7 +189,10 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     project, next_row, is_known, is_taken = around
     if note.project == "kv":
         db.execute(_FORGET_EXPIRED, (path,))
-    old = _read(db, project, path) if is_known else None
+    if is_known:
+        old = _read(db, project, path)
+    else:
+        old = None
     if old is not None:
         _take_out(db, note.project, old)
     stays = (
@@ -321,8 +324,14 @@ def prepare(
         note = sqlite_value(note)
     body = note.text[note.body_at :]
     text = searched(body)
-    extra = inline(text) if note.project not in _WITHOUT_INLINE else Inline()
-    places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
+    if note.project not in _WITHOUT_INLINE:
+        extra = inline(text)
+    else:
+        extra = Inline()
+    if len(text) >= LONG_TEXT:
+        places = passages(text[:PLACED])
+    else:
+        places = []
     indexed = _Indexed(
         row=0,
         path=note.path,
@@ -418,7 +427,9 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
 
 def _provenance_json(provenance: Provenance) -> str | None:
     """Where a text comes from, as the table has it: nothing for a file of another program."""
-    return None if provenance.who == "file" else _json(provenance.row())
+    if provenance.who == "file":
+        return None
+    return _json(provenance.row())
 
 
 def _text_row(note: Note, known: _Indexed, extra: Inline) -> Row:
@@ -442,7 +453,10 @@ def _merged_ids(note: Note) -> Iterable[str]:
     merged = note.header.get("merged")
     if not merged:
         return ()
-    identities = merged if isinstance(merged, list) else str(merged).split(",")
+    if isinstance(merged, list):
+        identities = merged
+    else:
+        identities = str(merged).split(",")
     return dict.fromkeys(str(identity).strip() for identity in identities)
 
 
@@ -583,7 +597,10 @@ def _words(project: str, old: _Indexed) -> dict[str, Row]:
         address = f"{address}\n{tail}"
     address = fts_text(f"{address}\n{property_text(old.header)}")
     body = fts_text(old.text)
-    begin = body if len(old.text) <= STEMMED else fts_text(old.text[:STEMMED])
+    if len(old.text) <= STEMMED:
+        begin = body
+    else:
+        begin = fts_text(old.text[:STEMMED])
     stems = features.stem_text([titles, headings, tags, address, begin], old.facet)
     names = {"title": titles, "headings": headings, "tags": tags}
     return {
@@ -670,7 +687,10 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         # from its number.
         start = max(next_of.get(scope, 0), next_of.get(GLOBAL, 0))
         for number in count(start):
-            permalink = f"{base}-{number}" if number else base
+            if number:
+                permalink = f"{base}-{number}"
+            else:
+                permalink = base
             if db.execute(is_taken, (permalink, project, number > 0, scope)).fetchone() is None:
                 break
         next_of[scope] = number + 1

@@ -77,7 +77,10 @@ def named_sources(
     for name in names or [name_wanted]:
         if name != ALL and name not in SOURCES:
             raise InvalidInput(f"Unknown source: {name}", choices(name, [ALL, *SOURCES]))
-    folder = None if path is None else _absolute(path)
+    if path is None:
+        folder = None
+    else:
+        folder = _absolute(path)
     if path is not None and folder and (not path.strip() or not folder.is_dir()):
         is_missing = path.strip() and not folder.exists()
         raise InvalidInput(f"{'no such folder' if is_missing else 'not a folder'}: {path}")
@@ -215,7 +218,10 @@ def apply(
 
 def _further(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:
     names = {"title": note.title} | ({"aliases": list(aliases)} if aliases else {})
-    dated = {"date": note.date} if note.date else {}
+    if note.date:
+        dated = {"date": note.date}
+    else:
+        dated = {}
     return (
         names
         | {SOURCE_REF: note.source_ref, SOURCE_ROOT: root, SOURCE_HASH: note.content_hash}

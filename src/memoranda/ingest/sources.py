@@ -30,7 +30,10 @@ class Tree:
     entered. Nothing here writes."""
 
     def __init__(self, root: Path | None, apart: Collection[Path] = ()):
-        self.root = "" if root is None else str(root)
+        if root is None:
+            self.root = ""
+        else:
+            self.root = str(root)
         self.warnings: list[str] = []
         self.seen = 0
         self._real = os.path.realpath(self.root)
@@ -41,13 +44,22 @@ class Tree:
         hidden folders. Without `deep` only those in the folder itself. Symbolic links that stay
         below the root are followed, each folder reached so once; others are not."""
         paths: list[str] = []
-        folders = [folder] if self.root else []
+        if self.root:
+            folders = [folder]
+        else:
+            folders = []
         linked = list[str]()
         followed = set[str]()
         while folders or linked:
-            current_folder = folders.pop() if folders else linked.pop(0)
+            if folders:
+                current_folder = folders.pop()
+            else:
+                current_folder = linked.pop(0)
             for entry in self._entries(current_folder):
-                path = f"{current_folder}/{entry.name}" if current_folder else entry.name
+                if current_folder:
+                    path = f"{current_folder}/{entry.name}"
+                else:
+                    path = entry.name
                 if entry.name.startswith(".") and not hidden:
                     continue
                 # One that leads nowhere, or to itself, is left out

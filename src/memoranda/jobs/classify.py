@@ -151,7 +151,10 @@ class Classifier:
 
         `leaning`: what the table says. Examples of `date` have no vote on a text that names no time.
         """
-        without = "date" if is_timeless else None
+        if is_timeless:
+            without = "date"
+        else:
+            without = None
         by_words = examples().nearest(text, 2 * _NEIGHBOURS, 0.0)
         by_words = [example for example in by_words if example[1] != without][:_NEIGHBOURS]
         by_meaning = self._nearest_in_meaning(text, without)
@@ -227,7 +230,10 @@ def _by_table(classified: Classified, highest: int) -> CategoryChoice:
         name for name, score in classified.scores.items() if score == highest and name != category
     ]
     reason = f"{category} ({', '.join(classified.words)})"
-    second = equal[0] if equal else None
+    if equal:
+        second = equal[0]
+    else:
+        second = None
     return CategoryChoice(category, "table", reason, classified.words, second)
 
 
@@ -267,7 +273,10 @@ def _elected(votes: Mapping[str, float], near: Sequence[tuple[float, str, str]])
     """The category with most votes, and the second if it is close."""
     (category, most), *others = sorted(votes.items(), key=itemgetter(1), reverse=True)
     examples_of_category = [example for _, name, example in near if name == category]
-    nearest = examples_of_category[0] if examples_of_category else near[0][2]
+    if examples_of_category:
+        nearest = examples_of_category[0]
+    else:
+        nearest = near[0][2]
     second = None
     if others and most < _SURE * others[0][1]:
         second = others[0][0]
@@ -373,10 +382,16 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
                 features += [*word, *map(add, word, word[1:])]
                 features += [f"^{word[0]}", f"^{word[:2]}"] if at == 0 else []
             else:
-                plain = "" if word.isdigit() else word
+                if word.isdigit():
+                    plain = ""
+                else:
+                    plain = word
                 features += ([plain] if plain else []) + ([f"^{plain}"] if at == 0 else [])
         written = _LATIN_WORD.findall(text)
-        first = written[0].lower() if written else ""
+        if written:
+            first = written[0].lower()
+        else:
+            first = ""
         after = " " + " ".join(written[1:]) + " "
         every_word = f" {first}{after}"
         signs = {

@@ -295,7 +295,9 @@ def _nearness(a: _Said, b: _Said) -> float:
         if order != other_order:
             return 0.0
     if sorted(words_a) == sorted(words_b):
-        return score if _is_turned(words_a, words_b) else 0.0
+        if _is_turned(words_a, words_b):
+            return score
+        return 0.0
     for kind, start, end, from_, to in changes(words_a, words_b):
         if kind == "replace" and end - start == to - from_:
             pairs = zip(

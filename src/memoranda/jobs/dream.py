@@ -303,12 +303,18 @@ def _checked_links(
     """(smaller id, other, reason) of each link in the model's answer. Raises ValueError for an
     answer that must not be followed.
     """
-    rows = answer.get("links") if isinstance(answer, dict) else None
+    if isinstance(answer, dict):
+        rows = answer.get("links")
+    else:
+        rows = None
     if not isinstance(rows, list):
         raise ValueError("it has no links")
     links = []
     for row in rows:
-        ends = [row.get("a"), row.get("b")] if isinstance(row, dict) else []
+        if isinstance(row, dict):
+            ends = [row.get("a"), row.get("b")]
+        else:
+            ends = []
         texts = [end for end in ends if isinstance(end, str) and end in shown_ids]
         if len(texts) != 2 or texts[0] == texts[1]:
             raise ValueError("it links a memory that was not shown")

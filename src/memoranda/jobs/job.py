@@ -139,7 +139,10 @@ class MemoryState:
     @property
     def path(self) -> str:
         """Where it lies, relative to the home."""
-        path = self.info.path if self.info else ""
+        if self.info:
+            path = self.info.path
+        else:
+            path = ""
         if self.info and self.category != self.info.category:
             path = f"{self.category}/{path.rpartition('/')[2]}"
         return f"{CATEGORY_PROJECT}/{path}"
@@ -401,7 +404,10 @@ def _not_taken_back(
     ids_joined = {id: [id, *state.merged] for id, state in states.items()}
     for action in actions:
         if action.verb not in (MERGE, LINK):
-            owner = (action.target or "") if action.verb == REMIND else action.id
+            if action.verb == REMIND:
+                owner = action.target or ""
+            else:
+                owner = action.id
             if not states[owner].is_kept_from(action.verb):
                 yield action
             continue
@@ -512,7 +518,10 @@ def after_actions(
     for state in states.values():
         if state.id in survivors:
             continue
-        new = merged_into(state, merged[state.id]) if state.id in merged else state
+        if state.id in merged:
+            new = merged_into(state, merged[state.id])
+        else:
+            new = state
         new = _relinked(new, survivors, linked.get(state.id, ()))
         if new is not state:
             new = replace(new, updated=now or new.updated)

@@ -235,7 +235,10 @@ def upgrade_named(
     the archive."""
     upkeep = Upkeep(memory)
     classifier = _classifier(memory)
-    by = OWNER if memory.agent is None else None
+    if memory.agent is None:
+        by = OWNER
+    else:
+        by = None
 
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
         back = {info.id for info in infos if info.phase == ARCHIVED and not dry_run}
@@ -417,7 +420,10 @@ class Scheduler:
             if level == 0:
                 return 0
             changed = self._last_change()
-            endpoint = self.endpoint if level == dream.DEEP else None
+            if level == dream.DEEP:
+                endpoint = self.endpoint
+            else:
+                endpoint = None
             total = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
             self._dreamt = (changed, level)
             for outcome in total.outcomes:

@@ -148,7 +148,10 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
             memories_by_id[a].updated == now == memories_by_id[b].updated for a, b in pairs.related
         )
     actions: list[Action] = []
-    heap = pairs.likely() if links_left > 0 else []
+    if links_left > 0:
+        heap = pairs.likely()
+    else:
+        heap = []
     heapify(heap)
     while heap and len(actions) < links_left:
         most, a, b = heappop(heap)

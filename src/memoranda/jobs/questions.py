@@ -220,7 +220,10 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
             due = reminder.due.astimezone(memory.settings.reading_zone)
         else:
             due = None
-        when = f" on {due:%Y-%m-%d at %H:%M}" if due else ""
+        if due:
+            when = f" on {due:%Y-%m-%d at %H:%M}"
+        else:
+            when = ""
         if now is None:
             why = "is gone"
         else:

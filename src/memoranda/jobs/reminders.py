@@ -249,11 +249,16 @@ def show(settings: Settings, contents: Sequence[str]) -> str | None:
     shell. Returns None when that went well or nothing is to show, else the reason for stderr.
     Source: contract 001, 8, "Methods".
     """
-    method = _method(settings) if settings.notify and contents else "file"
+    if settings.notify and contents:
+        method = _method(settings)
+    else:
+        method = "file"
     if method == "file":
         return None
     reason = _failure_of(_command(method, _message(contents)))
-    return f"notify: {method} failed: {reason}" if reason else None
+    if reason:
+        return f"notify: {method} failed: {reason}"
+    return None
 
 
 def _method(settings: Settings) -> str:

@@ -234,8 +234,14 @@ def _around(marks: _Marks, start: int, end: int, text: str) -> tuple[int, int]:
     """
     before = bisect_right(marks, start, key=itemgetter(1))
     after = bisect_left(marks, end, key=itemgetter(0))
-    first = marks[before - 1][1] if before else 0
-    last = marks[after][0] if after < len(marks) else len(text)
+    if before:
+        first = marks[before - 1][1]
+    else:
+        first = 0
+    if after < len(marks):
+        last = marks[after][0]
+    else:
+        last = len(text)
     return first, last
 
 

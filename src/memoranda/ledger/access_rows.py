@@ -84,7 +84,10 @@ class AccessRows:
 
     def load(self, data: bytes | None) -> None:
         """Make this JSON everything there is. Raises StorageError, ValueError."""
-        rows = _rows_of(parse_access(data)) if data is not None else {}
+        if data is not None:
+            rows = _rows_of(parse_access(data))
+        else:
+            rows = {}
         with self._guard, self.database.transaction() as connection:
             self._write(connection, self._stored(), rows)
             self._version = -1
@@ -104,7 +107,9 @@ class AccessRows:
     def calls_of(self, who: str, day: str) -> int:
         """How many calls were counted of somebody on a day."""
         row = self.database.row("select calls from day_calls where who = ? and day = ?", (who, day))
-        return 0 if row is None else int(row["calls"])
+        if row is None:
+            return 0
+        return int(row["calls"])
 
     def count_call(self, who: str, day: str) -> None:
         """Count a call. Raises StorageError."""

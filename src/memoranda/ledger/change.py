@@ -89,7 +89,10 @@ class Change:
         """
         who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
         if self.verb in IMPORTING:
-            who = who if self.agent else "import"
+            if self.agent:
+                who = who
+            else:
+                who = "import"
             trust = "import"
         words: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
         return Provenance(**words | (self.by or {}) | (touched.by or {}))
@@ -187,7 +190,10 @@ class Step:
         if self.data is not None:
             self.etag = sha256(self.data)
         old, mode = (self.old.etag, self.old.mode) if self.old else (None, None)
-        root = os.path.realpath(self.root) if self.away else ""
+        if self.away:
+            root = os.path.realpath(self.root)
+        else:
+            root = ""
         return Touched(
             self.do,
             self.project,

@@ -211,7 +211,9 @@ class LedgerDatabase:
     def version(self) -> int:
         """A number that is another one after another connection changed the file."""
         row = self.row("pragma data_version")
-        return row[0] if row is not None else 0
+        if row is not None:
+            return row[0]
+        return 0
 
     def close(self) -> None:
         """Release the file.
@@ -220,7 +222,10 @@ class LedgerDatabase:
         disk twice. A short log stays as it is: a reader that is still open keeps SQLite from it.
         """
         with self.mutex:
-            reader = self._reader_of_short_log() if self.is_writable else None
+            if self.is_writable:
+                reader = self._reader_of_short_log()
+            else:
+                reader = None
             self._connection.close()
             if reader is not None:
                 reader.close()

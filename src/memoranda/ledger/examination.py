@@ -159,5 +159,8 @@ def _places_of(history: History, digest: str) -> str:
     named = [f"{row['project']}/{row['path']} before change #{row['change']}" for row in rows]
     if not named:
         return "no change"
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    if len(named) > _MOST_NAMED:
+        more = f" and {len(named) - _MOST_NAMED} more"
+    else:
+        more = ""
     return ", ".join(named[:_MOST_NAMED]) + more

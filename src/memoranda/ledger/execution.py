@@ -379,7 +379,10 @@ class Execution:
             return
         is_done = self._is_done(step, touched)
         if step.do in ("put", "remove"):
-            etag = step.old.etag if step.old else None
+            if step.old:
+                etag = step.old.etag
+            else:
+                etag = None
             is_unwritten = lost_power and (step.old is None or not step.old.data.strip(b"\0"))
             has_old_text = etag == touched.old or is_unwritten
             is_done = (is_done and not is_unwritten) or not has_old_text
@@ -413,7 +416,10 @@ class Execution:
                 continue
             if step.do in ("put", "remove"):
                 file = self._file(step)
-                etag = file.etag if file else None
+                if file:
+                    etag = file.etag
+                else:
+                    etag = None
                 if etag == (touched.new if step.do == "put" else None):
                     return False
                 is_changed = is_changed or etag != touched.old
@@ -445,7 +451,10 @@ class Execution:
             return True
         status = stat_in(name, folder.fd)
         if step.do == "put":
-            step.old = read_file(name, folder.fd) if status else None
+            if status:
+                step.old = read_file(name, folder.fd)
+            else:
+                step.old = None
             return step.old is not None and step.old.etag == touched.new
         makes = step.do in ("mkdir", "symlink")
         if status is None or makes:
@@ -485,4 +494,6 @@ def mode_of(step: Step) -> int:
     """The mode of the file a `put` makes."""
     if step.mode is not None:
         return step.mode
-    return step.old.mode if step.old else NEW_MODE
+    if step.old:
+        return step.old.mode
+    return NEW_MODE

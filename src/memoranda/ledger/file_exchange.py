@@ -38,7 +38,10 @@ def _system_call() -> Rename | None:
     import ctypes
 
     library = ctypes.CDLL(None, use_errno=True)
-    name = "renameatx_np" if sys.platform == "darwin" else "renameat2"
+    if sys.platform == "darwin":
+        name = "renameatx_np"
+    else:
+        name = "renameat2"
     function = getattr(library, name, None)
     if function is None:
         return None

@@ -73,7 +73,10 @@ class FileSync:
         while not self._is_closed and idle < _IDLE_ROUNDS:
             self._wake.wait(SECONDS)
             self._wake.clear()
-            idle = 0 if self.sync() else idle + 1
+            if self.sync():
+                idle = 0
+            else:
+                idle = idle + 1
             if idle == _IDLE_ROUNDS:
                 with self._guard:
                     if not self._numbers:

@@ -77,7 +77,10 @@ class History:
         version = self.database.version()
         if self._last is None or version != self._version:
             row = self.database.row("select max(number) as last from change")
-            self._last = row["last"] or 0 if row is not None else 0
+            if row is not None:
+                self._last = row["last"] or 0
+            else:
+                self._last = 0
             self._version = version
         return self._last
 
@@ -165,19 +168,26 @@ class History:
     def change(self, number: int) -> Change | None:
         """The change of this number."""
         for change in self.changes(before=number + 1):
-            return change if change.number == number else None
+            if change.number == number:
+                return change
+            return None
         return None
 
     def last_before(self, time: str) -> int:
         """The number of the last change before a time (ISO 8601, UTC); 0: there is none."""
         row = self.database.row("select max(number) as last from change where time < ?", (time,))
-        return (row["last"] or 0) if row is not None else 0
+        if row is not None:
+            return row["last"] or 0
+        return 0
 
     def _read_back(
         self, sql: str, values: tuple[Any, ...], before: int | None = None
     ) -> Iterator[Change]:
         """The changes of a query, newest first, in parts: others may write meanwhile."""
-        number = (1 << 62) if before is None else before
+        if before is None:
+            number = 1 << 62
+        else:
+            number = before
         part = _FIRST_PART
         while True:
             rows = self.database.rows(
@@ -227,7 +237,9 @@ class History:
             return anywhere
         sql = "select * from origin where new = ? order by project = ? and path = ? desc"
         origin = self.database.row(sql, (etag, project, path))
-        return Provenance(**json.loads(origin["made_by"])) if origin is not None else None
+        if origin is not None:
+            return Provenance(**json.loads(origin["made_by"]))
+        return None
 
     def writer_of(self, etag: str) -> Provenance | None:
         """Where this text comes from, by the latest change that wrote it anywhere."""

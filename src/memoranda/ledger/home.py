@@ -334,7 +334,10 @@ class Home:
         except LedgerRefused:
             lost.append("the ledger, by which the change may still be made")
         if lost:
-            why = reason(error) if isinstance(error, OSError) else str(error)
+            if isinstance(error, OSError):
+                why = reason(error)
+            else:
+                why = str(error)
             return NotPutBack(planned.about, f"{why}; not put back: {', '.join(lost)}")
         if isinstance(error, OSError):
             return refusal(planned.about, error)
@@ -344,7 +347,10 @@ class Home:
         """Have what is too large for the ledger, or may not be in it, safe beside it."""
         beside = [step for step in steps if step.do == "put" and not _is_in_ledger(step)]
         if beside:
-            threads = self._threads if len(beside) >= PARALLEL_WRITES else None
+            if len(beside) >= PARALLEL_WRITES:
+                threads = self._threads
+            else:
+                threads = None
             execution.sync_temps(beside, threads)
             sync_places({os.path.join(step.root, step.temp_folder) for step in beside})
         for step in steps:
@@ -558,7 +564,10 @@ class Home:
                 step.kept = bool(row["kept"])
                 step.temp = row["temp"]
                 step.temp_folder = row["temp_folder"]
-                step.data = None if row["data"] is None else bytes(row["data"])
+                if row["data"] is None:
+                    step.data = None
+                else:
+                    step.data = bytes(row["data"])
                 steps.append(step)
         return steps
 
@@ -601,7 +610,9 @@ class Home:
     def erasing(self) -> str | None:
         """The plan of an erasure that is under way, or whose process died; None for none."""
         row = self.database.row("select plan from erasing")
-        return None if row is None else row["plan"]
+        if row is None:
+            return None
+        return row["plan"]
 
     def set_erasing(self, plan: str | None) -> None:
         """Note what is being erased before the first byte goes; None: it is done. Raises

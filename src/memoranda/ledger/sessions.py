@@ -45,7 +45,10 @@ class SessionRows:
         self.is_known = row is not None
         self.notes = {value for kind, value in items if kind == NOTE}
         self.texts = {value for kind, value in items if kind == TEXT}
-        self.saw = _moment(row["saw"]) if row is not None else None
+        if row is not None:
+            self.saw = _moment(row["saw"])
+        else:
+            self.saw = None
         self.is_full = sum(len(kind) + len(value) + 2 for kind, value in items) >= _FULL
 
     def last_seen(self) -> datetime | None:

@@ -332,7 +332,10 @@ def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited
     added = (f"{'#' * (level or 2)} {name}{newline}" + (newline + body if body else "")).rstrip(
         "\r\n"
     )
-    ends = newline if not text or text.endswith("\n") else ""
+    if not text or text.endswith("\n"):
+        ends = newline
+    else:
+        ends = ""
     return Edited(before + added + ends, before.count("\n") + 1)
 
 
@@ -341,7 +344,10 @@ def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
     `ends` they end in a line break, though the line before them has none."""
     newline, fresh = breaks(text, fresh)
     is_line = text[:at] in ("", "\ufeff") or text[at - 1] == "\n"
-    before = text[:at] if is_line else text[:at] + newline
+    if is_line:
+        before = text[:at]
+    else:
+        before = text[:at] + newline
     if (is_line or ends) and not fresh.endswith("\n"):
         tail = newline
     else:

@@ -312,7 +312,10 @@ class EntityText:
     def _add(self, section: str, items: Sequence[str]) -> None:
         """Put items at the end of a section, which is made if the note has none of its name."""
         lines = _LINES(self.text)
-        newline = "\r\n" if frontmatter.is_crlf(self.text) else "\n"
+        if frontmatter.is_crlf(self.text):
+            newline = "\r\n"
+        else:
+            newline = "\n"
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += newline
         new_lines = [f"- {item}" for item in items]
@@ -356,8 +359,14 @@ class EntityText:
         self, section: str, lines: Sequence[str], new_lines: Sequence[str]
     ) -> tuple[int, list[str]]:
         """Where a new section goes, and its lines: Observations above Relations, else at the end."""
-        below = self._heading(RELATIONS) if section == OBSERVATIONS else None
-        at = below.line - 1 if below else len(lines)
+        if section == OBSERVATIONS:
+            below = self._heading(RELATIONS)
+        else:
+            below = None
+        if below:
+            at = below.line - 1
+        else:
+            at = len(lines)
         section_lines = ["## " + _TITLES[section]]
         if at > 0 and lines[at - 1].strip():
             section_lines.insert(0, "")
@@ -422,7 +431,10 @@ class _ItemEnd:
 
     def _note_fence(self, line: str, is_inside: bool) -> None:
         """Note where a code block begins and ends."""
-        mark = _FENCE.match(line) if is_inside else None
+        if is_inside:
+            mark = _FENCE.match(line)
+        else:
+            mark = None
         if not mark:
             self._is_after_code = False
         elif self._fence == mark[1][:3]:

@@ -181,7 +181,10 @@ def link_rest(inner: str) -> str:
     """What follows the target inside `[[…]]`, from its `#` to the `|`; empty without one."""
     if "#" not in inner:
         return ""
-    name = inner.partition("|")[0].removesuffix("\\") if "|" in inner else inner
+    if "|" in inner:
+        name = inner.partition("|")[0].removesuffix("\\")
+    else:
+        name = inner
     target, _, heading = name.partition("#")
     if heading.strip() or not target.strip():
         return name[len(target.rstrip()) :].rstrip()
@@ -246,7 +249,10 @@ def _markdown_links(text: str, masked: str) -> Iterator[WrittenLink]:
 
 def destination_parts(raw: str) -> tuple[str, str]:
     """The path and the `#heading` of a Markdown link's destination; no path when it is no note's."""
-    plain = raw[1:-1] if raw.startswith("<") else raw
+    if raw.startswith("<"):
+        plain = raw[1:-1]
+    else:
+        plain = raw
     path, sign, heading = plain.partition("#")
     path = _unquoted(path)
     if not _SUFFIX.search(path) or _SCHEME_AHEAD.match(path) or "\0" in path:
@@ -299,7 +305,10 @@ def parse_address(text: str) -> str:
         raise InvalidInput(
             f'Address "{address}" begins with {scheme[0]}. Use memory:// or an address without a scheme.'
         )
-    body = _unquoted(address[len(SCHEME) :]) if scheme else address
+    if scheme:
+        body = _unquoted(address[len(SCHEME) :])
+    else:
+        body = address
     if "\0" in body:
         raise InvalidInput("An address must not hold a NUL character. Remove it.")
     decoded = body
@@ -327,7 +336,10 @@ def file_name(title: str) -> str:
     """write_note's file name for a title, `.md` included, never hidden (contract 000b, 7)."""
     name = _FILE_REPLACED.sub("-", title).strip()
     if name.strip(". ").strip():
-        name = "-" + name[1:] if name.startswith(".") else name
+        if name.startswith("."):
+            name = "-" + name[1:]
+        else:
+            name = name
     name = cut_bytes(name.rstrip(". "), FILE_NAME_BYTES).rstrip(". ")
     return f"{name or UNTITLED}.md"
 
@@ -385,7 +397,10 @@ def read_relation(text: str, number: int) -> Relation | None:
     )
     if target is None or (inner and inner[-1] == "\\"):
         return None
-    rest = link_rest(inner) if inner else ""
+    if inner:
+        rest = link_rest(inner)
+    else:
+        rest = ""
     return Relation(kind, target, (context or "").strip() or None, project, number, True, rest)
 
 
@@ -423,7 +438,10 @@ def observation(text: str, masked: str, number: int) -> Observation | None:
         start = end + 2
     else:
         match = _CATEGORY(masked)
-        category = text[1 : match.end(1)].strip() if match else ""
+        if match:
+            category = text[1 : match.end(1)].strip()
+        else:
+            category = ""
         sign = category.replace("\ufe0f", "")
         is_checkbox = len(category) < 3 and len(sign) == 1 and (sign in "xX" or not sign.isalnum())
         if match is None or not sign or is_checkbox or category[0] == "^" or category[-1] == "\\":

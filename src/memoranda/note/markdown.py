@@ -349,7 +349,10 @@ def shown_stem(path: str) -> str:
 def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     """Category, phase and links of a memory; the folder outranks the frontmatter (contract 001, 2)."""
     top, _, rest = note.path.partition("/")
-    old = _OLD_FOLDERS.get(top) if rest else None
+    if rest:
+        old = _OLD_FOLDERS.get(top)
+    else:
+        old = None
     if old:
         folder = rest.partition("/")[0]
     elif rest:
@@ -357,7 +360,10 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     else:
         folder = ""
     written = _text(header.get("category"))
-    category = written if written in model.CATEGORIES else ""
+    if written in model.CATEGORIES:
+        category = written
+    else:
+        category = ""
     if written and not category:
         note.warnings.append(f'bad category "{written}" ignored')
     phase = _text(header.get("phase"))
@@ -475,7 +481,10 @@ def compose_note(
             lines.append(dump({key: defaults[key]}))
     lines += [text for key, text in rows if key not in _FIRST_KEYS and key not in extra]
     lines.append(dump({key: value for key, value in extra.items() if key not in _FIRST_KEYS}))
-    newline = "\r\n" if is_crlf(body) else "\n"
+    if is_crlf(body):
+        newline = "\r\n"
+    else:
+        newline = "\n"
     head = f"---\n{''.join(lines)}---\n".replace("\n", newline)
     if habits is not None and not any(lines):
         head = ""

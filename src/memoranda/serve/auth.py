@@ -148,7 +148,10 @@ class Access:
         now = self.clock()
         secret, stored = new_secret("cpl_")
         try:
-            expires = None if lasts is None else stamp(now + lasts)
+            if lasts is None:
+                expires = None
+            else:
+                expires = stamp(now + lasts)
         except OverflowError:
             raise InvalidInput("a token cannot last that long; leave --expires out") from None
         with self.changing() as rows:
@@ -212,7 +215,10 @@ class Access:
             return token and replace(
                 token, scope=least_scope(token.scope, row["scope"]), audience=row["resource"]
             )
-        token = _token(matching[0]) if matching else None
+        if matching:
+            token = _token(matching[0])
+        else:
+            token = None
         if token is not None and token.is_valid(now):
             return token
         return None

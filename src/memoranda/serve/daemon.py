@@ -91,7 +91,10 @@ def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
         lock = _held(path, *([AUTOSTARTED] if is_autostarted else []))
     except BlockingIOError:
         owner = lock_owner(path)
-        process = owner.pid if owner and owner.pid else "unknown"
+        if owner and owner.pid:
+            process = owner.pid
+        else:
+            process = "unknown"
         raise Running(path, process, was_autostarted(path)) from None
     with lock:
         yield
@@ -150,7 +153,10 @@ class Daemon:
         self._scheduler = scheduler
         self._has_upkeep = has_upkeep
         self._interval = interval.total_seconds()
-        self._idle = None if idle is None else idle.total_seconds()
+        if idle is None:
+            self._idle = None
+        else:
+            self._idle = idle.total_seconds()
         self._stopping = threading.Event()
         scheduler.stop = self._stopping.is_set
         self._server = self._http = None
@@ -341,7 +347,10 @@ def _log_failure(name: str, error: Exception) -> None:
     if isinstance(error, Busy):
         _log.info("[%s] put off: %s", name, error)
         return
-    fault = None if isinstance(error, MemorandaError) else error
+    if isinstance(error, MemorandaError):
+        fault = None
+    else:
+        fault = error
     _log.error("[%s] %s", name, error, exc_info=fault)
 
 

@@ -124,7 +124,10 @@ class Place:
         near = [f"[{host}]" if ":" in host else host for host in {*LOOPBACK, self.host}]
         far = urlsplit(self.public or "")
         names = [*near, *self.hosts, *([far.netloc] if self.public else [])]
-        web = [self.public, *WEB_CLIENTS] if self.public else []
+        if self.public:
+            web = [self.public, *WEB_CLIENTS]
+        else:
+            web = []
         origins = [f"http://{name}" for name in near] + [f"http://{name}:*" for name in near]
         return TransportSecuritySettings(
             allowed_hosts=names + [f"{name}:*" for name in names],
@@ -198,7 +201,10 @@ class Homes:
                 home = str(space.home if space else self._memory.home)
                 if space and space.database:
                     home = self._memory.settings.address_of(space.database)
-                settings = None if space else self._memory.settings
+                if space:
+                    settings = None
+                else:
+                    settings = self._memory.settings
                 clock = self._memory.clock
                 session = open_session(
                     home, config=settings, face="mcp", clock=clock, only=projects, serving=True
@@ -248,7 +254,10 @@ class AdmittedRequest:
         """`memory` for this caller, whose client calls itself `agent_named` and the journal `client`."""
         identity = self.server.identity
         token = self.token
-        session = {"session": token.id} if token else {}
+        if token:
+            session = {"session": token.id}
+        else:
+            session = {}
         if token is None:
             own_agent = None
         elif self.space is not None:
@@ -275,7 +284,10 @@ class _HttpHandlers(Handlers):
         end = "error"
         try:
             result = await super().call(ctx, params)
-            end = "error" if result["isError"] else "ok"
+            if result["isError"]:
+                end = "error"
+            else:
+                end = "ok"
             return result
         finally:
             request.server.metrics.count_call(params.name, end, time.perf_counter() - begun)
@@ -447,7 +459,10 @@ class HttpServer:
         request.scope[TOKEN] = token
 
         name = request.path_params.get("space")
-        member = token.member if token else None
+        if token:
+            member = token.member
+        else:
+            member = None
         # The home
         space = None
         # What a caller is no member of does not exist

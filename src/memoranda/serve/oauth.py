@@ -485,7 +485,10 @@ class _Rated:
                 fields = parse_qsl(body.decode("utf-8", "replace"), max_num_fields=_FIELDS)
                 is_known = self._grants.knows(dict(fields))
         who = f"{scope['path']} {address}"
-        found_refusal = None if is_known else self._budgets.take(who, _A_MINUTE, 0)
+        if is_known:
+            found_refusal = None
+        else:
+            found_refusal = self._budgets.take(who, _A_MINUTE, 0)
         if found_refusal:
             body_of_refusal = {
                 "error": "temporarily_unavailable",

@@ -77,7 +77,10 @@ class Protocol:
         except (ValueError, RecursionError) as error:
             return _error(_Refused(_NOT_JSON, f"parse error: {error}"), None, b'"jsonrpc"' in line)
         if not isinstance(request, dict):
-            requests = request if isinstance(request, list) else []
+            if isinstance(request, list):
+                requests = request
+            else:
+                requests = []
             is_batch = any(isinstance(item, dict) and "jsonrpc" in item for item in requests)
             if is_batch:
                 text = "batches are not supported"
@@ -128,7 +131,10 @@ class Protocol:
             flat = {
                 this_name: value for this_name, value in arguments.items() if this_name not in _FLAT
             }
-            arguments = arguments[key] if key is not None else flat
+            if key is not None:
+                arguments = arguments[key]
+            else:
+                arguments = flat
         self._check_place_of_agent(name, params or {}, arguments)
         reply = call_tool(self._registry, memory, name, arguments)
         if not ends_batch(reply):

@@ -237,7 +237,10 @@ class Owner(NamedTuple):
             name = f"process {self.pid}"
         else:
             name = "another program"
-        command = f" ({self.command})" if self.command else ""
+        if self.command:
+            command = f" ({self.command})"
+        else:
+            command = ""
         if not self.since:
             return name + command
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.since))

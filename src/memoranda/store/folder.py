@@ -187,7 +187,10 @@ class FolderStore:
     ) -> None:
         """One folder's notes into `listing`, its folders into `waiting`. As little as possible is
         done note by note: there are thousands."""
-        prefix = f"{folder}/" if folder else ""
+        if folder:
+            prefix = f"{folder}/"
+        else:
+            prefix = ""
         visible = [entry for entry in entries if entry.name[0] != "."]
         if not "".join(map(_NAME, visible)).isprintable():
             visible = [entry for entry in visible if is_valid_unicode(entry.name)]

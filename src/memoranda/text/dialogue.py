@@ -51,8 +51,13 @@ def spoken(text: str) -> str:
         return text
     if isinstance(messages, dict):
         messages = messages.get("messages", [messages])
-    turns = list(_turns_of(messages)) if isinstance(messages, list) else []
-    return as_dialogue(turns[-MOST_TURNS:]) if turns else text
+    if isinstance(messages, list):
+        turns = list(_turns_of(messages))
+    else:
+        turns = []
+    if turns:
+        return as_dialogue(turns[-MOST_TURNS:])
+    return text
 
 
 def _turns_of(messages: Sequence[object]) -> Iterator[Turn]:

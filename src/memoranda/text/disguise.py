@@ -100,7 +100,9 @@ def _folded(char: str, code: int) -> str:
 
 def _sign(char: str) -> str:
     if char in _KEPT_SIGNS:
-        return " , " if char == ":" else f" {char} "
+        if char == ":":
+            return " , "
+        return f" {char} "
     if char in _CODE_SIGNS:
         return f" {BREAK} "
     if char == "_":

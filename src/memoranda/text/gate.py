@@ -138,7 +138,10 @@ class Rules:
         }
         # What an entity or a hidden character keeps apart
         clear = uncovered(text)
-        plain = clear if clear.isascii() else visible_letters(clear)
+        if clear.isascii():
+            plain = clear
+        else:
+            plain = visible_letters(clear)
         for view in dict.fromkeys((clear, plain)):
             if view != text:
                 names |= {match.rule.id: None for match in self._matches(view, SUSPICIOUS, set())}
@@ -184,7 +187,10 @@ def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
             by_word.setdefault(word, set()).add(number)
     found: dict[str, list[tuple[str, set[int]]]] = {}
     for word, numbers in by_word.items():
-        sign = "" if word in _KINDS_OF_CHARACTERS else min(word, key=_COMMON_SIGNS.find)
+        if word in _KINDS_OF_CHARACTERS:
+            sign = ""
+        else:
+            sign = min(word, key=_COMMON_SIGNS.find)
         found.setdefault(sign, []).append((word, numbers))
     return found
 

@@ -174,7 +174,10 @@ class Vocabulary:
                 words[-1] = (words[-1][0], True)
         main = max(range(len(words)), key=lambda number: len(words[number][0]))
         first, is_stem = words[main]
-        table = self._stems if is_stem else self._exact
+        if is_stem:
+            table = self._stems
+        else:
+            table = self._exact
         table.setdefault(first, []).append(_Entry(language, part, tuple(words), main))
 
     def bits(self, word: str) -> int:
@@ -389,7 +392,10 @@ class Orders:
         clear: the text without disguises: `uncovered`, and `visible_letters` where it is not ASCII.
         """
         rules_found, longest = self._in_text(clear)
-        joined = joined_letters(clear) if longest >= _SPACED_LETTERS else None
+        if longest >= _SPACED_LETTERS:
+            joined = joined_letters(clear)
+        else:
+            joined = None
         if joined is not None:
             rules_found |= self._in_text(joined)[0]
         for hidden in decoded(clear):
@@ -451,7 +457,10 @@ def _longest_run_of_ones(numbers: Sequence[int]) -> int:
     longest = 0
     run = 0
     for number in numbers:
-        run = run + 1 if number == 1 else 0
+        if number == 1:
+            run = run + 1
+        else:
+            run = 0
         longest = max(longest, run)
     return longest
 

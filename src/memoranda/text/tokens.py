@@ -83,7 +83,10 @@ def parts(text: str, size: int = 1 << 18) -> Iterator[str]:
     start = 0
     while start < len(text):
         blank = _BLANK.search(text, start + size)
-        end = blank.end() if blank else len(text)
+        if blank:
+            end = blank.end()
+        else:
+            end = len(text)
         yield text[start:end]
         start = end
 
@@ -95,7 +98,10 @@ def is_cjk(word: str) -> bool:
 
 def pairs(word: str) -> list[str]:
     """A run in overlapping pairs of what a reader takes for a character; any other word as it is."""
-    characters = units(word) if is_run(word) else [word]
+    if is_run(word):
+        characters = units(word)
+    else:
+        characters = [word]
     if len(characters) < 3:
         return [word]
     return list(map("".join, pairwise(characters)))
@@ -213,7 +219,10 @@ def word_count(block: str) -> float:
     character being two thirds of a word."""
     words = float(len(block.split()))
     least = len(block) / 12
-    size = words if words > least else least
+    if words > least:
+        size = words
+    else:
+        size = least
     if not block.isascii():
         size = max(size, sum(map(len, runs().findall(beyond_ascii(block)))) / 1.5)
     return size

@@ -86,7 +86,9 @@ def unescaped(text: str) -> str:
 
     def character(found: re.Match[str]) -> str:
         meant = found[0].encode("ascii").decode("unicode_escape")
-        return meant if flat(meant) == found[0] else found[0]
+        if flat(meant) == found[0]:
+            return meant
+        return found[0]
 
     return re.sub(_ESCAPED, character, text)
 

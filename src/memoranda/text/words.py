@@ -289,7 +289,9 @@ def _sign_match(match: re.Match[str]) -> str:
     if not word[0].isalpha():
         return f" {_sign_word(word)} "
     is_followed = match.string[match.end() : match.end() + 1].isalnum()
-    return f"{_sign_word(word)} " if is_followed else _sign_word(word)
+    if is_followed:
+        return f"{_sign_word(word)} "
+    return _sign_word(word)
 
 
 def _sign_word(word: str) -> str:

@@ -46,7 +46,9 @@ def _moment(value: Any) -> datetime | None:
         moment = datetime.fromisoformat(value)
     except ValueError:
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if moment.tzinfo:
+        return moment
+    return moment.replace(tzinfo=UTC)
 
 
 def _read(file: Path) -> str | tuple[str, str]:
@@ -112,7 +114,10 @@ def _rows(text: str) -> Iterator[dict[str, Any]]:
     for value in values:
         if isinstance(value, dict):
             inner = value.get("data", value.get("memories"))
-            value = inner if isinstance(inner, list) else [value]
+            if isinstance(inner, list):
+                value = inner
+            else:
+                value = [value]
         yield from (row for row in value or () if isinstance(row, dict))
 
 
@@ -125,7 +130,10 @@ def _json(line: str) -> Any:
 
 def deja_vu(path: Path) -> Found:
     """The notes of deja-vu: `notes.jsonl`, or the folder it is in."""
-    file = path / "notes.jsonl" if path.is_dir() else path
+    if path.is_dir():
+        file = path / "notes.jsonl"
+    else:
+        file = path
     text = _read(file)
     if isinstance(text, tuple):
         raise WrongStore(f"{file}: {text[1]}")

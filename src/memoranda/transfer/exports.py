@@ -80,7 +80,10 @@ class Exported:
     def label(self, source: str) -> str:
         """What the person knows it by."""
         title = " ".join(self.text.split())[:60]
-        label = f"{source} {self.ref} ({title})" if title else f"{source} {self.ref}"
+        if title:
+            label = f"{source} {self.ref} ({title})"
+        else:
+            label = f"{source} {self.ref}"
         return label.encode("utf-8", "backslashreplace").decode()
 
     def begun(self) -> datetime | None:
@@ -165,7 +168,10 @@ def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:
         elif before != item:
             is_newer = item.age() > before.age()
             newest[item.ref] = item if is_newer else before
-            older = before if is_newer else item
+            if is_newer:
+                older = before
+            else:
+                older = item
             plan.skipped.append((older.label(kind), "the export holds a newer copy of it"))
     return list(newest.values())
 
@@ -214,7 +220,10 @@ def _plan_note(
     """
     created = item.begun()
     changed = item.changed()
-    day = created.date().isoformat() if created else "undated"
+    if created:
+        day = created.date().isoformat()
+    else:
+        day = "undated"
     digest = sha256(item.ref.encode("utf-8", "replace")).hexdigest()[:8]
     path = there_already.get(digest) or f"{kind}/{file_name(f'{day} {digest}')}"
     keys = {"source": kind, SOURCE_REF: f"{kind}:{item.ref}"}
@@ -245,7 +254,10 @@ def _plan_note(
 
 def _turn_text(turn: Turn) -> str:
     who, when, text = turn
-    moment = f", {stamp(when)[:16]}Z" if when else ""
+    if when:
+        moment = f", {stamp(when)[:16]}Z"
+    else:
+        moment = ""
     return f"## {who}{moment}\n\n{text.strip()}\n"
 
 
@@ -399,7 +411,10 @@ def _message(identity: str, message: Mapping[str, Any]) -> _Message:
     about = message.get("metadata")
     text = _parts(content)
     to = message.get("recipient")
-    role = author.get("role") if isinstance(author, dict) else None
+    if isinstance(author, dict):
+        role = author.get("role")
+    else:
+        role = None
     is_hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
     speaker = _SPEAKERS.get(str(role), "")
     if is_hidden or to not in (None, "all") or not text.strip():
@@ -426,7 +441,10 @@ class _Talk(NamedTuple):
         for message in self.messages:
             lines = [line.strip() for line in message.text.split("\n") if line.strip()]
             for number, line in enumerate(lines if message.to == "bio" else ()):
-                ref = f"{message.id}.{number}" if number else message.id
+                if number:
+                    ref = f"{message.id}.{number}"
+                else:
+                    ref = message.id
                 yield Exported(ref, line, message.when or self.conversation.changed())
 
     def whole(self) -> Exported | tuple[str, str]:
@@ -470,7 +488,10 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
     names = list(nodes)
     if parents:
         is_named = isinstance(last, str) and last in nodes
-        end = last if is_named else _newest_leaf(nodes, parents)
+        if is_named:
+            end = last
+        else:
+            end = _newest_leaf(nodes, parents)
         names = _way_to(end, parents)
     messages = [(name, nodes[name].get("message")) for name in names]
     return [
@@ -502,7 +523,10 @@ def _newest_leaf(nodes: Mapping[str, dict[str, Any]], parents: Mapping[str, str]
 
     def age(position: int) -> tuple[datetime, int]:
         message = nodes[leaves[position]].get("message")
-        when = _time(message.get("create_time")) if isinstance(message, dict) else None
+        if isinstance(message, dict):
+            when = _time(message.get("create_time"))
+        else:
+            when = None
         return when or EPOCH, position
 
     return leaves[max(range(len(leaves)), key=age)]
@@ -578,9 +602,15 @@ def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
         return None
     turns: list[Turn] = []
     for message in messages:
-        text = _claude_text(message) if isinstance(message, dict) else ""
+        if isinstance(message, dict):
+            text = _claude_text(message)
+        else:
+            text = ""
         if text.strip():
-            speaker = "You" if message.get("sender") == "human" else "Claude"
+            if message.get("sender") == "human":
+                speaker = "You"
+            else:
+                speaker = "Claude"
             turns.append((speaker, _time(message.get("created_at")), text))
     return _claude_item(row, turns, "conversation")
 
@@ -669,7 +699,10 @@ def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
 
 def _mcp_memory_service(path: Path) -> Found:
     """The database of mcp-memory-service (sqlite_vec.db), or its export as JSON."""
-    place = path / "sqlite_vec.db" if path.is_dir() else path
+    if path.is_dir():
+        place = path / "sqlite_vec.db"
+    else:
+        place = path
     rows = _table(place, "memories", "content_hash")
     if rows is None:
         rows = [row for _, row in _objects(place, "")]
@@ -694,7 +727,10 @@ def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
 
 def _claude_mem(path: Path) -> Found:
     """The database of claude-mem, or its export as JSON: observations, and summaries of sessions."""
-    place = path / "claude-mem.db" if path.is_dir() else path
+    if path.is_dir():
+        place = path / "claude-mem.db"
+    else:
+        place = path
     rows, summaries = (_table(place, name, "id") for name in ("observations", "session_summaries"))
     # What its own script exports
     if rows is None:
@@ -738,14 +774,20 @@ def _tags(value: Any) -> tuple[str, ...]:
     items = unpacked(value)
     if isinstance(items, str):
         items = items.split(",")
-    tags = [str(item).strip() for item in items] if isinstance(items, list) else []
+    if isinstance(items, list):
+        tags = [str(item).strip() for item in items]
+    else:
+        tags = []
     return tuple(tag for tag in tags if tag and tag != "None")
 
 
 def _listed(value: Any) -> list[str]:
     """A list that a database holds as JSON."""
     try:
-        items = json.loads(value) if isinstance(value, str) else value
+        if isinstance(value, str):
+            items = json.loads(value)
+        else:
+            items = value
     except ValueError:
         return [value]
     if isinstance(items, list):

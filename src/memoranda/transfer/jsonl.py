@@ -139,11 +139,17 @@ def read(
     scope = values.get("scope") or GLOBAL
     if isinstance(scope, str):
         scope = scope.lower()
-    old_type = values.get("type") if isinstance(values.get("type"), str) else None
+    if isinstance(values.get("type"), str):
+        old_type = values.get("type")
+    else:
+        old_type = None
     has_old_phase = old_type in OLD_PHASES
     phase = values.get("phase") or OLD_PHASES.get(old_type or "")
     if not phase:
-        phase = INBOX if category == INBOX else ORGANIZED
+        if category == INBOX:
+            phase = INBOX
+        else:
+            phase = ORGANIZED
     _check_words(category, phase, scope, sees)
     created = _time(values, "created_at") or now
     expires = _time(values, "expires_at")
@@ -372,7 +378,10 @@ def exported(
             if secrets:
                 if secret is not None:
                     secret()
-                content = redact(content, secrets) if redacts else content
+                if redacts:
+                    content = redact(content, secrets)
+                else:
+                    content = content
             yield json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -474,7 +483,10 @@ class Import:
         number = 0
         self._source.seek(0)
         for data in iter(self._source.readline, b""):
-            data = data.removeprefix(_BOM) if number == 0 else data
+            if number == 0:
+                data = data.removeprefix(_BOM)
+            else:
+                data = data
             if not data.strip():
                 continue
             number += 1

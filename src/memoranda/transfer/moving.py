@@ -154,7 +154,10 @@ def files_below(
         for entry in entries:
             if not kept(entry.name) if kept else entry.name.startswith(".") or skipped(entry.name):
                 continue
-            path = f"{folder}/{entry.name}" if folder else entry.name
+            if folder:
+                path = f"{folder}/{entry.name}"
+            else:
+                path = entry.name
             status = entry.stat(follow_symlinks=False)
             if not (is_valid_unicode(entry.name) and entry.name.isprintable()):
                 yield SourceFile(
@@ -351,7 +354,10 @@ class _Copying:
             return "another text is there"
         path_before = self._paths.setdefault(path.casefold(), path)
         if path_before != path or self._exchange.is_taken(self._project, path):
-            other_path = path_before if path_before != path else "something"
+            if path_before != path:
+                other_path = path_before
+            else:
+                other_path = "something"
             return f"{other_path} is there under the same name but for its case"
         if not self._memory.sees(scope := scope_of(data)):
             return f'its scope is "{scope}"'
@@ -432,7 +438,10 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
             ):
                 plan.unchanged += 1
             else:
-                verb = UPDATE if name in observed else IMPORT
+                if name in observed:
+                    verb = UPDATE
+                else:
+                    verb = IMPORT
                 plan.items.append(
                     MoveAction(
                         verb, f"entity {name}", sum(map(len, entity.observations)), entities[name]

@@ -51,7 +51,10 @@ def exported_notes(
         if secrets:
             if secret is not None:
                 secret()
-            text = redact(text, secrets) if redacts else text
+            if redacts:
+                text = redact(text, secrets)
+            else:
+                text = text
         yield json.dumps(_row(info, text), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -151,7 +154,10 @@ class NoteImport:
         number = 0
         self._source.seek(0)
         for data in iter(self._source.readline, b""):
-            line = data.removeprefix(_BOM) if number == 0 else data
+            if number == 0:
+                line = data.removeprefix(_BOM)
+            else:
+                line = data
             if not line.strip():
                 continue
             number += 1
@@ -175,7 +181,10 @@ class NoteImport:
         elif file.data == data:
             verb = "unchanged"
         else:
-            verb = "updated" if self._is_newer(time, project, path) else "skipped"
+            if self._is_newer(time, project, path):
+                verb = "updated"
+            else:
+                verb = "skipped"
         return _NewFile(verb, project, path, data, file, time)
 
     def _place(self, project: str, path: str) -> tuple[str, str]:

@@ -116,7 +116,10 @@ def move(
             memory = locks.enter_context(open_session(source, watch=False))
         else:
             memory = None
-        place = Path(source) if memory is None else memory.home
+        if memory is None:
+            place = Path(source)
+        else:
+            place = memory.home
         return FolderMove(place, Path(target), memory).run(dry_run=dry_run, progress=progress)
 
 
@@ -185,7 +188,9 @@ class FolderMove:
         for note in (self._note, self._gone / _NOTE):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 row: dict[str, Any] = json.loads(note.read_bytes())
-                return row if row["from"] == str(self.source) else {}
+                if row["from"] == str(self.source):
+                    return row
+                return {}
         return {}
 
     def run(self, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
@@ -233,7 +238,10 @@ class FolderMove:
                     self._digests[_LEDGER] = read_file(str(self._staged / _LEDGER)).etag
         with storing(str(self.target)):
             read = dict(self._digests)
-            moved.rewritten = self._relocate() if self._relocates else []
+            if self._relocates:
+                moved.rewritten = self._relocate()
+            else:
+                moved.rewritten = []
             self._check(progress)
             moved.checksum = checksum(read)
             self._counted(moved)
@@ -257,7 +265,10 @@ class FolderMove:
     def _names_in(self, folder: str) -> list[str]:
         """The names of what is moved of one folder, in order."""
         inside = folder.rstrip("/").rpartition("/")[2] == PRIVATE
-        left_out = _MADE_ANEW if inside or PRIVATE in folder.split("/") else _OF_THE_PLACE
+        if inside or PRIVATE in folder.split("/"):
+            left_out = _MADE_ANEW
+        else:
+            left_out = _OF_THE_PLACE
         names = []
         with os.scandir(self.source / folder) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):

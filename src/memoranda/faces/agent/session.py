@@ -100,7 +100,10 @@ class Session:
             if len(text) >= room:
                 break
             if not memory.is_held_back(note):
-                mark = f"[{marks[note.row]}] " if note.row in marks else ""
+                if note.row in marks:
+                    mark = f"[{marks[note.row]}] "
+                else:
+                    mark = ""
                 text += ("\n" if text else "") + mark + overview.content_of(memory, note)
                 infos_shown.append(note)
         memory.note_use(infos_shown)
@@ -153,7 +156,10 @@ def read_batch(data: bytes | str) -> Batch:
     calls: …`.
     """
     try:
-        value = parse_json(data) if data.strip() else {}
+        if data.strip():
+            value = parse_json(data)
+        else:
+            value = {}
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"parse tool calls: {error}") from None
     if isinstance(value, list):
@@ -162,7 +168,10 @@ def read_batch(data: bytes | str) -> Batch:
         raise InvalidInput("parse tool calls: neither an array nor an object")
     prompt = value.get("prompt")
     calls = value.get("tool_calls")
-    calls = value.get("calls") if calls is None else calls
+    if calls is None:
+        calls = value.get("calls")
+    else:
+        calls = calls
     if prompt is not None and not isinstance(prompt, str):
         raise InvalidInput("parse tool calls: prompt must be a string")
     if calls is not None and not isinstance(calls, list):
@@ -279,7 +288,10 @@ def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
     note = memory.write(
         Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **given)
     )
-    expires = stamp(note.expires) if note.expires else ""
+    if note.expires:
+        expires = stamp(note.expires)
+    else:
+        expires = ""
     return _success(
         {"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}, id=note.id
     )

@@ -362,7 +362,10 @@ def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repo
         repository = find_repository(path)
     else:
         repository = None
-    kind = kind if repository is None else "code"
+    if repository is None:
+        kind = kind
+    else:
+        kind = "code"
     if id in banks.AUTO and kind == "global":
         id = "default"
     elif id in banks.AUTO and kind == "project":
@@ -390,7 +393,10 @@ def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repo
             stem = stem[:-1]
         owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
         # Never the bank of another repository of that name
-        unowned = plain if owned[plain] is None else hashed
+        if owned[plain] is None:
+            unowned = plain
+        else:
+            unowned = hashed
         id = next((id for id, is_own in owned.items() if is_own), unowned)
     if not is_bank_id(id):
         raise _failed("activate", f"Invalid bank id: {id}", f"{_ID_RULE} Give another in bank_id.")
@@ -438,7 +444,10 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
         kind, id = state.last or ("auto", None)
     else:
         _check_kind("update", kind)
-        id = state.active.get(kind) if id in banks.AUTO else id
+        if id in banks.AUTO:
+            id = state.active.get(kind)
+        else:
+            id = id
     if id is None:
         details = (
             "No such bank was activated on this connection. Call activate first, or name the bank."

@@ -322,7 +322,10 @@ def find_repository(path: str) -> Repository | None:
         # A linked worktree: the repository is that of its main folder.
         common = os.path.realpath(os.path.join(git_folder, shared))
         is_usual = os.path.basename(common) == ".git"
-        root = os.path.dirname(common) if is_usual else common
+        if is_usual:
+            root = os.path.dirname(common)
+        else:
+            root = common
         name = os.path.basename(root).removesuffix(".git")
     branch, commit = _head_of(git_folder)
     return Repository(
@@ -365,7 +368,10 @@ def _origin_of(common: str) -> str | None:
         if section:
             is_in_origin = section[1].lower() == "remote" and section[2] == "origin"
             line = line[section.end() :]
-        url = _URL.match(line) if is_in_origin else None
+        if is_in_origin:
+            url = _URL.match(line)
+        else:
+            url = None
         if url and url[1].strip():
             return _CREDENTIALS.sub("", _one_line(url[1].strip()))
     return None

@@ -77,7 +77,10 @@ class Placement:
         if section is None:
             return append_block(text, f"{'#' * (level or 2)} {name}{2 * newline}{block}")
         end = next((heading.line for heading in headings if heading.line > section.line), None)
-        rest = "" if end is None else text.split("\n", end - 1)[-1]
+        if end is None:
+            rest = ""
+        else:
+            rest = text.split("\n", end - 1)[-1]
         before = _without_blank_end(text.removesuffix(rest))
         with_block = before + 2 * newline + block + newline
         if rest:
@@ -285,7 +288,9 @@ def _section_named(headings: Sequence[Heading], level: int, name: str) -> Headin
     for heading in fitting:
         if heading.text.strip() == name:
             return heading
-    return fitting[0] if fitting else None
+    if fitting:
+        return fitting[0]
+    return None
 
 
 def parse_position(position: str) -> tuple[int, str]:

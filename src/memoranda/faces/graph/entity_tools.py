@@ -192,7 +192,10 @@ class GraphReply:
         """The entities from `start` on with the observations asked for, in batches."""
         first = self._first_observation
         count = self._observations
-        end = None if count is None else first + count
+        if count is None:
+            end = None
+        else:
+            end = first + count
         for at in range(start, len(self._keys), _BATCH):
             part = self._keys[at : at + _BATCH]
             batch = list[Data]()
@@ -213,7 +216,10 @@ class GraphReply:
         more.
         """
         room = self._form.most - _FRAME if self._form.most else math.inf
-        limit = math.inf if self._limit is None else self._limit
+        if self._limit is None:
+            limit = math.inf
+        else:
+            limit = self._limit
         entities: list[Data] = []
         relations: list[GraphRelation] = []
         last: _Item | None = None
@@ -256,7 +262,10 @@ class GraphReply:
         """
         if self._ranked:
             return 20 * (item.number + 2) + 400
-        order = self._keys[item.number].order if self._keys else ()
+        if self._keys:
+            order = self._keys[item.number].order
+        else:
+            order = ()
         size = _CURSOR_PER_CHARACTER * len(repr(([*order], item.position)))
         if size <= room:
             return size
@@ -394,14 +403,20 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete entities with all that is said of them."""
-    hint = _undone(graph, arguments) if form.teaches else ""
+    if form.teaches:
+        hint = _undone(graph, arguments)
+    else:
+        hint = ""
     graph.delete_entities(arguments["entityNames"])
     return _deleted("Entities", hint)
 
 
 def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete observations of entities."""
-    hint = _undone(graph, arguments) if form.teaches else ""
+    if form.teaches:
+        hint = _undone(graph, arguments)
+    else:
+        hint = ""
     graph.delete_observations(
         [(each["entityName"], each["observations"]) for each in arguments["deletions"]]
     )
@@ -410,7 +425,10 @@ def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply
 
 def delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete relations between entities."""
-    hint = _undone(graph, arguments) if form.teaches else ""
+    if form.teaches:
+        hint = _undone(graph, arguments)
+    else:
+        hint = ""
     graph.delete_relations(_relations(arguments))
     return _deleted("Relations", hint)
 
@@ -528,7 +546,10 @@ def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         return _reply(graph, keys, relations, arguments, form)
     keys = graph.named(wanted)
     names = {key.name for key in keys}
-    hint = _misspelled(graph, wanted) if form.teaches else ""
+    if form.teaches:
+        hint = _misspelled(graph, wanted)
+    else:
+        hint = ""
     relations = [
         relation
         for relation in graph.relations(names)

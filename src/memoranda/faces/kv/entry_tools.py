@@ -159,7 +159,10 @@ def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
             {**shown, "created_at": seconds(entry.created), "access_count": entry.access_count}
         )
     fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
-    damaged = _damaged(entries) if namespace is None else {}
+    if namespace is None:
+        damaged = _damaged(entries)
+    else:
+        damaged = {}
     return _list_reply({**fields, **damaged}, "results", results, offset, form)
 
 
@@ -285,7 +288,10 @@ def _list_reply(fields: Fields, name: str, items: Sequence[Fields], offset: int,
     """
 
     def text(size: int) -> str:
-        counted = {"returned": size} if "returned" in fields else {}
+        if "returned" in fields:
+            counted = {"returned": size}
+        else:
+            counted = {}
         if size < len(items):
             more = {"truncated": True, "next_offset": offset + size}
         else:

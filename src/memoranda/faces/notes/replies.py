@@ -108,7 +108,10 @@ class Page:
             more = f" Next: page={self.number + 1}, page_size={self.size}."
         else:
             more = ""
-        or_more = " or more" if is_lower_bound else ""
+        if is_lower_bound:
+            or_more = " or more"
+        else:
+            or_more = ""
         if shown_count == total:
             return ""
         return f"Shown: {self.offset + 1}-{last} of {total}{or_more}.{more}"
@@ -263,7 +266,10 @@ def _continue_conversation(memory: MemorySession, args: dict[str, str]) -> str:
     topic, timeframe_given = ((args.get(name) or "").strip() for name in ("topic", "timeframe"))
     frame = timeframe_given or _FRAME
     hits = _search(memory, topic, frame)
-    order_word = "best" if topic else "latest"
+    if topic:
+        order_word = "best"
+    else:
+        order_word = "latest"
     opening = f"{counted(hits)} changed in the time frame {frame}, the {order_word} first:"
     # An older note on the topic is better than none
     if topic and not hits and not timeframe_given:
@@ -271,7 +277,10 @@ def _continue_conversation(memory: MemorySession, args: dict[str, str]) -> str:
         opening = (
             f"Nothing changed in the last {_FRAME}; {counted(hits, 'older note')}, the best first:"
         )
-    about = f' with "{short(topic, 200)}"' if topic else ""
+    if topic:
+        about = f' with "{short(topic, 200)}"'
+    else:
+        about = ""
     searched = f" in the time frame {frame}"
     return _message(
         memory,
@@ -290,7 +299,10 @@ def _search_knowledge_base(memory: MemorySession, args: dict[str, str]) -> str:
         raise InvalidInput('Parameter `query` must be a text; got "".')
     hits = _search(memory, query, frame)
     query_shown = short(query, 200)
-    searched = f" in the time frame {frame}" if frame else ""
+    if frame:
+        searched = f" in the time frame {frame}"
+    else:
+        searched = ""
     opening = f"{counted(hits)} found{searched}, the best first:"
     return _message(
         memory,
@@ -308,7 +320,10 @@ def _search(memory: MemorySession, text: str, frame: str) -> Hits:
     is given.
     """
     query = parse(text, now=memory.clock(), zone=memory.settings.zone)
-    since = memory.since(frame) if frame else None
+    if frame:
+        since = memory.since(frame)
+    else:
+        since = None
     after = max(filter(None, (since, query.after)), default=None)
     return memory.search(query.replace(after=after), limit=_PROMPT_NOTES, vetted=True)
 

@@ -47,7 +47,10 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     draft = _draft(memory, args)
     stored = _store(memory, draft, args)
     note = stored.note
-    action = "created" if stored.created else "updated"
+    if stored.created:
+        action = "created"
+    else:
+        action = "updated"
     edges = memory.outgoing(note) if note.relations or note.links else ()
     states = Counter(edge.state for edge in edges)
     # Categories as first written, "" for none
@@ -155,7 +158,10 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
             f'Parameter `note_type` must be one line without control characters; got "{short(kind)}".'
         )
     # The default leaves the content's own type
-    kind = None if kind == "note" else kind
+    if kind == "note":
+        kind = None
+    else:
+        kind = kind
     if not title:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
     given_arguments = {name: args[name] for name in _GIVEN if name in args}
@@ -230,7 +236,10 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     changed = memory.edit(args["identifier"], edit, checksum=checksum, create=adds, project=project)
     note = changed.note
     edited = changed.edited
-    action = "created" if changed.created else "edited"
+    if changed.created:
+        action = "created"
+    else:
+        action = "edited"
     data: dict[str, Any] = {
         "action": action,
         "operation": operation,
@@ -361,7 +370,10 @@ def _note(memory: MemorySession, args: Arguments, verb: str) -> Any:
     """
     identifier = args["identifier"]
     project = args.get("project")
-    looseness = Looseness.EXACT if verb == "delete" else Looseness.CASE
+    if verb == "delete":
+        looseness = Looseness.EXACT
+    else:
+        looseness = Looseness.CASE
     try:
         return memory.find(identifier, project, looseness=looseness)
     except NotFound as missing:

@@ -260,7 +260,10 @@ class _Search:
             named_rows = context.named(match)[:_NAMED]
         else:
             named_rows = []
-        same = context.same_title(match) if total > _BEST else []
+        if total > _BEST:
+            same = context.same_title(match)
+        else:
+            same = []
         extra = [row for row in dict.fromkeys([*same, *named_rows]) if row not in ranked[:_BEST]]
         if extra and context.is_filtered:
             extra = context.passing(extra)
@@ -307,7 +310,10 @@ class _Search:
         limit = self.limit
         offset = self.offset
         ranking = Ranking(self.context, self.context.query.text, today, near)
-        read = READ_TOLD if ranking.is_told else READ
+        if ranking.is_told:
+            read = READ_TOLD
+        else:
+            read = READ
         reading = ChunkReading(ranking, read)
         rows = reading.order[offset : offset + limit]
         if len(rows) < limit:
@@ -331,7 +337,10 @@ class _Search:
         hits = list(first)
         for row in rows:
             passage, line = reading.shown(texts[row])
-            shares = reading.shares(row) if self.explain else {}
+            if self.explain:
+                shares = reading.shares(row)
+            else:
+                shares = {}
             score = min([round(reading.score(row), 6), *(hit.score for hit in hits[-1:])])
             why = reading.why(texts[row]) + [
                 f"{name} {value:.3f}" for name, value in shares.items()
@@ -590,7 +599,10 @@ def _note_line(note: NoteInfo, zone: tzinfo | None) -> _NoteLine:
         title = ""
     else:
         title = f"{' '.join(note.title[:_TITLE].split())} "
-    name = note.id[:_ID] if is_memory else flat(last)
+    if is_memory:
+        name = note.id[:_ID]
+    else:
+        name = flat(last)
     return _NoteLine(
         is_memory, (is_title_said, f"{day}, {place}"), name, flat(f"{title}({day}, {address})")
     )
@@ -627,7 +639,10 @@ def _fitting(
                 whole = len(line.group[1]) + 4 + name
             else:
                 whole = len(line.heading) + 3
-            head = name if line.group in groups else whole
+            if line.group in groups:
+                head = name
+            else:
+                head = whole
         passage = visible(passage).replace("\n", _BELOW)
         head += len(_BELOW) - 1
         if len(passage) + head > space:

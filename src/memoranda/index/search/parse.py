@@ -96,7 +96,10 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
     phrase_tokens = tokens(text)[:_PHRASE_TOKENS]
     if not phrase_tokens:
         return None
-    written = " ".join(phrase_tokens) if len(text) > _LONGEST_TERM else text
+    if len(text) > _LONGEST_TERM:
+        written = " ".join(phrase_tokens)
+    else:
+        written = text
     query_texts, single = query_text(written)
     return Term(
         text.strip(),
@@ -119,7 +122,10 @@ def _may_go_on(words: list[str]) -> bool:
 
 def _other_spellings(text: str) -> tuple[str, ...]:
     """The phrases by which a compound such as `Wi-Fi` or `getUser` is found besides."""
-    spellings = compounds(text) if len(text) <= _LONGEST_COMPOUND else []
+    if len(text) <= _LONGEST_COMPOUND:
+        spellings = compounds(text)
+    else:
+        spellings = []
     if len(spellings) != 1:
         return ()
     return tuple(query_text(form)[0] for form in spellings[0] if form)
@@ -248,7 +254,9 @@ def _weight(word: str, shortest: int) -> int:
     if not is_cjk(word):
         return 1
     length = len(units(word))
-    return length // 2 if length >= shortest else 1
+    if length >= shortest:
+        return length // 2
+    return 1
 
 
 def says_much(query: ParsedQuery) -> bool:
@@ -532,7 +540,10 @@ def _written(match: re.Match[str]) -> list[Period]:
         month = int(match["m1"] or match["m2"])
     if not 1 <= month <= 12:
         return []
-    lead = f"{year}-{month:02}" if year else f"{month:02}"
+    if year:
+        lead = f"{year}-{month:02}"
+    else:
+        lead = f"{month:02}"
     month_period = [Period(f"{lead}-01", f"{lead}-31", 1.0)]
     if day and 1 <= int(day) <= 31:
         month_period.append(Period(f"{lead}-{int(day):02}", f"{lead}-{int(day):02}", 1.0))

@@ -187,8 +187,14 @@ class SearchContext:
         self._viewer = viewer
         self._conditions, self._values = columns(query)
         self.by_title = query.search_type == "title"
-        self.table = NAMES if self.by_title else "note_fts"
-        self._column = "title : " if self.by_title else ""
+        if self.by_title:
+            self.table = NAMES
+        else:
+            self.table = "note_fts"
+        if self.by_title:
+            self._column = "title : "
+        else:
+            self._column = ""
         self.is_filtered = bool(self._conditions or query.metadata or query.contains)
         """Whether there are filters FTS5 cannot apply."""
         self._projects = project_ids(db)

@@ -323,7 +323,10 @@ class WordFinder:
                 return True
             if flat[at].isdigit() != flat[at - 1].isdigit():
                 return True
-            position = positions[at] if positions else at
+            if positions:
+                position = positions[at]
+            else:
+                position = at
             return text[position].isupper() and text[position - 1].islower()
 
         places_found = self._places_of_words(flat, begins_word)
@@ -343,7 +346,10 @@ class WordFinder:
         for head in self._heads:
             at = find(head)
             while at >= 0:
-                token = rest(flat, at) if begins_word(at) else None
+                if begins_word(at):
+                    token = rest(flat, at)
+                else:
+                    token = None
                 if token:
                     candidates = held_by_letter.get(token[0])
                     if candidates is None:

@@ -242,7 +242,10 @@ class Vectors:
             else:
                 removed_count = 0
             self._match()
-        since = time.time() - _UNUSED if least_share else math.inf
+        if least_share:
+            since = time.time() - _UNUSED
+        else:
+            since = math.inf
         # Another process is at it
         with suppress(FileNotFoundError):
             paths = list(self._folder.iterdir())

@@ -202,7 +202,10 @@ class ReplicaFolder:
         root = self.root(project)
         for folder, folders, names in walk(root / path if path else root):
             inside = os.path.relpath(folder, root)
-            prefix = "" if inside == "." else f"{inside}/"
+            if inside == ".":
+                prefix = ""
+            else:
+                prefix = f"{inside}/"
             yield from ((project, prefix + name) for name in (*folders, *names))
 
     def listed(self) -> list[Key]:
@@ -464,7 +467,10 @@ class ReplicaReads(Reads):
         for key, row in folded.items():
             left = self._totals.get(key, ReadRow())
             times = max(0, left.times - row.times)
-            used = left.used_at if left.used_at > row.used_at else 0
+            if left.used_at > row.used_at:
+                used = left.used_at
+            else:
+                used = 0
             self._totals[key] = ReadRow(times, 0, used)
 
     def forget(self, keys: Iterable[str]) -> None:

@@ -365,7 +365,10 @@ class SpaceDatabase(Connection):
         found = ["the server's write-ahead log, until it is recycled", "backups of the server"]
         for name, values, text in _KEEPING:
             value = settings.get(name, "")
-            is_on = value in values if values is not None else value not in ("", "-1")
+            if values is not None:
+                is_on = value in values
+            else:
+                is_on = value not in ("", "-1")
             if is_on:
                 found.append(f"{text} ({name} = {value})")
         replicas = self._rows("select count(*) from pg_stat_replication")[0][0]
@@ -409,7 +412,10 @@ class SpaceDatabase(Connection):
             got = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
             found_row = db.execute(STATE, [self.space])
         row = found_row.fetchone()
-        self._state = SpaceState(*row) if row else None
+        if row:
+            self._state = SpaceState(*row)
+        else:
+            self._state = None
         return bool(got.fetchall()[0][0])
 
     def _wait_for_lock(self, seconds: float) -> None:
@@ -434,7 +440,10 @@ class SpaceDatabase(Connection):
             except psycopg.errors.LockNotAvailable:
                 raise Busy(self.holder()) from None
             row = found_row.fetchone()
-        self._state = SpaceState(*row) if row else None
+        if row:
+            self._state = SpaceState(*row)
+        else:
+            self._state = None
 
     def holder(self) -> str:
         """Who holds the lock of the writers, as far as the server tells."""

@@ -215,7 +215,10 @@ def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """What a step does that sets a row of the ledger: it is a file without a place on disk."""
     where = [space, step.project, step.path]
     at = "where space = %s and project = %s and path = %s"
-    old = step.old.etag if step.old is not None else None
+    if step.old is not None:
+        old = step.old.etag
+    else:
+        old = None
 
     def conflict() -> Exception:
         return Conflict(step.path, "unknown", old[:8] if old else "none")

@@ -58,7 +58,10 @@ def possible_hours(clocks: list[TimeOfDay], parts: list[str]) -> list[Hour]:
         return [Hour(time(_HOUR_OF[part])) for part in dict.fromkeys(parts)]
     hours: list[Hour] = []
     for clock, part in product(clocks, dict.fromkeys(parts or [""])):
-        word = clock.form if clock.form in ("midnight", "eod") else ""
+        if clock.form in ("midnight", "eod"):
+            word = clock.form
+        else:
+            word = ""
         for hour in _hours_of(clock, part):
             at = time(hour % 24, clock.minute, clock.second)
             hours.append(Hour(at, hour // 24, word))

@@ -114,7 +114,10 @@ class NamedZone:
             actual = moment.astimezone(self.zone)
             if actual.tzname() != self._abbreviation:
                 hour = timedelta(hours=1)
-                as_named = local + hour if actual.dst() else local - hour
+                if actual.dst():
+                    as_named = local + hour
+                else:
+                    as_named = local - hour
                 raise AmbiguousTime(self._sentence.phrase, sorted([local, as_named]))
         return local
 

@@ -71,7 +71,10 @@ class Recurrence:
             if values
         ]
         if self.until is not None:
-            form = "%Y%m%dT%H%M%S" if self.is_elapsed else "%Y%m%d"
+            if self.is_elapsed:
+                form = "%Y%m%dT%H%M%S"
+            else:
+                form = "%Y%m%d"
             parts.append(f"UNTIL={self.until:{form}}")
         if self.zone_name is not None:
             parts.append(f"TZID={self.zone_name}")
@@ -158,7 +161,10 @@ def _needed(values: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
-    parts = [] if text is None else text.split(",")
+    if text is None:
+        parts = []
+    else:
+        parts = text.split(",")
     for part in parts:
         is_number = len(part) <= 6 and part.isascii() and least <= int(part) <= most
         if not is_number:

@@ -387,7 +387,10 @@ class JsonFiles:
         with file.locked(write=True, make=True) as fd:
             assert fd is not None
             data = file.read(fd)
-            meta = json.loads(data) if data.strip() else {}
+            if data.strip():
+                meta = json.loads(data)
+            else:
+                meta = {}
             counts = {"total_entries": entries, "namespace_count": namespaces}
             if isinstance(meta, dict) and (now := meta | counts) != meta:
                 file.replace(fd, json.dumps(now, indent=2).encode())

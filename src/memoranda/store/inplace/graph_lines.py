@@ -128,7 +128,10 @@ def with_members(line: bytes, **members: Any) -> bytes:
     """`line`, an object, with other values at these keys; all its other bytes stay. A missing key
     is put last.
     """
-    bom = _BOM if line.startswith(_BOM) else b""
+    if line.startswith(_BOM):
+        bom = _BOM
+    else:
+        bom = b""
     text = line.removeprefix(_BOM).decode()
     for key, value in members.items():
         fresh = dump_line(value)
@@ -139,7 +142,10 @@ def with_members(line: bytes, **members: Any) -> bytes:
         else:
             brace = text.rindex("}")
             head = text[:brace].rstrip()
-            comma = "" if head.endswith("{") else ","
+            if head.endswith("{"):
+                comma = ""
+            else:
+                comma = ","
             text = f"{head}{comma}{json.dumps(key)}:{fresh}{text[brace:]}"
     return bom + text.encode() + (b"" if text.endswith("\n") else b"\n")
 
@@ -189,7 +195,9 @@ def as_lines(data: bytes) -> list[bytes] | None:
         lines_made += [line + b"\n"] if parts is None else parts
     if not is_other:
         return None
-    return lines_made if lines else []
+    if lines:
+        return lines_made
+    return []
 
 
 def _glued(line: bytes) -> list[bytes] | None:
@@ -206,7 +214,9 @@ def _glued(line: bytes) -> list[bytes] | None:
         members = _graph_members(value)
         is_other = is_other or members is not None
         members_made += [part + b"\n"] if members is None else members
-    return members_made if is_other else None
+    if is_other:
+        return members_made
+    return None
 
 
 def _values(line: bytes) -> list[tuple[Any, bytes]] | None:

@@ -210,10 +210,16 @@ class GraphStore:
             raise self._refusal
 
     def _load(self, fd: int | None) -> None:
-        stamp = None if fd is None else stamp_of(os.fstat(fd))
+        if fd is None:
+            stamp = None
+        else:
+            stamp = stamp_of(os.fstat(fd))
         if stamp == self._stamp:
             return
-        data = b"" if fd is None else self._file.read(fd)
+        if fd is None:
+            data = b""
+        else:
+            data = self._file.read(fd)
         known_bytes = b"".join(self.lines)
         other_form = graph_lines.as_lines(data)
         # Others write without lock
@@ -226,12 +232,18 @@ class GraphStore:
         lines = (data[len(known_bytes) :] if is_longer else data).split(b"\n")
         new = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
         if other_form is None:
-            all_lines = [*self.lines, *new] if is_longer else new
+            if is_longer:
+                all_lines = [*self.lines, *new]
+            else:
+                all_lines = new
             shape = graph_lines.shape_of(data, all_lines)
         else:
             all_lines = other_form
             shape = ""
-        self._other_form = None if other_form is None else data
+        if other_form is None:
+            self._other_form = None
+        else:
+            self._other_form = data
         if shape:
             self._refusal = NotAGraphFile(self.root, shape)
         else:
@@ -277,7 +289,10 @@ class GraphStore:
             self._touched.add(graph_object.source)
         elif graph_object is not None:
             known_order = orders.get(graph_object.name)
-            order = known_order.pop(0) if known_order else self._last_order + 1
+            if known_order:
+                order = known_order.pop(0)
+            else:
+                order = self._last_order + 1
             if number not in self.entities:
                 order = self._last_order = max(order, self._last_order + 1)
                 self.named.setdefault(graph_object.name, []).append(number)
@@ -371,7 +386,10 @@ class GraphStore:
             def announced(inode: int, whole: bytes | None) -> None:
                 change.inode = inode
                 change.whole = whole or self._other_form
-                change.data = b"" if whole is None else content
+                if whole is None:
+                    change.data = b""
+                else:
+                    change.data = content
                 announce(change)
 
             stamp = self._file.replace(fd, content, announced)
@@ -482,7 +500,10 @@ class GraphStore:
         asked once.
         """
         self.fresh()
-        names = self._touched if self._told == version else None
+        if self._told == version:
+            names = self._touched
+        else:
+            names = None
         self._told, self._touched = self._stamp, set()
         if names is None:
             return None

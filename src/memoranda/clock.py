@@ -36,8 +36,8 @@ _ARTICLE = re.compile(r"(?:an?|one) ")
 _CHINESE_NUMBERS = "〇一二三四五六七八九十两"
 _LONGEST = 4000
 _TIME_OF_DAY = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
+# A date, or a date and a time of day, with or without an offset.
 _WRITTEN = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[t ]({_TIME_OF_DAY})(.*))?").fullmatch
-"""A date, or a date and a time of day, with or without an offset."""
 
 
 def now() -> datetime:
@@ -310,5 +310,5 @@ _FRAMES: dict[str, Callable[[datetime], datetime]] = {
     "thisyear 今年": lambda day: day.replace(month=1, day=1),
     "lastyear 去年": lambda day: day.replace(year=day.year - 1, month=1, day=1),
 }
+# Name of a time frame → its first day, from midnight of the present day.
 _BEGINS = {name: begin for names, begin in _FRAMES.items() for name in names.split()}
-"""Name of a time frame → its first day, from midnight of the present day."""

@@ -27,13 +27,13 @@ OWN_FOLDER = "projects"
 """The folder of the home below which agents may make projects."""
 INSTRUCTIONS_CHARACTERS = 2000
 _GATE = ("allow", "warn", "redact", "refuse")
+# The fields of Settings that are one of some words.
 _CHOICES = {
     "notify_method": ("auto", "osascript", "notify-send", "file"),
     "gate_secrets": _GATE,
     "gate_own_secrets": _GATE,
     "create_existing": ("overwrite", "error"),
 }
-"""The fields of Settings that are one of some words."""
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
 _ACCESS_KEYS = {"read_only", "agents", "write_folder", "ignore"}
 _WEB = ("http://", "https://")

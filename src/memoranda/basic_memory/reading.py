@@ -39,11 +39,11 @@ _BATCH = 200
 MOST_READ = 4_000
 """Notes read at a time, and at most, for a page of their observations and relations."""
 _PROSE = ("content", "matched_chunk")
+# Characters of a note's text in a search result.
 _CONTENT = 1000
-"""Characters of a note's text in a search result."""
 _FILTERS = ("note_types", "tags", "status", "metadata_filters", "categories", "after_date")
+# Arguments about times written into observations, which are text here.
 _FORMER_TIMES = ("valid_at", "valid_overlaps", "time_kind")
-"""Arguments about times written into observations, which are text here."""
 
 
 def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:

@@ -30,8 +30,8 @@ _OPTIONS = (
     "permalinks_include_project",
 )
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+# Arguments whose value may begin with the name of a project.
 _ADDRESSES = ("identifier", "url", "path", "id")
-"""Arguments whose value may begin with the name of a project."""
 _NO_WORKSPACES = (
     "Cloud workspaces are not used here; every project is a folder. Leave `workspace` out."
 )

@@ -41,10 +41,10 @@ from memoranda.query import Query
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
+# How many entries of a folder are looked at for a name in another case.
 _FOLDERS = 1000
-"""How many entries of a folder are looked at for a name in another case."""
+# Signs that a title may have and a file's name may not.
 _SIGNS = re.compile(r'[-/\\<>:"|?*]+')
-"""Signs that a title may have and a file's name may not."""
 _OPERATIONS = (
     "append",
     "prepend",

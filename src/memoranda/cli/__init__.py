@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memoranda.cli.invocation import Invocation
     from memoranda.cli.syntax import Group
 
+# The section of the help, the module, its commands.
 _MODULES = (
     ("Memories", "memory_commands", "write supersede read delete tag link unlink resolve-links"),
     ("Memories", "search_commands", "list recent search context backlinks orphans"),
@@ -48,12 +49,11 @@ _MODULES = (
     ("For agents and programs", "hook_commands", "hook"),
     ("This command", "syntax", "completion help man"),
 )
-"""The section of the help, the module, its commands."""
 COMMANDS = {name: module for _, module, names in _MODULES for name in names.split()}
 """Every command with its module below memoranda.cli."""
 
+# Codes of errors that have the times a text may mean, `candidates` in JSON (contract 001, 8).
 _TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
-"""Codes of errors that have the times a text may mean, `candidates` in JSON (contract 001, 8)."""
 _INTERRUPTED = 130
 # New objects before garbage is collected; a short command makes 40,000
 _OBJECTS = 100_000

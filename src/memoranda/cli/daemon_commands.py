@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
 _LOG_BYTES = 1_000_000
 _LOGS_KEPT = 5
+# Seconds a daemon may take to end.
 _ENDS_WITHIN = 10.0
-"""Seconds a daemon may take to end."""
+# Seconds a browser may take to open.
 _OPENING = 10.0
-"""Seconds a browser may take to open."""
 
 
 @command("serve", example="memory serve --once")

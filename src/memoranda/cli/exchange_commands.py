@@ -55,8 +55,8 @@ _BLOCK = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
 _MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
 _LOOKS = 1.0
+# Seconds between two looks at the journal, and looks after which the files are compared anyway.
 _ANYWAY = 60
-"""Seconds between two looks at the journal, and looks after which the files are compared anyway."""
 
 
 @command("export", keys=("exported", "file"), example="memory export --output notes.jsonl")

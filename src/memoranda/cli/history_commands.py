@@ -43,8 +43,8 @@ _ERASED_KEYS = (
     "mentions",
     "out_of_reach",
 )
+# Notes named before the question whether to erase them.
 _SHOWN = 20
-"""Notes named before the question whether to erase them."""
 
 
 @command(

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
 """The environment variable with which a shell asks for completions."""
+# Commands whose own output counts the unreadable files.
 _REPORT_UNREADABLE = ("status", "doctor")
-"""Commands whose own output counts the unreadable files."""
 
 
 class Invocation:

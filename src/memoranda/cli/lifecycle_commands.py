@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from memoranda.jobs.job import Action, Outcome
     from memoranda.note.timephrase import Reading
 
+# The keys of an action; further ones of its verb follow.
 _ACTION_KEYS = ("job", "verb", "id", "reason", "path")
-"""The keys of an action; further ones of its verb follow."""
 _DREAM_KEYS = ("level", "processed", "actions", "report")
 _REMIND_KEYS = (
     "stored",

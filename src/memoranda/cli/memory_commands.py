@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from memoranda.index.rows import NoteInfo
     from memoranda.note.model import Note
 
+# What can only be meant as the id or the address of a note, not as a text.
 _REFERENCE = re.compile(
     r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)"
 ).fullmatch
-"""What can only be meant as the id or the address of a note, not as a text."""
 _PLACE = ("id", "project", "path")
 _EDITORS = ("sensible-editor", "editor", "nano", "vi")
 _BLOCK = """\

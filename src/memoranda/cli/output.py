@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _WARNINGS = 10
 _GAP = "  "
+# Columns the last cell of a table has at least, however narrow the terminal.
 _LEAST = 12
-"""Columns the last cell of a table has at least, however narrow the terminal."""
 _STYLES = {
     "head": "1",
     "id": "33",

@@ -38,8 +38,8 @@ _CONVENTION_KEYS = (
     "warnings",
 )
 _ACCESS_KEYS = ("read_only", "agents", "write_folder", "ignore")
+# Names told of each kind of what is no note.
 _SHOWN = 8
-"""Names told of each kind of what is no note."""
 
 project = group(
     "project",

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.query import Query
 
+# Columns of a terminal that a category or project takes at most, so that the text has half of 80.
 _KIND_COLUMNS = 12
-"""Columns of a terminal that a category or project takes at most, so that the text has half of 80."""
 
 project_option = option(
     "--project",

@@ -51,8 +51,8 @@ _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _NEAREST = 5
 _PASSAGES = 10
 _QUESTION = 3
+# Columns from which a terminal shows all that a list knows of a note.
 _WIDE = 110
-"""Columns from which a terminal shows all that a list knows of a note."""
 
 
 phase_option = option(

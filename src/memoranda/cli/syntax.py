@@ -31,14 +31,14 @@ Text = str | None
 """The value of an option without a default."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
+# Words of commands the contract gives one argument: where none is given, its words say so (contract
+# 001, 1).
 _TOOK_ONE = ("ID...", "REF...", "QUERY...", "QUESTION...", "B...")
-"""Words of commands the contract gives one argument: where none is given, its words say so
-(contract 001, 1).
-"""
+# What the shell is offered for a positional argument of this name.
 _OFFERED = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}
-"""What the shell is offered for a positional argument of this name."""
 ALIASES = {"add": "write", "ls": "list", "show": "read", "rm": "delete remove del"}
 """Other names of commands: of the first of these the group has."""
+# What other programs call our commands: no names of ours, but what is guessed.
 _MEANT = {
     "cat": "read",
     "create": "write",
@@ -57,9 +57,8 @@ _MEANT = {
     "store": "write",
     "update": "edit",
 }
-"""What other programs call our commands: no names of ours, but what is guessed."""
+# Options with which commands without positional arguments take a file or folder.
 _TAKES_PLACE = ("--path", "--input", "--output")
-"""Options with which commands without positional arguments take a file or folder."""
 
 
 class Usage(click.UsageError):

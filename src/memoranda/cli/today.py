@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _SHOWN = 3
 _DUE_WITHIN = timedelta(hours=24)
 _MOST_QUESTIONS = 20
+# Memories up to which the questions are counted: that compares them with each other.
 _MOST_ASKED_ABOUT = 2_000
-"""Memories up to which the questions are counted: that compares them with each other."""
+# Columns of a line besides the text of a note.
 _ROOM = 34
-"""Columns of a line besides the text of a note."""
 
 
 def has_notes(call: Invocation) -> bool:

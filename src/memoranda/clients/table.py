@@ -25,17 +25,16 @@ if TYPE_CHECKING:
 
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
 _SYSTEM = "macos" if sys.platform == "darwin" else "linux"
+# Of each client its name, the variable and the folder of its files, and the folders below that hold
+# its memories.
 _PLACES = (
     ("claude", "CLAUDE_CONFIG_DIR", "~/.claude", "projects/*/memory"),
     ("codex", "CODEX_HOME", "~/.codex", "memories"),
     ("gemini", "", "~/.gemini", "tmp/*/memory"),
 )
-"""Of each client its name, the variable and the folder of its files, and the folders below that
-hold its memories.
-"""
 _NAME = 64
+# What the command and the module that clients start are called, or were.
 _PROGRAMS = {"memory", "memoranda", former_name.NAME}
-"""What the command and the module that clients start are called, or were."""
 
 
 @dataclass(frozen=True, slots=True)

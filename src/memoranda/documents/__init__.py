@@ -57,8 +57,8 @@ NAMES = ("project", "title", "type", "permalink")
 """Further keys of a note that is no memory, and of one that is shown by itself."""
 PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
 CHANGE_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face")
+# Further keys of a change, of those that have them.
 _OF_SOME_CHANGES = ("details", "root", "run", "by", "undoes")
-"""Further keys of a change, of those that have them."""
 _LISTS = ("aliases", "merged", "unlinked", "kept_from", "supersedes")
 _TIMES = ("due_at", "fired_at", "acked_at", "last_used_at", "archived_at")
 TITLE = 1000

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
+# Keys of an object that a document keeps when it is cut.
 _KEYS = 50
-"""Keys of an object that a document keeps when it is cut."""
+# How long texts may be, tried in turn.
 _TEXTS = (2000, 500, 200, 80)
-"""How long texts may be, tried in turn."""
+# How long lists may be, when shorter texts are not enough; then half of that, and so on.
 _ENTRIES = 256
-"""How long lists may be, when shorter texts are not enough; then half of that, and so on."""
 
 
 def compact(data: Any) -> str:

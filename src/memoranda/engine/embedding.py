@@ -28,10 +28,10 @@ core, which the model does not share among threads."""
 THOROUGH_AT_ONCE = 32
 THOROUGH_CHARACTERS = 8_000
 """The same where somebody waits for all of them: as many cores as there are."""
+# Notes cut into passages under the lock.
 _NOTES_AT_ONCE = 10
-"""Notes cut into passages under the lock."""
+# So many of the nearest passages are weighed besides the notes that hold words of the question.
 _NEAREST = 60
-"""So many of the nearest passages are weighed besides the notes that hold words of the question."""
 
 
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:

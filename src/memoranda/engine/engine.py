@@ -68,10 +68,10 @@ ONLY_SHARED = (
 )
 _CONFLICT_RETRIES = 4
 _PIECE = 0.004
+# Seconds of work behind the calls before the guard is given back, and until it is taken again.
 _BETWEEN = 0.004
-"""Seconds of work behind the calls before the guard is given back, and until it is taken again."""
+# Seconds a call that only reads waits for the lock, to bring the index up to date.
 _READ_WAITS = 1.0
-"""Seconds a call that only reads waits for the lock, to bring the index up to date."""
 
 
 class Engine:

@@ -40,8 +40,8 @@ from memoranda.store.base import File, sha256
 from memoranda.store.files import put_derived, storing
 from memoranda.store.inplace.graph_store import GraphStore
 
+# An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY.
 _ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
-"""An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY."""
 _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's name."
 
 

@@ -50,18 +50,16 @@ LARGE = 50_000
 behind its calls.
 """
 _LISTED = 200
+# Files compared with the index, and changes applied to it, in one piece of that: a few
+# milliseconds.
 _APPLIED = 4
-"""Files compared with the index, and changes applied to it, in one piece of that: a few
-milliseconds.
-"""
+# Files with other names in a project from which on all its files are compared, which is faster than
+# one by one.
 _MANY_SHARED = 200
-"""Files with other names in a project from which on all its files are compared, which is faster
-than one by one.
-"""
+# How long that waits for the home's lock, the guard held.
 _LOCK_SECONDS = 0.01
-"""How long that waits for the home's lock, the guard held."""
+# Projects whose verbs take what the index has for all there is.
 _NEVER_LATE = frozenset((*MEMORY_PROJECTS, GRAPH_PROJECT, KV_PROJECT))
-"""Projects whose verbs take what the index has for all there is."""
 _LATE = (
     "The files of project {} are still being compared with the index: what changed before this "
     "server started may be missing here, or shown as it was. A note that is read is as it is on disk."

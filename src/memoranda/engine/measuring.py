@@ -21,11 +21,11 @@ from memoranda.query import Query
 from memoranda.text.tokens import stop_words, words
 
 PAGE = 10
+# Characters of a note from which words are drawn.
 _READ = 4_000
-"""Characters of a note from which words are drawn."""
 _PHRASE = 8
+# Notes that say less are not asked for: many others may say the same.
 _LEAST_WORDS = 6
-"""Notes that say less are not asked for: many others may say the same."""
 
 
 class KnownItem(NamedTuple):

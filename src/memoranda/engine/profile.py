@@ -29,10 +29,10 @@ _LINES = "preference lines"
 _MEMORIES = "memories"
 _USER_FOLDER = "user"
 _PERSON_TYPES = ("person", "user", "human")
+# How agents call the person where they know no name.
 _PERSON_NAMES = frozenset(("user", "default_user", "the_user", "me", "owner"))
-"""How agents call the person where they know no name."""
+# Words of a key or namespace that say that its values are about the person.
 _PERSON_WORDS = frozenset((*PREFERENCES, *_PERSON_NAMES, "profile", "prefs"))
-"""Words of a key or namespace that say that its values are about the person."""
 _MOST = 30
 _LONGEST_VALUE = 300
 

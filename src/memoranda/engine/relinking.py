@@ -27,8 +27,8 @@ from memoranda.note.names import stem
 from memoranda.store.base import File
 
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")
+# What stays as it is in a Markdown destination, besides letters and digits.
 _PLAIN = "/!$&'*+,;=:@~-._"
-"""What stays as it is in a Markdown destination, besides letters and digits."""
 _ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 
 

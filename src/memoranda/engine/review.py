@@ -41,21 +41,20 @@ LIMIT = 50
 """Questions `review` returns unless told otherwise."""
 _FEW = 3
 _MANY = 25
+# So many questions of a kind are asked one by one; more as one, about so many at most, with this in
+# its key.
 _ALL = ":all:"
-"""So many questions of a kind are asked one by one; more as one, about so many at most, with this
-in its key.
-"""
+# The verb of an agent's request and of the answer to it.
 _ASK = "ask"
-"""The verb of an agent's request and of the answer to it."""
 AGENT_PREFIX = "agent:"
 _PREFERENCES = "preferences"
 _BURST = 50
+# So many new notes of one agent in such a time are asked about.
 _BURST_LASTS = timedelta(minutes=10)
-"""So many new notes of one agent in such a time are asked about."""
+# Notes about the owner that are asked about.
 _MOST_CLAIMS = 100
-"""Notes about the owner that are asked about."""
+# Requests that may wait.
 _MOST_REQUESTS = 100
-"""Requests that may wait."""
 
 
 @dataclass(frozen=True, slots=True)

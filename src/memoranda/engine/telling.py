@@ -17,8 +17,8 @@ _NAME = re.compile(r"[^\w.-]+")
 _LONGEST_NAME = 40
 WEB = "web"
 FILE = "file"
+# Who is named where no agent is: an owner's edit of an agent's text leaves it the agent's.
 _AUTHORS = {FILE: "a file", "import": "an import", WEB: "a web page"}
-"""Who is named where no agent is: an owner's edit of an agent's text leaves it the agent's."""
 
 
 class Telling(Enum):

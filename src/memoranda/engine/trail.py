@@ -316,15 +316,14 @@ def _names(line: bytes, names: Collection[str]) -> bool:
 
 
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
+# What a word must be that no other text holds by chance: one with a digit or of another alphabet,
+# or a long one.
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
-"""What a word must be that no other text holds by chance: one with a digit or of another alphabet,
-or a long one.
-"""
 _OUR_KEYS = re.compile(
     rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*"
 )
+# Header lines that other notes may have alike; their words count.
 _SHARED = b"source: ", b"namespace: ", b"content_hash: "
-"""Header lines that other notes may have alike; their words count."""
 _LEAST_LINE = 16
 _MOST_LINES = 100
 _MOST_MENTIONS = 20

@@ -42,8 +42,8 @@ T = TypeVar("T")
 
 FOLDED_AT_ONCE = 100
 INGEST = "ingest"
+# The folder of the archive for notes of other projects.
 _ARCHIVED_NOTES = "knowledge"
-"""The folder of the archive for notes of other projects."""
 SOURCE_REF = "source_ref"
 SOURCE_ROOT = "source_root"
 SOURCE_HASH = "source_hash"

@@ -40,14 +40,13 @@ WARN = "warn"
 REDACT = "redact"
 REFUSE = "refuse"
 _RESTORING = ("undo", "restore")
+# Verbs that replace a note's text as a whole.
 _WHOLE = ("write", "overwrite", "create")
-"""Verbs that replace a note's text as a whole."""
 _UNKNOWN = Provenance()
 _SLACK = timedelta(days=1)
+# Verbs that write nothing new, but into notes the agent does not see: their sizes would tell of
+# those.
 _OF_OTHERS = frozenset(("delete", "undo"))
-"""Verbs that write nothing new, but into notes the agent does not see: their sizes would tell of
-those.
-"""
 
 
 class Gate:

@@ -79,8 +79,8 @@ class Tool:
     is_wide: bool = False
 
 
+# Keys of a declaration that are fields of its tool.
 _FLAGS = ("shares_commit", "is_for_admins", "is_wide")
-"""Keys of a declaration that are fields of its tool."""
 
 
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,22 +45,21 @@ _PROBES = (
     "select n.path, t.text from note n join text t on t.row = n.row order by n.row desc limit 1",
     *(f"select rowid from {table} where {table} match 'a' limit 1" for table in _WORD_TABLES),
 )
+# Keys bound to one statement.
 _BATCH = 500
-"""Keys bound to one statement."""
+# Pages of 4 kB of a full-text table that are merged in one transaction.
 _MERGED = 250
-"""Pages of 4 kB of a full-text table that are merged in one transaction."""
 _CORRUPT = 11
 _NOT_A_DATABASE = 26
+# How long SQLite waits for another process that writes the index.
 _BUSY_SECONDS = 2.0
-"""How long SQLite waits for another process that writes the index."""
+# Bytes of an index up to which it is copied into memory when it cannot be written.
 _LARGEST_COPY = 256 << 20
-"""Bytes of an index up to which it is copied into memory when it cannot be written."""
+# Seconds after which an index that could not be written is tried again, once what stands in for it
+# shows the disk.
 _TRY_AGAIN = 3.0
-"""Seconds after which an index that could not be written is tried again, once what stands in for it
-shows the disk.
-"""
+# How long the opening of the index waits for the home's lock.
 _OPEN_SECONDS = 0.5
-"""How long the opening of the index waits for the home's lock."""
 _SETTINGS = (
     "page_size = 8192",
     "journal_mode = wal",

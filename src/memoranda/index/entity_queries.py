@@ -21,14 +21,13 @@ from memoranda.note.links import without_suffix
 from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note
 
 _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
+# The name a link's target means in the graph, as `target_name` says it.
 _TARGET = f"iif(l.project is null or lower(l.project) = '{GRAPH_PROJECT}', l.target, l.project || '::' || l.target)"
-"""The name a link's target means in the graph, as `target_name` says it."""
+# Between texts: no text of an index holds a lone surrogate.
 _SEPARATOR = "\udfff"
-"""Between texts: no text of an index holds a lone surrogate."""
+# Entities whose relations are looked through, in memory, in the time the index takes for those of
+# one name.
 _LOOKED_THROUGH = 100
-"""Entities whose relations are looked through, in memory, in the time the index takes for those of
-one name.
-"""
 
 
 class EntityRow(NamedTuple):
@@ -66,10 +65,9 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     insert(db, "entity", [entity])
 
 
+# What stays in memory of an entity or a placeholder: its key, scope, text (None: a placeholder) and
+# relations.
 _Known = tuple[EntityKey, str, str | None, list[GraphRelation]]
-"""What stays in memory of an entity or a placeholder: its key, scope, text (None: a placeholder)
-and relations.
-"""
 Ordered = TypeVar("Ordered", EntityKey, GraphRelation)
 
 

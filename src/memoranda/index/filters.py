@@ -44,8 +44,8 @@ _DAY = 86_400_000_000
 HAS_BEGUN = f"n.begins <= case when n.begins % {_DAY} then ? else ? end"
 """A condition on `note n`; its values are those of `moment_values`."""
 _GIVEN = "(select value from json_each(:given))"
+# How the later note is called: a memory by the beginning of its id.
 _NAME = "case when new.permalink like '%-' || substr(new.id, 1, 8) then substr(new.id, 1, 8) else new.permalink end"
-"""How the later note is called: a memory by the beginning of its id."""
 SUPERSEDES = (
     "superseded s join note new on new.row = s.note join note old on old.id = s.id and old.row <> new.row and"
     " (new.scope = old.scope or new.scope = 'global' and (old.scope = 'global'"

@@ -34,8 +34,8 @@ MOST_VISITED = 2_000
 MOST_SHOWN = 200
 """So many of the links that lead to a note are told with it, more than any reply has room for."""
 _MOST_MARKS = 400
+# The notes that link to a hub are read so many at a time.
 _SOURCES = 200
-"""The notes that link to a hub are read so many at a time."""
 
 
 class _Link(NamedTuple):

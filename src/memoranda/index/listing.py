@@ -40,22 +40,22 @@ _ORDERS = {
 }
 _THESE = "select value from json_each(?)"
 # The title of a memory is the first line of its text, which is looked at anyway
+# The titles that may hold a text: those beyond ASCII are folded and compared in Python.
 _TITLES = (
     "select n.row, n.title from note n join project p on p.id = n.project"
     " where p.name not in (?, ?) and (n.title glob '*[^ -~]*' or n.title like ? escape '\\')"
 )
-"""The titles that may hold a text: those beyond ASCII are folded and compared in Python."""
+# Up to so many notes are fetched by their facets and sorted; more are walked in order.
 _FEW = 5_000
-"""Up to so many notes are fetched by their facets and sorted; more are walked in order."""
 
 MAX_BYTES = 16_000_000
 """Larger indexes (some 40,000 memories of 50 words) are scanned by SQLite instead of cached."""
 
 _SEPARATOR = "\0"
 _LONGEST_LIKE = 10_000
+# Letters without case, which only a text that `folds` may write in another way. Compiled when first
+# needed: that takes `re` long.
 _CASELESS = "[\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
-"""Letters without case, which only a text that `folds` may write in another way. Compiled when first
-needed: that takes `re` long."""
 
 
 # Else a note of a scope nobody had may come between the filters and the list

@@ -43,17 +43,16 @@ TITLE_CUT = 100
 
 _LAST = "\U0010ffff"
 _SUGGESTIONS = 5
+# Notes a refusal names.
 _NAMED = 10
-"""Notes a refusal names."""
 _LONGEST_PREFIX = 200
+# Names looked up by one statement.
 _MOST_VALUES = 400
-"""Names looked up by one statement."""
 _UUID_BEGIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
 _SHORTEST = 8
+# Characters an id, or its beginning, has at least where names mean notes too; and where only
+# memories are meant.
 _SHORTEST_OF_MEMORY = 4
-"""Characters an id, or its beginning, has at least where names mean notes too; and where only
-memories are meant.
-"""
 
 _CANDIDATE = (
     "n.row, p.name, n.path, n.id, n.permalink, n.title, n.aliases, n.scope, n.created,"

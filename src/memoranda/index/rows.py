@@ -38,18 +38,18 @@ PACKED = Struct("qqqq")
 """
 FIRST_PASSAGE = 1 << 16
 """A long note's passages begin at the row of this times its own: none has so many."""
+# Header keys whose values are not searched as text: they have a column or a filter of their own, or
+# are times.
 _NO_TEXT = frozenset(
     (*MEMORY_KEYS, *FURTHER, "type", "permalink", "alias", "tag", "created", "updated", "modified")
 )
-"""Header keys whose values are not searched as text: they have a column or a filter of their own, or
-are times."""
 _LONGEST_PROPERTIES = 10_000
+# Characters of a title that count: the title of a memory may be its whole text.
 _TITLE = 80
-"""Characters of a title that count: the title of a memory may be its whole text."""
 
 
+# Notes whose tags are counted, the latest changed.
 _LOOKED_AT = 5000
-"""Notes whose tags are counted, the latest changed."""
 _SEEN = "(n.scope = 'global' or :agent is null or n.scope = 'agent:' || :agent)"
 _MEMORY = "n.project = (select id from project where name = 'categories')"
 _SQL = {

@@ -29,14 +29,14 @@ MANY_NEW = 4_000
 start.
 """
 _MANY_CHANGES = 2_000
+# From so many new notes in a batch on, a second thread pays.
 _MANY = 50
-"""From so many new notes in a batch on, a second thread pays."""
 
 _AGE = Struct(">Q")
+# The part of `PACKED` that a rename leaves as it was.
 _MOVED = Struct("qqq")
-"""The part of `PACKED` that a rename leaves as it was."""
+# A time in nanoseconds, so that the older of two comes first.
 _OLDEST = 1 << 63
-"""A time in nanoseconds, so that the older of two comes first."""
 _IS_KNOWN = (
     "select 1 from note where project = (select id from project where name = ?) and path = ?"
     " and size = ? and mtime_ns = ? and inode = ? and ctime_ns = ?"

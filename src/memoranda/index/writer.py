@@ -49,13 +49,15 @@ PLACED = 4_000_000
 further on shows the note's beginning."""
 WORDS = 250_000
 PAIRS = 150_000
+# About how many different words or CJK pairs of a note are searched: SQLite holds those of one row
+# in memory, and each takes longer than the one before.
 _STEP = 1 << 16
-"""About how many different words or CJK pairs of a note are searched: SQLite holds those of one row
-in memory, and each takes longer than the one before."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 
+# Every table that has rows of a note, in the order they are written, with the column that names the
+# note.
 _ROW_OF = {
     "note": "row",
     "text": "row",
@@ -68,15 +70,13 @@ _ROW_OF = {
     "merged": "note",
     "superseded": "note",
 }
-"""Every table that has rows of a note, in the order they are written, with the column that names
-the note."""
+# The id of a project, the row of the next new note, that of the note at a path, and whether another
+# note has a permalink.
 _AROUND = (
     "select p.id, 1 + coalesce((select seq from sqlite_sequence where name = 'note'), 0), n.row,"
     " exists (select 1 from note o where o.permalink = :permalink and +o.project = p.id and o.path <> :path)"
     " from project p left join note n on n.project = p.id and n.path = :path where p.name = :project"
 )
-"""The id of a project, the row of the next new note, that of the note at a path, and whether
-another note has a permalink."""
 _COUNTING = (
     "insert into tally (project, scope, phase, category, folder, notes)"
     " values (:project, :scope, :phase, :category, :folder, :notes)"
@@ -87,8 +87,8 @@ _TALLIED = (
     " (select project, scope, coalesce(phase, ''), coalesce(category, '') from note where row = ?)"
 )
 _FORGET_EXPIRED = "delete from expired where path = ?"
+# Projects whose texts are facts and values, in which `#` and `::` mean nothing.
 _WITHOUT_INLINE = (GRAPH_PROJECT, KV_PROJECT)
-"""Projects whose texts are facts and values, in which `#` and `::` mean nothing."""
 
 
 class _Indexed(NamedTuple):
@@ -112,6 +112,7 @@ class _Indexed(NamedTuple):
     header: str | None
 
 
+# Of each field of `_Indexed`, the column it is read from.
 _INDEXED_COLUMNS = {
     "row": "n.row",
     "path": "n.path",
@@ -127,7 +128,6 @@ _INDEXED_COLUMNS = {
     "text": "t.text",
     "header": "t.header",
 }
-"""Of each field of `_Indexed`, the column it is read from."""
 
 
 class Passage(NamedTuple):

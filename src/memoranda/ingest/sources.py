@@ -141,8 +141,8 @@ class Tree:
 
 
 LONGEST_START = 5000
+# Paths that one warning names.
 _NAMED = 20
-"""Paths that one warning names."""
 _ALIASES = ("aliases", "alias")
 _CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
 # Marks of Latin and Indic scripts and of Thai are part of a letter.

@@ -45,13 +45,14 @@ _ALIKE = 0.4
 # The likeness (cosine) an example must have to decide
 _LEAST_LIKE = 0.12
 _OUTWEIGHS = 0.25
+# The likeness an example must have to be weighed against one ordinary word of the table, whose
+# category then has this share of all votes more.
 _TABLE_SHARE = 0.15
-"""The likeness an example must have to be weighed against one ordinary word of the table, whose
-category then has this share of all votes more."""
 # The likeness a memory the owner corrected must have to decide
 _CORRECTED = 0.35
 # How many times the votes of the second category those of the first are when nobody need be asked
 _SURE = 1.5
+# Words of time the grammar reads no time from, as it would guess: "in August".
 _SAYS_WHEN = re.compile(
     r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:[a-z]*ary|ch|il|ust|ember|ober)?\b"
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:19|20)\d\d\b"
@@ -59,7 +60,6 @@ _SAYS_WHEN = re.compile(
     r"|[年月周日号春夏秋冬节夕]|星期|礼拜|假期",
     re.I,
 )
-"""Words of time the grammar reads no time from, as it would guess: "in August"."""
 # Characters of a text that are compared
 _READ = 2000
 # Characters of an example that a reason shows

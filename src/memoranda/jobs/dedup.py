@@ -30,8 +30,8 @@ MOST_LINKS = 10
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 _HAN_RUN = re.compile(f"[{_HAN}]{{2,}}")
+# Between words of one text: no word holds it.
 _APART = "\0"
-"""Between words of one text: no word holds it."""
 _LETTER = f"[^\\W_{_HAN}]"
 # `don't`, `kube-proxy`, `config.yaml`, `max_retries` are one word each.
 _WORD = re.compile(f"{_LETTER}+(?:(?:[.'-]|_+){_LETTER}+)*")
@@ -70,10 +70,9 @@ ENDING = re.compile(r"(?<=[^\W_]{3})(?:ing|ed|es|s|ly)(?![^\W_])")
 _FINAL = ".。!！"
 
 
+# One English sentence, whose capital says nothing: three words or more, without what keys and
+# commands have.
 _SENTENCE = re.compile(r"[A-Z][a-z]+(?: [\w'’,;:()-]+){2,}[.!?]?", re.A)
-"""One English sentence, whose capital says nothing: three words or more, without what keys and
-commands have.
-"""
 _CODE = re.compile(r"[_\d]|(?:^| )-|[a-z][A-Z]")
 
 
@@ -217,6 +216,7 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 _STOP_CHARACTERS = frozenset("的了是在我你他她它们都也就和与而且然后会要用把给，。")
+# `t` is what is left of don't.
 _NEGATIONS = frozenset(
     [
         "not",
@@ -236,9 +236,8 @@ _NEGATIONS = frozenset(
         "勿",
     ]
 )
-"""`t` is what is left of don't."""
+# Words between two things of which it matters which comes first.
 _COMPARES = frozenset(["over", "than", "before", "after", "from", "比"])
-"""Words between two things of which it matters which comes first."""
 # Content words two texts must share to be near
 _FEW = 3
 # How much of the content words of two near texts is shared (Dice)

@@ -352,6 +352,7 @@ Report = dict[str, Any]
 """`last_dream` (when any dream last was), and of the last dream that was deep or did something
 `level`, `processed`, `actions`, `report`; the latter with the keys of PARTS."""
 
+# The parts that are lists of rows, and the keys in a row that hold the ids of memories.
 _IDS = {
     "merged": ("id", "target"),
     "similar": ("a", "b"),
@@ -359,7 +360,7 @@ _IDS = {
     "reminders": ("id", "source"),
     "skipped": ("id",),
 }
-"""The parts that are lists of rows, and the keys in a row that hold the ids of memories."""
+# How the rows of these parts are shown to people.
 _LINES = {
     "merged": ("Merged", "{id} {reason}"),
     "similar": ("Similar", "{a} <-> {b}: {reason}"),
@@ -367,7 +368,6 @@ _LINES = {
     "reminders": ("Reminders made", "{id} {due_at:%Y-%m-%d %H:%M} {phrase}"),
     "skipped": ("Time expressions skipped", '{id} {code}: "{phrase}"'),
 }
-"""How the rows of these parts are shown to people."""
 PARTS = ("classified", *_IDS, "empty_categories")
 _KEYS = {"last_dream", "level", "processed", "actions", "report"}
 DEEP = 3

@@ -44,8 +44,8 @@ _TARGET_LENGTH = 100
 _MARKED = re.compile(r"[\d_.-]")
 _SIGNS = re.compile("[_.-]")
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
+# Letters of the shortest plain word that is evidence.
 _SHORTEST = 4
-"""Letters of the shortest plain word that is evidence."""
 _NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
 _BEGINNING = re.compile(
     r"(?:\A|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)\.|[!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z",

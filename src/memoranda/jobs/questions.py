@@ -153,10 +153,8 @@ def _sort_all(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
     )
 
 
+# How long nobody must have read or used what the owner is asked about: it does no harm where it is.
 _UNREAD = timedelta(days=365)
-"""How long nobody must have read or used what the owner is asked about: it does no harm where it
-is.
-"""
 
 
 def _unused(memory: MemorySession) -> Iterator[ReviewItem]:

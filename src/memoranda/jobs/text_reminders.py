@@ -237,8 +237,8 @@ def _other_texts(memory: MemorySession) -> list[_MemoryText]:
     return [_MemoryText(state, memory.settings) for state in states_of(memory, infos)]
 
 
+# Words a time may have, a CJK character being one.
 _LONGEST_TIME = 16
-"""Words a time may have, a CJK character being one."""
 
 
 class _MadeReminder(NamedTuple):

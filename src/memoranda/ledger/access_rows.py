@@ -15,10 +15,10 @@ from typing import Any
 
 from memoranda.ledger.database import LedgerDatabase
 
+# Sections whose rows say their key themselves, as `id`.
 _LISTS = ("tokens", "grants")
-"""Sections whose rows say their key themselves, as `id`."""
+# Sections of sections.
 _NESTED = ("visitors", "oauth")
-"""Sections of sections."""
 
 Document = dict[str, Any]
 """Everything: section -> its rows."""

@@ -17,8 +17,8 @@ from memoranda.store.files import check_own, closed_on_error, make_private, open
 SCHEMA = Path(__file__).with_name("schema.sql")
 VERSION = 2
 _BUSY_SECONDS = 3.0
+# Bytes of a write-ahead log that is left for the next process to go on with.
 _SMALL_LOG = 256 << 10
-"""Bytes of a write-ahead log that is left for the next process to go on with."""
 _NOT_A_LEDGER = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
 _REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full",

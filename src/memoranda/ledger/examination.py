@@ -15,8 +15,8 @@ from memoranda.ledger.change import ERASE
 from memoranda.ledger.database import CHECK, complaints
 from memoranda.ledger.history import History
 
+# Places that are named where one text belongs to several.
 _MOST_NAMED = 3
-"""Places that are named where one text belongs to several."""
 _UNREADABLE = (
     "select number from change where not json_valid(coalesce(details, 'null')) "
     "or not json_valid(coalesce(made_by, 'null'))"

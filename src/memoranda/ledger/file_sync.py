@@ -17,8 +17,9 @@ from memoranda.ledger.change import SET, Step
 CHANGES = 64
 SECONDS = 0.8
 _PARALLEL = 16
+# How often the thread finds nothing to do before it ends.
 _IDLE_ROUNDS = 20
-"""How often the thread finds nothing to do before it ends."""
+# What the system says of a path that is no longer the file or folder it was.
 _PASSED_OVER = {
     errno.ENOENT,
     errno.ENOTDIR,
@@ -28,7 +29,6 @@ _PASSED_OVER = {
     errno.ENXIO,
     errno.ELOOP,
 }
-"""What the system says of a path that is no longer the file or folder it was."""
 
 
 class FileSync:

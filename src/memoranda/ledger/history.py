@@ -35,8 +35,8 @@ CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.E
 LARGE = 1 << 20
 """Bytes from which on a text is kept as a file beside the ledger."""
 _FIRST_PART = 16
+# Changes read at a time, first and at most: often only the latest is wanted.
 _PART = 512
-"""Changes read at a time, first and at most: often only the latest is wanted."""
 _CHANGE = "insert into change values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _STEP = "insert into step values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ALL_WRITERS = (

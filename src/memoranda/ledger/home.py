@@ -72,8 +72,8 @@ HOME_TEMP = re.compile(
 )
 """What is written beside a list, the configuration, a report or vectors before it takes the place
 of the file it is named after; the number is that of the process."""
+# The temporary file of a step; the first number is that of the process.
 _TEMP = re.compile(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
-"""The temporary file of a step; the first number is that of the process."""
 _WAITING = "change-"
 
 

@@ -17,8 +17,8 @@ from memoranda.clock import Clock
 from memoranda.errors import StorageError
 from memoranda.ledger.database import LedgerDatabase
 
+# Keys that are asked for by name; for more, all rows are read.
 _MOST_KEYS = 500
-"""Keys that are asked for by name; for more, all rows are read."""
 _ADD = (
     "insert into read (key, count, read_at, used_at, restarted) values (?, ?, ?, ?, ?) "
     "on conflict (key) do update set "

@@ -22,8 +22,8 @@ NOTE = "note"
 TEXT = "text"
 _SESSIONS_KEPT = 200
 _KEPT_FOR = timedelta(days=30)
+# Characters of what a session was given; one that reaches it is given nothing more.
 _FULL = 64_000
-"""Characters of what a session was given; one that reaches it is given nothing more."""
 _LOOKED_AT = 20
 _SHORTEST_LINE = 12
 _ITEMS = "select kind, value from session_item where client = ? and session = ?"

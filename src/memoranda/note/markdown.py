@@ -36,8 +36,8 @@ _LINK_LENGTH = 200
 _NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
 _WITHOUT_PAGES = (*model.MEMORY_PROJECTS, model.KV_PROJECT)
 TAG_KEYS = ("tags", "tag")
+# Header keys of tags and of aliases, compared without case.
 _ALIAS_KEYS = ("aliases", "alias")
-"""Header keys of tags and of aliases, compared without case."""
 TITLE_LENGTH = 2_000
 """Characters of a title that count: the first line of a memory may be its whole text, however long.
 """
@@ -308,6 +308,7 @@ def _scope(note: Note, value: Any) -> str:
     return text
 
 
+# Header key → the field of Note it sets, and what reads it.
 _READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
     "links": ("links", _each_once),
     "source": ("source", lambda note, value: _text(value) or None),
@@ -322,7 +323,6 @@ _READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
     "access_count": ("access_count", lambda note, value: _count(note, "access_count", value, 0)),
     "version": ("version", lambda note, value: _count(note, "version", value, 1)),
 }
-"""Header key → the field of Note it sets, and what reads it."""
 
 
 def _title(note: Note, header: dict[str, Any], entity: bool) -> str:

@@ -39,10 +39,9 @@ if TYPE_CHECKING:
     """Makes the server of HTTP, which calls on these threads and ends with this event."""
 
 _log = logging.getLogger("memoranda.daemon")
+# So many calls that change something can wait for the disk together; they work one after the other
+# anyway.
 _CALLS_AT_ONCE = 64
-"""So many calls that change something can wait for the disk together; they work one after the other
-anyway.
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -443,8 +443,8 @@ class _Consent:
         return HTMLResponse(page, status, headers)
 
 
+# Where the request in hand comes from.
 _address: ContextVar[str] = ContextVar("address", default="")
-"""Where the request in hand comes from."""
 
 
 def _awaited(rows: Mapping[str, Any]) -> set[str]:

@@ -47,10 +47,10 @@ _WAITING = 1 << 20
 _AT_ONCE = 4096
 # Seconds for the client to take its answers after a signal
 _LAST_WORDS = 1.0
+# Seconds after which a client whom no daemon has said a word to serves itself.
 _GRANTED_WITHIN = 4.5
-"""Seconds after which a client whom no daemon has said a word to serves itself."""
+# Seconds of silence after which a daemon counts as gone: one that works says ALIVE.
 _SILENCE = 4.5
-"""Seconds of silence after which a daemon counts as gone: one that works says ALIVE."""
 _START = "import sys; sys.path.append(sys.argv[1]); import pump; pump.main(sys.argv[2:])"
 _ANSWER = b'{"jsonrpc":"2.0","id":'
 _GONE = "The daemon that served this session went away before it answered. "
@@ -155,10 +155,9 @@ class _Json:
 
 
 _scan = _json.make_scanner(_Json)  # type: ignore[arg-type]  # the class has all it looks for
+# What the scanner raises; up to Python 3.11 a SystemError: `json`, whose error it means, is not
+# there.
 _NOT_JSON = (ValueError, StopIteration, RecursionError, SystemError)
-"""What the scanner raises; up to Python 3.11 a SystemError: `json`, whose error it means, is not
-there.
-"""
 
 
 def message_in(line: bytes) -> dict[str, Any]:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from memoranda.faces.tool import Registry
     from memoranda.serve.mcp import ClientConnection, ServerIdentity
 
+# Sessions; the clients beyond are served by processes of their own.
 _AT_ONCE = 128
-"""Sessions; the clients beyond are served by processes of their own."""
+# Requests of one session that are in hand before more is read.
 _UNANSWERED = 1000
-"""Requests of one session that are in hand before more is read."""
 _ALIVE_EVERY = 1.0
 _log = logging.getLogger("memoranda.daemon")
 _GRANTED = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'

@@ -41,8 +41,8 @@ _NO_REQUEST = -32600
 _NO_TOOL = -32601
 _BAD_PARAMS = -32602
 _TOOL_ERROR = -32000
+# Characters that count of what a client calls itself and its session.
 _SAID = 100
-"""Characters that count of what a client calls itself and its session."""
 UNNAMED = "unknown"
 """The agent that a caller is who names none."""
 _FLAT = ("name", "params", "arguments")

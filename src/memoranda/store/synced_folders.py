@@ -10,6 +10,7 @@ import os
 import re
 from pathlib import Path
 
+# Names that a program leaves in the top folder of what it copies.
 _MARKS = {
     ".stfolder": "Syncthing",
     ".dropbox": "Dropbox",
@@ -17,7 +18,6 @@ _MARKS = {
     ".owncloudsync.log": "Nextcloud",
     ".nextcloudsync.log": "Nextcloud",
 }
-"""Names that a program leaves in the top folder of what it copies."""
 _FOLDERS = (
     (re.compile(r"/Library/Mobile Documents(/|$)|/iCloud ?Drive(/|$)"), "iCloud Drive"),
     (re.compile(r"/Library/CloudStorage/([A-Za-z]+)"), ""),

@@ -34,9 +34,10 @@ _SPACED_RUN = 4
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){16,}")
 _SHORTEST_BLOCK = 20
+# Characters of a decoded block that are looked at.
 _LONGEST_BLOCK = 20_000
-"""Characters of a decoded block that are looked at."""
 _ROTATED = ("rot13", "rot-13", "rot 13", "caesar", "reversed", "backwards")
+# Marks and fillers that letters of Latin, Greek, Cyrillic, Arabic and Hebrew can do without.
 _MARKS = (
     (0x0300, 0x036F),
     (0x0483, 0x0489),
@@ -52,7 +53,6 @@ _MARKS = (
     (0xFE20, 0xFE2F),
     (0xE0100, 0xE01EF),
 )
-"""Marks and fillers that letters of Latin, Greek, Cyrillic, Arabic and Hebrew can do without."""
 _STROKED = {"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe"}
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e"
@@ -62,8 +62,8 @@ _TAG = re.compile("[\U000e0020-\U000e007e]")
 BREAK = ";"
 """The word that signs of code become."""
 _CODE_SIGNS = frozenset("{}=\\<>")
+# Signs that stay, as words: an address, and what follows the name of who is spoken to.
 _KEPT_SIGNS = frozenset("@,:")
-"""Signs that stay, as words: an address, and what follows the name of who is spoken to."""
 
 
 class _Folding(dict[int, str]):

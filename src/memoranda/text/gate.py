@@ -29,18 +29,18 @@ _SEED_WORDS = 9
 _SYMBOLS = frozenset("!@#$%^&*+~")
 _CHECK = r"(luhn|entropy|value|given|token|words)(?: ([0-9.]+))?"
 _KINDS_OF_CHARACTERS = ("unseen", "digits")
+# Signs that texts are made of, the commonest last; all others are rarer.
 _COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
-"""Signs that texts are made of, the commonest last; all others are rarer."""
 _KEYS = ("kind", "why", "near", "match", "parts", "check", "yes", "no")
 _WORDLIKE = re.compile(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
 _SAMPLE = re.compile(r"(?i)your|example|sample|x{4}|\.{3}")
+# What stands in the place of a secret without being one.
 _PLACEHOLDER = (
     r"(?i)[<\[{(%*•.…/~-]|\$[{(A-Z_a-z]|(.)\1*\Z|(?:your|my|the|a)?[_-]?(?:password|passwd|pass|pwd?|secret|token|key"
     r"|api[_-]?key)\Z|your|example|changeme|redacted|hidden|none|null|true|false|xxx|https?:|process\.|os\.|env"
     r"|[A-Za-z_][\w.]{0,60}[\[(]|:?\*+|![A-Za-z]{2,12}\Z|replace|op://|vault:|insert|dummy|placeholder|to-?do\Z|tbd\Z|getenv|config\."
     r"|[\w.-]{0,12}your[_-]|[a-z]{2,8}[-_]x{3,}|[\w-]{2,12}\.\.\."
 )
-"""What stands in the place of a secret without being one."""
 
 
 @dataclass(slots=True)

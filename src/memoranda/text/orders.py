@@ -29,24 +29,24 @@ from memoranda.text.words import runs
 
 WITHIN = 18
 """Words among which the parts of a rule must stand, unless it says otherwise."""
+# Words between the two parts of `a>b`, at most.
 _NEXT_TO = 3.5
-"""Words between the two parts of `a>b`, at most."""
 _KNOWN_WORDS = 100_000
+# Characters of words that are worth remembering, at most.
 _LONG = 40
-"""Characters of words that are worth remembering, at most."""
 _SPACED_LETTERS = 4
 _SHORT = 3
+# Words before a match in which a part that rules it out counts.
 _BEFORE = 5
-"""Words before a match in which a part that rules it out counts."""
+# Characters of the longest Chinese or Japanese entry.
 _LONGEST_RUN = 12
-"""Characters of the longest Chinese or Japanese entry."""
 _LONGEST_SENTENCE = 4_000
 _EVERYWHERE = "any"
 _COMMA = ","
+# The part of a name by which somebody is spoken to, found by its place in the sentence.
 _CALLED = "called"
-"""The part of a name by which somebody is spoken to, found by its place in the sentence."""
+# Words that a sign of code counts for: what it parts does not belong together.
 _GAP = 6
-"""Words that a sign of code counts for: what it parts does not belong together."""
 _MAIL = re.compile(r"@(?=[\w-]{1,64}\.\w)")
 _SHELL = re.compile(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
 _KEY_FILE = re.compile(

@@ -32,10 +32,8 @@ PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
 
 _DETAILED = 1_000_000
+# Characters of a text that are cut at headings and paragraphs; and of the passages of what follows.
 _TAIL = 8_000
-"""Characters of a text that are cut at headings and paragraphs; and of the passages of what
-follows.
-"""
 
 _BLOCK_END = re.compile(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t#]*$", re.M)

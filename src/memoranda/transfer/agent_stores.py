@@ -29,13 +29,13 @@ _FOLDERS = (
     ("gemini", ".gemini", "memory/**/*.md"),
     ("copilot", ".copilot", "memories/**/*.md"),
 )
+# Files of instructions: what stands under a heading about memories is one.
 _FILES = (
     ("codex", ".codex/AGENTS.md"),
     ("gemini", ".gemini/GEMINI.md"),
     ("copilot", ".copilot/copilot-instructions.md"),
     ("copilot", ".github/copilot-instructions.md"),
 )
-"""Files of instructions: what stands under a heading about memories is one."""
 
 
 def _moment(value: Any) -> datetime | None:

@@ -44,18 +44,18 @@ _CATEGORIES = {
     "skill": "skills",
 }
 _NEWER_HERE = "another text is there"
+# What ChatGPT is told of its user in a conversation, and the category of it.
 _CONTEXTS = {
     "model_set_context": "knowledge",
     "user_profile": "people",
     "user_instructions": "preferences",
 }
-"""What ChatGPT is told of its user in a conversation, and the category of it."""
 _SPEAKERS = {"user": "You", "assistant": "ChatGPT"}
 _NUMBER = re.compile(r"^\s*\d+\.\s*(?:\[[^\]]*\]\.?\s*)?")
 _CITED = re.compile("[ \\t]*\ue200[^\ue201]*\ue201")
 _DIGEST = re.compile(r" ([0-9a-f]{8})\.md\Z")
+# Marks of ChatGPT where it cites something; the archives of Claude's export.
 _PART = re.compile(r"(?:conversations|memories|projects)-\d+.*\.zip")
-"""Marks of ChatGPT where it cites something; the archives of Claude's export."""
 
 
 Turn = tuple[str, datetime | None, str]

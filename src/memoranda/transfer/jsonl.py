@@ -252,10 +252,10 @@ def _check_shape(value: Any) -> None:
     raise InvalidInput("it is nested too deeply")
 
 
+# The keys of a line and the fields of Record they fill.
 _NAMES = {
     key: key.removesuffix("_at") for key in ("content", *MEMORY_KEYS) if key != "content_hash"
 }
-"""The keys of a line and the fields of Record they fill."""
 
 
 def _values(data: bytes) -> dict[str, Any]:

@@ -55,8 +55,8 @@ BANK_KINDS = ("global", "projects", "code")
 """The folders of a root of banks, one for each kind."""
 _NO_BANK_ID = "its name cannot be a bank's id"
 EXPIRED = "its time to live is over"
+# Files of the bank server that it makes from the others.
 _BANK_CACHES = ("cache.json", "cache_memory_dump.json")
-"""Files of the bank server that it makes from the others."""
 
 
 class WrongStore(MemorandaError):
@@ -464,8 +464,8 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
 
 _OLDER = "a newer one is here; this one is in the history"
 _OLDER_PASSING = "a newer one is here"
+# An entry with its unknown fields.
 _Incoming = tuple[Entry, dict[str, Any]]
-"""An entry with its unknown fields."""
 
 
 def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = False) -> MovePlan:

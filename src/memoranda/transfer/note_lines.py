@@ -24,8 +24,8 @@ from memoranda.store.base import File
 from memoranda.text.gate import redact
 from memoranda.transfer.jsonl import PAGE, BadRecord, Tally, is_note_line
 
+# The project that takes in the notes of a project there is not, in a folder of its name.
 _ELSEWHERE = "notes"
-"""The project that takes in the notes of a project there is not, in a folder of its name."""
 _BOM = b"\xef\xbb\xbf"
 
 

@@ -61,14 +61,14 @@ _TEXTS = f"{PRIVATE}/texts/"
 DATABASE = ("postgresql://", "postgres://")
 """How the address of a database begins."""
 _OF_THE_PLACE = ("memory.sock", ".daemon.lock", MOVING, f"{TEMP_PREFIX}*")
+# Names in `.memoranda` that are not moved.
 _MADE_ANEW = ("index*.db*", "lock", "http", "ledger.db-*")
-"""Names in `.memoranda` that are not moved."""
+# Names in the folder of copies of a database's notes that are not moved.
 _OF_A_COPY = ("README.txt", f"{PRIVATE}/replica.json", f"{PRIVATE}/incoming", f"{PRIVATE}/erased")
-"""Names in the folder of copies of a database's notes that are not moved."""
 _CONFIG = "config.yaml"
 _NEVER_THE_SAME = (-1, -1)
+# Files that may name the home by its path.
 _OWN_PATHS = (_CONFIG,)
-"""Files that may name the home by its path."""
 
 
 @dataclass(slots=True)
@@ -426,8 +426,8 @@ def checksum(digests: Mapping[str, str]) -> str:
 
 
 _STATE = "state.json"
+# Up to so many new files are synced one by one; more of them together.
 _SYNCED_ALONE = 64
-"""Up to so many new files are synced one by one; more of them together."""
 
 
 @dataclass(slots=True)

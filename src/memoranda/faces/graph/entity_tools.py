@@ -31,8 +31,8 @@ from memoranda.text.unicode import flat
 WARNINGS = "memoranda/warnings"
 _SHOWN = 10
 _GUESSED = 3
+# Names a hint lists; misspelled names it looks for; entities among which it looks.
 _SEARCHED = 5000
-"""Names a hint lists; misspelled names it looks for; entities among which it looks."""
 # Entities whose observations are read together
 _BATCH = 200
 # Characters of a page beside its items and its cursor

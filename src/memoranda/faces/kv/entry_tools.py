@@ -24,10 +24,9 @@ VALUE_BYTES = 10 * 1024 * 1024
 LONGEST_TTL = 100_000_000_000
 """Seconds; later expiry times would have years of five digits."""
 _SHOWN = 500
+# Characters of a text that is shown by its beginning, and in a reply where even that would be too
+# long.
 _SHOWN_TIGHT = 100
-"""Characters of a text that is shown by its beginning, and in a reply where even that would be too
-long.
-"""
 _MARK = "... [TRUNCATED at {} chars]"
 _MARK_ROOM = 30
 # More results than any reply has room for

@@ -56,9 +56,8 @@ if TYPE_CHECKING:
 _HEADER_ROOM = 6000
 _REST = 160
 _WARNING = 400
+# Characters read_note leaves for its last line and for a warning, and gives the content at least.
 _LEAST = 1000
-"""Characters read_note leaves for its last line and for a warning, and gives the content at least.
-"""
 # Characters of a snippet in the text; data holds it whole
 _SNIPPETS = (200, 100, 50)
 _TRACES = 5
@@ -68,17 +67,17 @@ _MINUTE = "%Y-%m-%d %H:%M"
 _LINE = 240
 _LINE_SHORT = 120
 _LISTED = 10
+# Attachments shown with one page of a listing.
 _ATTACHMENTS = 20
-"""Attachments shown with one page of a listing."""
 _CONTENT = 2000
 # Of a note's text in build_context
 _CONTEXT_CHARACTERS = 8000
+# Of each list in build_context: its heading, and how to see what is left out.
 _SECTIONS = {
     "observations": ("Observations", "read_note shows them"),
     "relations": ("Relations", 'find them with search_notes "{title}"'),
     "related_results": ("Related notes", "lower max_related"),
 }
-"""Of each list in build_context: its heading, and how to see what is left out."""
 _STATES = {
     "unwritten": " (not written yet)",
     "ambiguous": " (ambiguous)",

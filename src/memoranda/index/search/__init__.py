@@ -57,23 +57,22 @@ from memoranda.text.tokens import words as informative_words
 from memoranda.text.unicode import flat, sqlite_text, visible
 
 _BEST = 20
+# Of the notes that contain all words this many of the best by BM25 are read, and this many that
+# match by name.
 _NAMED = 10
-"""Of the notes that contain all words this many of the best by BM25 are read, and this many that
-match by name.
-"""
+# One word's more matches stay newest first.
 _MAX_SORTED = 300
-"""One word's more matches stay newest first."""
+# This many spellings of a mistyped word are looked for.
 _MAX_SPELLINGS = 3
-"""This many spellings of a mistyped word are looked for."""
 
 _HAN = re.compile(
     "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
 )
+# What a token adds that occurs so many times in a memory; five or more times count as five.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
-"""What a token adds that occurs so many times in a memory; five or more times count as five."""
 _TAG_SCORE = 1.0
+# So many terms are rather a text pasted whole, whatever quotes and capitals stand between them.
 _PROSE = 8
-"""So many terms are rather a text pasted whole, whatever quotes and capitals stand between them."""
 _MAX_NOTES = 60
 _TITLE = 60
 _ID = 8

@@ -45,17 +45,16 @@ notes badly apart; and this many long ones that come after them.
 _MAX_CHARACTERS = 250_000
 _MAX_PER_NOTE = 40_000
 _READ_CLOSELY = 60
+# Of the best chunks so many are looked at word by word, and of so many it is counted how near these
+# are.
 _READ_NEAR = 20
-"""Of the best chunks so many are looked at word by word, and of so many it is counted how near
-these are.
-"""
 _MIN_LIST = 200
 _MIN_ITEMS = 3
+# The chunks of so many long texts are cached, and the styles of so many chunks: `bench/recall.py
+# --notes session` takes half as long again without.
 _CACHED = 2_000
-"""The chunks of so many long texts are cached, and the styles of so many chunks: `bench/recall.py
---notes session` takes half as long again without."""
+# By the hash of a text, so that the texts need not be kept.
 _known_chunks: dict[int, list[tuple[int, int, int, str | None]]] = {}
-"""By the hash of a text, so that the texts need not be kept."""
 _style_of = lru_cache(_CACHED)(style_of)
 _first_person = lru_cache(_CACHED)(first_person)
 _ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)

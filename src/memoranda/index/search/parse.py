@@ -24,18 +24,18 @@ MAX_TERMS = 32
 """More terms, or words of a question, are reduced to the informative ones."""
 
 _PIECE = re.compile(r'"([^"]*)"|([^\s"]+)')
+# A quote inside a Hebrew abbreviation, as keyboards have it.
 _GERSHAYIM = re.compile('(?<=[א-ת])"(?=[א-ת])')
-"""A quote inside a Hebrew abbreviation, as keyboards have it."""
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
 _PHRASE_TOKENS = 64
 _PLAIN_TAIL = 400
 _PAIR = 2
 _LONG_RUN = 7
+# From so many characters on a run counts for several words, and for two words.
 _PAIR_RUN = 4
-"""From so many characters on a run counts for several words, and for two words."""
 _LONGEST_TERM = 400
+# Of up to so many words neighbors are also looked for as one: `time zone` as `timezone`.
 _MOST_JOINED = 6
-"""Of up to so many words neighbors are also looked for as one: `time zone` as `timezone`."""
 _LONGEST_COMPOUND = 60
 
 

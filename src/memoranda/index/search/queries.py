@@ -52,46 +52,46 @@ NAMES = "name_fts"
 STEMS = "stem_fts"
 """The full-text tables of titles, headings and tags, and of stems."""
 
+# The weights of the columns of a full-text table as bm25() takes them; facets count nothing.
 _COLUMN_WEIGHTS = {
     "note_fts": "{body:g}, {title:g}, {headings:g}, {tags:g}, {address:g}, 0".format(**COLUMNS),
     NAMES: "{title:g}, {headings:g}, {tags:g}, 0".format(**COLUMNS),
 }
-"""The weights of the columns of a full-text table as bm25() takes them; facets count nothing."""
 _CACHE_BYTES = 20_000_000
 _RARE_ENOUGH = 5_000
+# From so many notes on, as `size` counts them, the words that begin with a prefix are asked for in
+# its place. In fewer FTS5 finds the prefix faster than we the words: of 30,000 notes two words of
+# one in less than half the time.
 _SPELLED_OUT_FROM = 1 << 17
-"""From so many notes on, as `size` counts them, the words that begin with a prefix are asked for in
-its place. In fewer FTS5 finds the prefix faster than we the words: of 30,000 notes two words of one
-in less than half the time."""
+# More words that begin with a prefix are left to FTS5, which then joins all their notes.
 _MAX_LONGER = 1_000
-"""More words that begin with a prefix are left to FTS5, which then joins all their notes."""
 _FEW_ROWS = 200
 _MAX_NAMED = 500
 _NAMED_SORTED = 10
 _NO_SUCH_NOTE = '"\uf8ff"'
 _MIN_SIZE = 4
 _LEAST_PART = 3
+# Letters of each half of a word that is looked for in two words, and of the whole.
 _LONGEST_PARTED = 24
-"""Letters of each half of a word that is looked for in two words, and of the whole."""
 _SPELLED_LENGTHS = range(5, 20)
 _SPELLED_PREFIX = 3
 _MAX_SPELLINGS = 8
 _SPELLED_COUNT = 100
+# A string of an FTS5 expression; one word as a prefix, with the word.
 _PREFIX = re.compile(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')
-"""A string of an FTS5 expression; one word as a prefix, with the word."""
+# A prefix, whether it is a word or not, and the words that begin with it. No character of a word
+# comes before char(1): each word is looked up behind the one before, whatever notes hold that.
 _LONGER = (
     "with recursive longer(word) as (select :prefix union all"
     " select (select term from words where term >= word || char(1) limit 1) from longer where word glob :prefix || '*'"
     " limit :most) select word from longer where word glob :prefix || '*'"
 )
-"""A prefix, whether it is a word or not, and the words that begin with it. No character of a word
-comes before char(1): each word is looked up behind the one before, whatever notes hold that."""
 _GIVEN = "(select value from json_each(?))"
+# Whether :viewer sees the note of feature `f`.
 _VISIBLE = (
     "(:viewer is null or exists"
     f" (select 1 from note n where n.row = f.row and {seen_by('n.scope', ':viewer')}))"
 )
-"""Whether :viewer sees the note of feature `f`."""
 _SIDE = (
     "(select group_concat(row) from (select f.row from feature f where f.conversation = c.conversation"
     f" and (f.position, f.row) {{side}} (c.position, c.row) and {_VISIBLE}"

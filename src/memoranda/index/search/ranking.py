@@ -34,21 +34,21 @@ from memoranda.text.dialogue import turns_of
 from memoranda.text.folding import fold
 from memoranda.text.tokens import is_cjk, query_text
 
+# Of a long text so many words count, those of most weight.
 _MAX_WORDS = 64
-"""Of a long text so many words count, those of most weight."""
 _USERS = frozenset(("user", "human"))
+# The two sides of a talk with an assistant, as its records name them.
 _ASSISTANTS = frozenset(("assistant", "ai", "model"))
-"""The two sides of a talk with an assistant, as its records name them."""
+# Letters from which on a word also matches as a prefix.
 _PREFIX_FROM = 4
-"""Letters from which on a word also matches as a prefix."""
 
+# The cosine from which a note without a word of the question is worth showing.
 _MIN_COSINE = 0.2
-"""The cosine from which a note without a word of the question is worth showing."""
 _FAR_SHARE = 0.1
+# Meaning counts from the cosine that this share of the notes do not reach, and from this far below
+# the highest.
 _MIN_SPREAD = 0.25
-"""Meaning counts from the cosine that this share of the notes do not reach, and from this far below
-the highest.
-"""
+# The names of what is added up, in the order of `Ranking._parts`.
 _FEATURES = (
     "words",
     "meaning",
@@ -61,23 +61,20 @@ _FEATURES = (
     "date",
     "timed",
 )
-"""The names of what is added up, in the order of `Ranking._parts`."""
 _MAX_BETTER = 5
+# Characters of a text whose relevance is halved for its length.
 _LONG = 720
-"""Characters of a text whose relevance is halved for its length."""
+# With more lists of notes there are so many groups that notes are grouped one by one.
 _MANY_LISTS = 20
-"""With more lists of notes there are so many groups that notes are grouped one by one."""
+# Of a long text the index is asked for so many words.
 _MOST_ASKED = 96
-"""Of a long text the index is asked for so many words."""
 _PASTED = 1_000
+# Of a longer text a model is asked about its questions alone, unless it is a conversation, of which
+# it is asked about so many characters at the end.
 _EMBEDDED = 2_000
-"""Of a longer text a model is asked about its questions alone, unless it is a conversation, of
-which it is asked about so many characters at the end.
-"""
+# Of a long text no note comes to be looked at for a common word alone, once rarer words have found
+# this many.
 _ENOUGH = 2_000
-"""Of a long text no note comes to be looked at for a common word alone, once rarer words have found
-this many.
-"""
 _NAME = re.compile(r"[^\W\d_]+")
 _FREQUENT_NAME = 25
 _NAMED_SIZE = 256

@@ -70,8 +70,8 @@ _MIN_ROOT = 4
 _INFLECTED = re.compile("[a-z]{3,30}")
 _VOWEL = re.compile("[aeiouy]")
 _DOUBLE = re.compile(r"([b-df-hj-np-tv-z])\1$")
+# A verb such as `hop`, which doubles its last letter: `hoping` is none of its forms.
 _SHORT_SYLLABLE = re.compile("[^aeiou]*[aeiouy][^aeiouwxy]")
-"""A verb such as `hop`, which doubles its last letter: `hoping` is none of its forms."""
 _MAY_DOUBLE = re.compile("[^aeiou][aeiou][bdfgklmnprtvz]$")
 SNIPPET = 200
 """The most characters of a snippet."""
@@ -80,8 +80,8 @@ Place = tuple[int, int]
 """Where in a text a word of the query stands, and its number."""
 
 _FEW_WORDS = 32
+# Characters between two words at which their nearness is a half.
 _APART = 60
-"""Characters between two words at which their nearness is a half."""
 
 
 @dataclass(slots=True)

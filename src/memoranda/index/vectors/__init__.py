@@ -53,8 +53,8 @@ PACKAGED = (
 _WEIGHTS = "model.safetensors"
 _SAMPLES = 32
 
+# Scripts whose letter says about as much as three of others.
 _DENSE_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
-"""Scripts whose letter says about as much as three of others."""
 _SCRIPT_ALIASES = {"FULLWIDTH": "LATIN", "HALFWIDTH": "KATAKANA", "IDEOGRAPHIC": "CJK"}
 _LEAST_WORDS = 200
 _LEAST_CHARACTERS = 3000
@@ -98,8 +98,8 @@ class ModelManner:
     floor: float = 0.0
 
 
+# By a part of the model's name; all others are asked as they come.
 _MANNERS = {"e5-": ModelManner("query: ", "passage: ", 0.7)}
-"""By a part of the model's name; all others are asked as they come."""
 
 
 @dataclass(frozen=True, slots=True)

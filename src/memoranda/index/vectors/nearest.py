@@ -26,9 +26,8 @@ from memoranda.index.vectors import (
 from memoranda.index.vectors.runtimes import np
 from memoranda.llm import NoAnswer
 
+# The vectors of so many questions are remembered: a search asks for its question's several times.
 _QUESTIONS = 128
-"""The vectors of so many questions are remembered: a search asks for its question's several times.
-"""
 _ENDING = ".vectors"
 _KNOWN_ENDING = ".known"
 _LEARNT_AT_ONCE = 32

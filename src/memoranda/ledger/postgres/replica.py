@@ -60,12 +60,12 @@ so that reading and searching are fast. Do not edit anything here: changes made 
 Edit by the command (`memory edit`) or your agents. Everything here may be deleted while nothing uses it; it is made
 anew.
 """
+# Seconds an exchange of reads waits for the folder's lock.
 _PATIENCE = 0.25
-"""Seconds an exchange of reads waits for the folder's lock."""
+# Seconds between two exchanges with the database, so that a read is no write there.
 _BETWEEN = 10.0
-"""Seconds between two exchanges with the database, so that a read is no write there."""
+# By process (one that was forked must not use these connections), root, address and space.
 _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
-"""By process (one that was forked must not use these connections), root, address and space."""
 
 
 @dataclass(frozen=True, slots=True)

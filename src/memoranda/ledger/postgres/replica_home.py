@@ -58,16 +58,14 @@ from memoranda.store.inplace import LineChange
 from memoranda.store.layout import PRIVATE, Layout, changing_shared
 from memoranda.store.path_guard import open_folder
 
+# Notes of a large space brought before others get the folder's lock.
 _BATCH = 200
-"""Notes of a large space brought before others get the folder's lock."""
+# So many notes are brought at once when a replica is new; more by a thread, if the process goes on.
 _LARGE = 2000
-"""So many notes are brought at once when a replica is new; more by a thread, if the process goes
-on.
-"""
+# So many files that differ are fetched one by one.
 _FEW = 500
-"""So many files that differ are fetched one by one."""
+# Seconds a call waits for the folder's lock to bring what other replicas changed.
 _FOLLOWS = 1.0
-"""Seconds a call waits for the folder's lock to bring what other replicas changed."""
 
 
 class PostgresHome(Home):

@@ -42,8 +42,8 @@ _POLICY = (
     "alter table {} force row level security",
     "create policy one_space on {} using (space = current_setting('memoranda.space', true))",
 )
+# How long rewriting a table waits for others that use it.
 _VACUUM_WAITS = "10s"
-"""How long rewriting a table waits for others that use it."""
 _OWN_TABLES = """
 select c.oid::regclass::text from pg_class c
 left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
@@ -57,12 +57,12 @@ _OTHER_SNAPSHOTS = """
 select count(*) from pg_stat_activity
 where backend_xmin is not null and pid <> pg_backend_pid() and datname = current_database()
 """
+# Settings of a server, the values at which it keeps what was written [all but -1], and how.
 _KEEPING = (
     ("log_statement", ("all", "mod"), "the server writes statements into its log"),
     ("log_min_duration_statement", None, "the server writes slow statements into its log"),
     ("archive_mode", ("on", "always"), "the write-ahead log is archived"),
 )
-"""Settings of a server, the values at which it keeps what was written [all but -1], and how."""
 
 
 class SpaceDatabase(Connection):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from memoranda.ledger.change import Step
     from memoranda.ledger.reads import ReadRow
 
+# Rows of notes fetched at once.
 _ROWS = 200
-"""Rows of notes fetched at once."""
 
 
 class SpaceState(NamedTuple):

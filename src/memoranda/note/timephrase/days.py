@@ -11,6 +11,7 @@ from memoranda.note.timephrase.values import DAY_KINDS, Lexeme, NthWeekday, Week
 
 Span = tuple[str, int]
 """A calendar week, month or year: its unit and how many on from this one."""
+# The span that may be named with a kind of day word: "Friday of next week".
 _SPAN_OF = {
     "weekday": "week",
     "weekend": "week",
@@ -18,7 +19,6 @@ _SPAN_OF = {
     "date": "year",
     "month_edge": "year",
 }
-"""The span that may be named with a kind of day word: "Friday of next week"."""
 _SATURDAY = 5
 
 

@@ -21,8 +21,8 @@ from memoranda.note.timephrase.slots import (
     without_range_ends,
 )
 
+# When a day without a clock fires if its usual hour has passed.
 _LATE = time(18)
-"""When a day without a clock fires if its usual hour has passed."""
 
 
 def read_once(sentence: Sentence, clock: Clock) -> list[Reading]:

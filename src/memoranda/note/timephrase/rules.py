@@ -19,6 +19,7 @@ from memoranda.note.timephrase.days import nth_weekday, wall_time
 _DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _KEYS = ("FREQ", "INTERVAL", "BYMONTH", "BYMONTHDAY", "BYDAY", "BYHOUR", "BYMINUTE")
 _CLOCK_KEYS = ("BYHOUR", "BYMINUTE")
+# The keys a stored rule of each frequency has, apart from those it may have.
 _NEEDED_KEYS: dict[str, tuple[str, ...]] = {
     "MINUTELY": (),
     "HOURLY": (),
@@ -27,7 +28,6 @@ _NEEDED_KEYS: dict[str, tuple[str, ...]] = {
     "MONTHLY": ("BYMONTHDAY", *_CLOCK_KEYS),
     "YEARLY": ("BYMONTH", "BYMONTHDAY", *_CLOCK_KEYS),
 }
-"""The keys a stored rule of each frequency has, apart from those it may have."""
 _OPTIONAL_KEYS = {"FREQ", "INTERVAL", "UNTIL", "TZID"}
 _SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
 SHORTEST = 300

@@ -18,13 +18,13 @@ from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 ENTITY_KEYS = ("type", "name", "entityType", "observations")
 _BLANK = (" ", "\t", "\r")
 _EMPTY = (b"{}", b"[]")
+# What a line, or a file, has that may be one of the forms of `as_lines`.
 _MAYBE_OTHER_FORM = re.compile(rb'[}\]][ \t]*\{|"(?:entities|relations)"|\A\s*(?:\{\s*\}|\[\s*\])')
-"""What a line, or a file, has that may be one of the forms of `as_lines`."""
 _MEMBERS = {"entities": "entity", "relations": "relation"}
 _BOM = b"\xef\xbb\xbf"
 _FIRST_LINES = 100
+# Lines, and bytes of each, that show what a file is.
 _LONGEST = 1 << 20
-"""Lines, and bytes of each, that show what a file is."""
 
 
 class BadLine(ValueError):

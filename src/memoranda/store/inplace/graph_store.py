@@ -26,8 +26,8 @@ from memoranda.text.user_path import absolute_path
 
 MAX_APPEND = 65536
 """Bytes: more than that is written beside the file and renamed over it."""
+# Between lowered texts: no text of a graph holds a lone surrogate.
 _SEPARATOR = "\udfff"
-"""Between lowered texts: no text of a graph holds a lone surrogate."""
 _MAX_WARNINGS = 5
 _SUFFIX = ".md"
 _UNKNOWN = Stamp(-1, -1, -1)

@@ -169,7 +169,7 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
 
 
 def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
-    """What `wait` returns, which waits by itself for as many seconds as it is told: at most
+    """What `wait` returns, which waits on its own for as many seconds as it is told: at most
     `seconds`, and what the call may still wait."""
     if _waits.left is None:
         seconds_left = CALL_WAITS

@@ -415,7 +415,7 @@ class _File(NamedTuple):
         return ConfigFileError(self.path, problem, key, joint)
 
     def section(self, name: Any, above: str = "") -> dict[str, Any]:
-        """The section `name`, or the one of that name within `above`; empty when there is none."""
+        """The section `name`, or the one of that name within `above`, or empty."""
         value = (self.section(above) if above else self.rows).get(name)
         if value is not None and not isinstance(value, dict):
             raise self.refuse(

@@ -53,7 +53,7 @@ def parsed(path: Path, text: str) -> dict[str, Any]:
 
     try:
         rows = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    # A date that is none is a ValueError
+    # An impossible date is a ValueError
     except (yaml.YAMLError, ValueError) as error:
         why = " ".join(str(error).split()).replace('in "<unicode string>", line', "at line")
         raise ConfigFileError(path, why) from None

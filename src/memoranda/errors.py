@@ -32,7 +32,7 @@ may not know
 │   └── ProjectOutOfReach project_not_found 1 one of our own, which the caller's access leaves out
 ├── ProjectRefused          project_refused    1    a folder that cannot be a project
 │   ├── NotAFolder          project_refused    1
-│   └── ProjectOverlaps     project_refused    1    it lies in another project, or holds one
+│   └── ProjectOverlaps     project_refused    1    it is in another project, or holds one
 ├── NotText                 not_text       1    a file that is not UTF-8
 ├── StorageError            storage        1    the disk said no: full, read-only, permission
 │   ├── Busy            busy           1    somebody else has the lock; call again
@@ -83,7 +83,7 @@ def near(word: str, names: Iterable[str], most: int = 3) -> list[str]:
 
 
 def choices(word: str, names: Iterable[str], opening: str = "One of") -> str:
-    """The hint for a value that is none of `names`: the nearest, then all of them."""
+    """The hint for a value that is not one of `names`: the nearest, then all of them."""
     names = list(names)
     guess = near(word, names, 1)
     return (f"Did you mean {guess[0]}? " if guess else "") + (
@@ -123,7 +123,7 @@ class TimeframeError(InvalidInput):
 
 class TimeRefused(InvalidInput):
     """A reminder's text without one time ahead (contract 001, 8). `phrase` is the user's own text;
-    `candidates` are aware local times, empty but for ambiguous ones."""
+    `candidates` are aware local times, empty except for ambiguous ones."""
 
     code = "invalid_time"
     sentence = 'not a valid time: "{}"'
@@ -294,7 +294,7 @@ class Exists(MemorandaError):
 
 
 class Taken(Exists):
-    """What lies at `path` is no note, or not one that the caller may replace."""
+    """What is at `path` is no note, or not one that the caller may replace."""
 
     def __init__(self, path: str, permalink: str | None = None):
         super().__init__(path, permalink)
@@ -304,7 +304,7 @@ class Taken(Exists):
 
 
 class Unusable(MemorandaError):
-    """A path that cannot be used, and it is not said why: what lies there may be another agent's."""
+    """A path that cannot be used, without a reason: what is there may be another agent's."""
 
     code = "unusable"
 
@@ -441,7 +441,7 @@ class NotAFolder(ProjectRefused):
 
 
 class ProjectOverlaps(ProjectRefused):
-    """`folder` lies in the project `other`, or holds it."""
+    """`folder` is in the project `other`, or holds it."""
 
     def __init__(self, folder: str, other: str):
         super().__init__(folder, f"it overlaps project {other}")
@@ -512,7 +512,7 @@ class StorageError(MemorandaError):
 
 
 class CannotRead(StorageError):
-    """What lies at `path` cannot be read; `remedy` is a sentence about what helps."""
+    """What is at `path` cannot be read; `remedy` is a sentence about what helps."""
 
     def __init__(self, path: str, reason: str, remedy: str = ""):
         MemorandaError.__init__(self, f"Could not read {path}: {reason}. {remedy}".rstrip())

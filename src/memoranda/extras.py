@@ -14,7 +14,7 @@ _CHECKOUT = Path(__file__).parents[2]
 
 
 def install_command(extra: str, *packages: str) -> str:
-    """The command that installs an extra, and `packages` besides.
+    """The command that installs an extra, and `packages` as well.
 
     >>> install_command("semantic")
     "pip install 'memoranda[semantic]'"

@@ -31,7 +31,7 @@ class Query:
     rest was written;
     the present for ranked searches without `as_of`. `contains` is a case-insensitive substring of
     the content.
-    `archived`: only archived memories, or none; None = those a search finds besides, and no list.
+    `archived`: only archived memories, or none; None = those a search adds, and no list.
     `metadata` is
     contract 000b's `metadata_filters`. `by` (`owner`, an agent's name, `import`, `web`, `file`) and
     `client` tell who
@@ -86,7 +86,7 @@ _FILTER = re.compile(
 def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None) -> Query:
     """The query a person writes in one line: `dark mode tag:ui after:7d` (contract 000b, 6).
 
-    Filters are taken out of the text; a value with blanks stands in double quotes. `tag:` and
+    Filters are taken out of the text; a value with blanks is in double quotes. `tag:` and
     `category:` given twice must both hold, of several `type:` and `project:` one; else the last one
     counts. Any other `x:y`, a filter inside quotes and a time nobody can read stay text. `now`
     (default: the clock) and `zone` (default: local) are for `before:`, `after:` and `as_of:`. Never
@@ -124,7 +124,7 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
 def narrowed(
     query: Query, text: str, *, now: datetime | None = None, zone: tzinfo | None = None
 ) -> tuple[Query, str]:
-    """`query` with the filters that stand in `text` besides its own, and `text` without them.
+    """`query` with the filters that are in `text` in addition to its own, and `text` without them.
 
     Of projects and types named in both places those in both pass; another filter in the text counts
     instead of the query's. A text without filters stays as it is.

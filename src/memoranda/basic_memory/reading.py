@@ -301,7 +301,7 @@ class RowSearch:
     prefixes: dict[str, str]
 
     def facts(self, needed: int) -> tuple[list[Row], bool]:
-        """More than `needed` rows, if there are so many; and whether that is all of them."""
+        """More than `needed` rows, if there are this many; and whether that is all of them."""
         rows: list[Row] = []
         offset = 0
         while True:

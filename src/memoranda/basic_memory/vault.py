@@ -144,7 +144,7 @@ def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
 
     environ: the environment variables that count.
 
-    Without a configuration the vault is the one the program would use by itself, if it is there.
+    Without a configuration the vault is the one the program would use on its own, if it is there.
     Raises ConfigError.
     """
     settings = _settings(environ)

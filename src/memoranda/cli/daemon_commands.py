@@ -467,7 +467,7 @@ def _web(
             routes=routes,
             pages=page_routes,
         )
-        # Which the page may not import: they stand beside it
+        # Which the page may not import: they are in the same folder
         server.app.state.preview = preview
         server.app.state.programs = installed_programs
         return server

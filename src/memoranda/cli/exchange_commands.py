@@ -384,7 +384,7 @@ def _move_in(
 def _plan(
     memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
 ) -> MovePlan:
-    """What moving in the store at `place` does. Raises Failure when the memory itself lies there."""
+    """What moving in the store at `place` does. Raises Failure when the memory itself is there."""
     from memoranda.transfer import moving
 
     home = memory.home.resolve()

@@ -122,7 +122,7 @@ def log(
 
 
 def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: datetime | None) -> int:
-    """How many of the latest changes are of traces: so many more are to be looked at."""
+    """How many of the latest changes are of traces; as many more have to be looked at."""
     latest = memory.log(limit=10 * limit, agent=agent, since=start)
     return sum(change.project == TRACE_PROJECT for change in latest)
 

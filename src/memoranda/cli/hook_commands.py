@@ -1,4 +1,4 @@
-"""`hook`: what clients call at the events of a session (docs/hooks.md). A module of its own,
+"""`hook`: what clients call at the events of a session (docs/hooks.md). A separate module,
 because a client waits for it: what the other commands import takes a fourth of its time."""
 
 from __future__ import annotations

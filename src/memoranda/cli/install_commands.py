@@ -490,7 +490,7 @@ def _plugin_is_on(client: Client) -> bool:
 
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
-    """The table of clients; `entry` is none, ok, other command, broken command, address, not ours,
+    """The table of clients; `entry` is "none", ok, other command, broken command, address, not ours,
     plugin or unreadable, with the reason."""
     installer = Installer(call.settings.home)
     rows = []

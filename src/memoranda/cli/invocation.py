@@ -148,7 +148,7 @@ class Invocation:
     def answer_each(
         self, texts: Sequence[str], rows: Sequence[dict[str, Any]], between: str = "\n"
     ) -> None:
-        """Print the results for several references; a lone one as if no more could be named."""
+        """Print the results for several references; a lone one as if only one could be named."""
         self.answer(between.join(texts), **(rows[0] if len(rows) == 1 else {"results": list(rows)}))
 
     @property

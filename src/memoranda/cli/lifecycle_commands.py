@@ -537,7 +537,7 @@ def _listed(item: ReviewItem) -> list[str]:
 
 
 def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
-    """Ask one question after another until there are no more or `q` is pressed."""
+    """Ask one question after another until none is left or `q` is pressed."""
     import click
 
     # The position of a question, and the change its answer made

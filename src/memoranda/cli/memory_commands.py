@@ -187,7 +187,7 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
     """Show a note. Counts as one access.
 
     ID may also be what names a note of any project: a path as `log` shows it, a permalink, a title,
-    an address. Such a note stands in the document under the key `note`. Several stand one below the
+    an address. Such a note is in the document under the key `note`. Several stand one below the
     other; their documents are in the list `results`.
     """
     if at is not None:
@@ -519,7 +519,7 @@ def edit(call: Invocation, ref: str) -> None:
 
 
 def _editor() -> list[str]:
-    """The command of the person's editor. Raises Failure when there is none."""
+    """The command of the person's editor. Raises Failure if there is not one."""
     import shlex
     import shutil
 

@@ -78,7 +78,7 @@ def text(
 ) -> None:
     """Print `content` and a newline on stdout, on a terminal with `paged` page by page if it is
     longer than that. On a terminal nothing in it acts: control characters, bidi marks and the like
-    are shown as escapes, those of JSON `as_json`; but for what is `painted`, whose cells are clean.
+    are shown as escapes, those of JSON `as_json`; except in `painted`, whose cells are clean.
     A pipe or file gets the text as it is. Raises Failure, BrokenPipeError."""
     if is_terminal():
         if painted:
@@ -122,7 +122,7 @@ def width(text: str) -> int:
 
 
 def fit(text: str, columns: int) -> str:
-    """`text` cut to so many columns, with an ellipsis when it was longer."""
+    """`text` cut to this many columns, with an ellipsis when it was longer."""
     if width(text) <= columns:
         return text
     characters = []

@@ -1,4 +1,4 @@
-"""`memory mcp --as PRESET`: which tools and projects stand in for another memory server.
+"""`memory mcp --as PRESET`: which tools and projects replace another memory server.
 
 Sources: contract 000a (anthropic), contract 000b, 10 (basic-memory), contract 002, 8
 (server-memory, thoughtbox), contract 003, 1 (memory-bank), contract 004, 1 and 7 (agent-memory).
@@ -111,8 +111,8 @@ def graph_file(
 
 
 def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
-    """A graph file in use as a project of its own, named by the file's stem; nothing when it is one
-    already. `projects`: the projects there are besides the built-in ones (name -> folder or file)."""
+    """A graph file in use as a separate project, named by the file's stem; nothing when it is one
+    already. `projects`: the projects there are in addition to the built-in ones (name -> folder or file)."""
     if file is None or str(file) in (
         str(Path(os.path.expanduser(str(place)))) for place in projects.values()
     ):

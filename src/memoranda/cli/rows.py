@@ -58,7 +58,7 @@ def within(
 
 
 def left_out(memory: MemorySession, query: Query) -> list[str]:
-    """What `query` would list besides, were it asked for: `3 archived`, `12 traces`."""
+    """What `query` would list as well, were it asked for: `3 archived`, `12 traces`."""
     parts = []
     if not query.lists_archived and query.archived is not False:
         archived = memory.list(query.replace(archived=True), limit=1)[1]

@@ -289,7 +289,7 @@ def _search_document(
 
 
 def _mention_traces(memory: MemorySession, query: Query) -> None:
-    """Say how many traces a ranked search would find besides."""
+    """Say how many traces a ranked search would find as well."""
     if any(project.name == TRACE_PROJECT for project in memory.projects):
         total = memory.search(query.replace(projects=(TRACE_PROJECT,)), limit=1).total
         if total:

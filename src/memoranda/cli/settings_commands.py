@@ -47,7 +47,7 @@ def _key(name: str) -> ConfigKey:
 
 
 def _settings(call: Invocation) -> Settings:
-    """The settings; for a file that cannot be read the defaults, so that it can be mended."""
+    """The settings; for a file that cannot be read the defaults, so that it can be corrected."""
     try:
         return call.settings
     except ConfigError:

@@ -290,7 +290,7 @@ class Command(_Documented):
     """A command whose callback gets the invocation, then its positional arguments, then its
     options. `keys` are those of its JSON document after `schema`, each with the keys of the objects
     in it; empty when the command prints its output itself. `complete`: what the shell is offered
-    for the first argument. `now`: takes `--now`. `own_agent`: has an option `--agent` of its own.
+    for the first argument. `now`: takes `--now`. `own_agent`: has its own option `--agent`.
     `example`: a line of the shell, shown in the help."""
 
     def __init__(
@@ -344,7 +344,7 @@ class Group(_Documented, click.Group):
     for. A command `b-c` is `b_c` there or, where that name is taken in Python, `b_c_`; in a group
     `a` it is `a_b_c`. `now`: takes `--now`, for those of its commands that do. `titles`: the
     section of the help for each command. `alone`: the lines to print where no command is named; the
-    help where there are none."""
+    help where there are not any."""
 
     def __init__(
         self,

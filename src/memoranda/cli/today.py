@@ -23,7 +23,7 @@ _DUE_WITHIN = timedelta(hours=24)
 _MOST_QUESTIONS = 20
 # Memories up to which the questions are counted: that compares them with each other.
 _MOST_ASKED_ABOUT = 2_000
-# Columns of a line besides the text of a note.
+# Columns of a line in addition to the text of a note.
 _ROOM = 34
 
 

@@ -435,7 +435,7 @@ def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) ->
             {"namespace": entry.namespace, "key": entry.key, "value": entry.value}
             for entry in entries_found
         ]
-        # A script reads names, and there are none
+        # A script reads names, and there are not any
         if not entries_found and not call.json:
             return output.notice("No entries.")
         call.answer("\n".join(names), namespace=None if every else namespace, entries=rows)

@@ -142,7 +142,7 @@ def transcripts_off(call: Invocation) -> None:
 )
 @flag("--again", "Delete the index first, and read everything.")
 def transcripts_sync(call: Invocation, *, again: bool) -> None:
-    """Read what is new in transcripts; a daemon does so by itself."""
+    """Read what is new in transcripts; a daemon does so on its own."""
     from memoranda.transcripts.tier import Transcripts
 
     with call.memory() as memory:

@@ -334,7 +334,7 @@ def _elsewhere(memory: MemorySession) -> list[Finding]:
 
 @command("reindex", keys=("notes", "projects", "seconds"), example="memory reindex")
 def reindex(call: Invocation) -> None:
-    """Throw the index away and make it anew from the notes."""
+    """Throw the index away and rebuild it from the notes."""
     start = time.perf_counter()
     with call.memory() as memory:
         with output.progress("Indexing") as progress:

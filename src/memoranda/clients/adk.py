@@ -1,6 +1,6 @@
 """A memory service of Google's Agent Development Kit over a memory (extra `memoranda[adk]`).
 
-What was said in sessions lies in the traces, which default search leaves out; memories given as
+What was said in sessions is in the traces, which default search leaves out; memories given as
 such are memories like any other, which every agent finds. A search of the service sees those of its
 application and user, no others.
 """

@@ -34,7 +34,7 @@ class Unsure(MemorandaError):
 
 
 class Hint(NamedTuple):
-    """What `put` made besides the member: `made` containers around it, and what stood where the
+    """What `put` made in addition to the member: `made` containers around it, and what was where the
     first one is now.
     """
 
@@ -47,7 +47,7 @@ class Editor(ABC):
 
     @abstractmethod
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
-        """The value of the member, None when there is none. Raises Unsure."""
+        """The value of the member, or None. Raises Unsure."""
 
     @abstractmethod
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
@@ -58,7 +58,7 @@ class Editor(ABC):
     @abstractmethod
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         """The text without the member, which is there; with the hint of `put`, without what that
-        made besides. Raises Unsure."""
+        made as well. Raises Unsure."""
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class Document(NamedTuple):
         return None
 
     def place(self, path: Sequence[str], name: Name) -> tuple[Node, int] | None:
-        """The container at `path` and where in it the member is; None when there is none."""
+        """The container at `path` and where in it the member is, or None."""
         node, missing = self.container(path)
         if node is None or missing:
             at = None
@@ -142,7 +142,7 @@ class Document(NamedTuple):
         return (node, at)
 
     def find(self, path: Sequence[str], name: Name) -> Any:
-        """The value of a member, None when there is none."""
+        """The value of a member, or None."""
         position = self.place(path, name)
         if position is None:
             return None

@@ -50,7 +50,7 @@ _BACKUPS = 5
 
 
 class Target(NamedTuple):
-    """A file of a client with what shall stand in it, or shall no longer."""
+    """A file of a client with what should be in it, or no longer."""
 
     client: Client
     file: Path

@@ -193,7 +193,7 @@ class MemorandaStore(BaseStore):
                 self._entries.remove(".".join(namespace), key)
 
     def _refresh(self, entries: Iterable[Entry]) -> None:
-        """Let items with a time to live begin it anew, as one change."""
+        """Restart the time to live of items, as one change."""
         now = self._memory.clock()
         later = list[Any]()
         for entry in entries:
@@ -201,7 +201,7 @@ class MemorandaStore(BaseStore):
                 minutes = self._memory.read(entry.id, project=KV_PROJECT, count=False).header.get(
                     _TTL
                 )
-                # Else the key-value tools wrote it: theirs do not begin anew
+                # The key-value tools wrote it: their time to live does not restart
                 if minutes is not None:
                     later.append(
                         (replace(entry, accessed=now, expires=_end(now, float(minutes))), {})
@@ -211,7 +211,7 @@ class MemorandaStore(BaseStore):
 
 
 def _end(now: datetime, minutes: float | None) -> datetime | None:
-    """When so many minutes are over; None for never, which is also an end no calendar has."""
+    """When this many minutes are over; None for never, as for an end that no calendar has."""
     try:
         if minutes is None:
             return None

@@ -1,4 +1,4 @@
-"""A session of the OpenAI Agents SDK whose transcript lies in the traces of a memory (extra
+"""A session of the OpenAI Agents SDK whose transcript is in the traces of a memory (extra
 `memoranda[openai-agents]`).
 
 Traces are no memory: default search leaves them out. What the agent is to remember it stores with
@@ -68,7 +68,7 @@ class MemorandaSession(SessionABC):
             await asyncio.to_thread(self._add, items)
 
     async def pop_item(self) -> Any | None:
-        """Remove the last item and return it; None when there is none."""
+        """Remove the last item and return it, or None."""
         return await asyncio.to_thread(self._pop)
 
     async def clear_session(self) -> None:

@@ -60,7 +60,7 @@ class Client:
     def place(
         self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM
     ) -> Path | None:
-        """The configuration file, in `project` if given; None when there is none for that."""
+        """The configuration file, in `project` if given; or None if it is not one."""
         if project is None:
             return _first(self.file, environ, system)
         if self.project is None:
@@ -225,7 +225,7 @@ def _hook_entry(client: Client, kind: str) -> Any:
 
 def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
     """What an earlier checkout, or its plugin, put where no entry of ours replaces it: files, their
-    formats and what is to be taken out."""
+    formats and what should be taken out."""
     former_entries: list[tuple[Path, str, list[Edit]]] = []
     if client.plugin:
         key = [former_name.PLUGIN if "@" in name else name for name in client.plugin["key"]]
@@ -242,7 +242,7 @@ def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
 
 
 def shares_hooks(value: Any, client: str) -> bool:
-    """Whether the commands of others stand in one group of hooks with ours."""
+    """Whether the commands of others are in one group of hooks with ours."""
     if not isinstance(value, dict) or not isinstance(value.get("hooks"), list):
         return False
     return not all(
@@ -311,13 +311,13 @@ def _filled(shape: Any, words: Mapping[str, Any]) -> Any:
 
 
 def auto_memory_folder(home: Path) -> Path:
-    """The folder of project `claude memory`, for the memories Claude Code writes by itself."""
+    """The folder of project `claude memory`, for the memories Claude Code writes on its own."""
     return home / "projects" / "claude-memory"
 
 
 def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, str]]]:
     """Make a project of each folder in which Claude Code, Codex and Gemini CLI keep memories of
-    their own that is none yet. Returns them, and the folders left out with the reason. Raises
+    their own that is not a project yet. Returns them, and the folders left out with the reason. Raises
     InvalidInput for an agent."""
     if memory.agent is not None:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Changes one table of a TOML text, which is a block of its own under a header, one member of a
+"""Changes one table of a TOML text, which is a separate block under a header, one member of a
 block mapping of a YAML text, or one item of a block list there, and not another byte."""
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
 def _table(
     text: str, statements: Iterable[_TomlStatement], path: Sequence[str]
 ) -> list[_TomlStatement]:
-    """The header of a table and its pairs. Raises Unsure when it stands in another form."""
+    """The header of a table and its pairs. Raises Unsure when it is in another form."""
     found_statements: list[_TomlStatement] = []
     for statement in statements:
         if statement.is_header and found_statements:

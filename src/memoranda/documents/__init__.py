@@ -54,7 +54,7 @@ MEMORY_KEYS = (
 )
 """The keys of a whole note, in order; those of FURTHER that are set follow (contract 001, 3)."""
 NAMES = ("project", "title", "type", "permalink")
-"""Further keys of a note that is no memory, and of one that is shown by itself."""
+"""Further keys of a note that is no memory, and of one that is shown on its own."""
 PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
 CHANGE_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face")
 # Further keys of a change, of those that have them.
@@ -154,7 +154,7 @@ def _header_value(key: str, value: Any) -> Any:
 
 
 def notes(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[Document]:
-    """Several whole notes as the index has them, with what is to be said of their validity."""
+    """Several whole notes as the index has them, with what should be said of their validity."""
     every = list(infos)
     marks = memory.validity_marks(every)
     documents = []
@@ -167,7 +167,7 @@ def notes(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[Document]:
 
 
 def read_note(memory: ReadVerbs, info: NoteInfo) -> Document:
-    """A whole note as it is on disk now, counted as read, with what is to be said of its validity."""
+    """A whole note as it is on disk now, counted as read, with what should be said of its validity."""
     shown = memory.read(info)
     marks = memory.validity_marks([info])
     document = note(memory, shown, shown.content)
@@ -175,7 +175,7 @@ def read_note(memory: ReadVerbs, info: NoteInfo) -> Document:
 
 
 def page_of_note(memory: MemorySession, shown: Note, info: NoteInfo) -> Document:
-    """A note by itself: the whole note, its file's text, what it says, its links both ways."""
+    """A note on its own: the whole note, its file's text, what it says, its links both ways."""
     return {
         **note(memory, shown, shown.content),
         **names(shown),

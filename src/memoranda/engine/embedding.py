@@ -30,7 +30,7 @@ THOROUGH_CHARACTERS = 8_000
 """The same where somebody waits for all of them: as many cores as there are."""
 # Notes cut into passages under the lock.
 _NOTES_AT_ONCE = 10
-# So many of the nearest passages are weighed besides the notes that hold words of the question.
+# How many of the nearest passages are weighed with the notes that hold words of the question.
 _NEAREST = 60
 
 
@@ -64,7 +64,7 @@ class Embedding:
 
     @property
     def vectors(self) -> Vectors | None:
-        """The vectors by the configured model, or by the one installed; None when there is none."""
+        """The vectors by the configured model, or by the one installed, or None."""
         engine = self.engine
         with engine.guard:
             if engine.vectors is None and not engine.no_vectors:

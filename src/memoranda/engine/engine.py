@@ -354,7 +354,7 @@ class Engine:
                 self.freshness.is_current = False
 
     def rebuild_index(self) -> None:
-        """Throw the index away; the next call that needs it makes it anew from the notes."""
+        """Throw the index away; the next call that needs it rebuilds it from the notes."""
         with self.guard, self.home.lock:
             self.index.rebuild()
             self.freshness.forget()
@@ -379,7 +379,7 @@ class Engine:
             raise NotFound(info.path, info.project) from None
 
     def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:
-        """The note at `path` for the index, None when it is none (not text, gone, left out,
+        """The note at `path` for the index, or None (not text, gone, left out,
         unreadable)."""
         if not store.is_note(path):
             return None
@@ -507,7 +507,7 @@ class Engine:
             raise StorageError("the memory", reason(error)) from None
         except sqlite3.Error as error:
             if self.index.is_corrupt(error):
-                # The verb makes the index anew and starts again
+                # The verb rebuilds the index and starts again
                 raise
             raise StorageError("the index", self.index.explain(error)) from None
 
@@ -604,7 +604,7 @@ class Engine:
 def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
     """Make a method of a class with an `engine` attribute a verb: one caller inside at a time.
 
-    A damaged index is made anew and the call repeated; a Conflict (a file changed between its
+    A damaged index is rebuilt and the call repeated; a Conflict (a file changed between its
     reading and its writing) is retried unless the caller passed a checksum; an OSError becomes
     StorageError.
     """

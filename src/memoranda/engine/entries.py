@@ -1,7 +1,7 @@
 """Key-value entries: what face `kv` needs of a place that keeps them, and the notes of project `kv`
 (contract 004).
 
-One call is one critical section. Cost does not depend on the number of entries, but for `search`,
+One call is one critical section. Cost does not depend on the number of entries, except for `search`,
 `namespaces`, `clear` and `stats`, which look at the index of all of them.
 """
 
@@ -104,7 +104,7 @@ class Unreadable(EntryError):
 
 
 def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], T]:
-    """Make a method remove some expired entries too, as a change of its own: they go even if no
+    """Make a method remove some expired entries too, as a separate change: they go even if no
     daemon runs.
     """
 
@@ -165,7 +165,7 @@ class Entries(Protocol):
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
         """A page of the entries with `text` in key or value, without case, and how many there are.
-        By recalls, newest first, then by namespace and key. None = in all namespaces, but for the
+        By recalls, newest first, then by namespace and key. None = in all namespaces, except the
         `unreadable` ones."""
 
     @verb
@@ -205,7 +205,7 @@ class _EntryFile:
 
 
 class NoteEntries(Entries):
-    """Entries as notes of the project `kv`, one file each. The index tells of those that lie
+    """Entries as notes of the project `kv`, one file each. The index tells of those that are
     elsewhere, and of all.
     """
 
@@ -326,7 +326,7 @@ class NoteEntries(Entries):
     @purging
     @verb
     def clear(self, namespace: str) -> int:
-        """One change, which an undo takes back but for entries with a time to live."""
+        """One change, which an undo takes back except entries with a time to live."""
         with self.engine.writing():
             self._check(namespace)
             self.engine.fresh()
@@ -403,7 +403,7 @@ class NoteEntries(Entries):
 
     @verb
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
-        """Note entries that are older than those with their keys in the history, but for those with
+        """Note entries that are older than those with their keys in the history, except those with
         a time to live.
         """
         from memoranda.engine.exchange import keep_lost
@@ -442,7 +442,7 @@ class NoteEntries(Entries):
         ) and self._session.sees(entry_file.scope)
 
     def _read(self, path: str, namespace: str) -> _EntryFile | None:
-        """The entry in the file at `path`, None when there is none. Raises Unreadable."""
+        """The entry in the file at `path`, or None. Raises Unreadable."""
         store = self.engine.store(PROJECT)
         try:
             file = store.read(path)
@@ -463,7 +463,7 @@ class NoteEntries(Entries):
         return _EntryFile(path, file, entry, note.scope, note.locked)
 
     def _check(self, namespace: str) -> None:
-        """Raise Unreadable when what lies where the namespace's folder belongs is none, or none we
+        """Raise Unreadable when what is in place of the namespace's folder is not a folder, or not one we
         may open.
         """
         store = self.engine.store(PROJECT)

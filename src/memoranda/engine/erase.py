@@ -47,7 +47,7 @@ _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's nam
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """`notes`: what was erased, as `project/path`; so many `changes` of the journal and kept
+    """`notes`: what was erased, as `project/path`; the number of `changes` of the journal and kept
     `texts` went with it.
 
     So many `files` and `bytes` were searched afterwards. `remains`: where something of it was still
@@ -498,7 +498,7 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
 
 
 def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
-    """Make what is derived from the notes anew without them: lists, the report of a dream, the
+    """Derive again, without them, what is derived from the notes: lists, the report of a dream, the
     index, the vectors.
     """
     engine = memory.engine
@@ -523,7 +523,7 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 
 
 def _read(engine: Engine, place: Location) -> File | None:
-    """The file at a place; None when there is none."""
+    """The file at a place, or None."""
     try:
         return store_at(engine, place[0], place[2]).read(place[1])
     except MemorandaError:

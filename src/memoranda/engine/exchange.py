@@ -60,7 +60,7 @@ _BYTES = 8 << 20
 def batches(
     items: Iterable[T], most: int, size_of: Callable[[T], int], largest: int
 ) -> Iterator[list[T]]:
-    """The items in order, in batches of at most so many, and about so large together."""
+    """The items in order, in batches of at most this many, and about so large together."""
     batch: list[T] = []
     size = 0
     for item in items:
@@ -95,7 +95,7 @@ class Exchange:
     @verb
     def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
         """These memories with their contents as indexed; those gone since `rows` are left out.
-        Raises Conflict when the index was made anew meanwhile, as its handles are others then."""
+        Raises Conflict when the index was rebuilt meanwhile, as its handles are others then."""
         # Opens it again if it was replaced
         self._index.pin()
         if self._index_identity != self._index.identity:
@@ -259,7 +259,7 @@ def digest(scope: str, content: str) -> bytes:
 
 @dataclass(slots=True)
 class Listed:
-    """Every file: its name in a copy → (project, path, stamp). What lies below a name of
+    """Every file: its name in a copy → (project, path, stamp). What is below a name of
     `unreadable` is unknown.
     """
 
@@ -451,8 +451,8 @@ class IntoDatabase:
     """Moves `session`'s home, the owner's, to the database at `address`.
 
     After `run`: `digests` are the SHA-256 of the files by their name in a copy, as the server has
-    them too, `size` their bytes together; so many `texts` of the history, and `changes`. `left` is
-    what a database does not take, `outside` projects whose notes do not lie in the home.
+    them too, `size` their bytes together; the number of `texts` of the history, and of `changes`. `left` is
+    what a database does not take, `outside` projects whose notes are not in the home.
     """
 
     session: HomeSession
@@ -513,7 +513,7 @@ class IntoDatabase:
             space.close()
 
     def _places(self) -> dict[Key, tuple[str, str]]:
-        """(project, path) of every file, folder and link → its name in a copy, and where it lies."""
+        """(project, path) of every file, folder and link → its name in a copy, and where it is."""
         engine = self.session.engine
         contents = Contents(self.session)
         self.left, self.outside, places_by_key = [], [], dict[Key, tuple[str, str]]()
@@ -648,7 +648,7 @@ class IntoDatabase:
         return {change.number: (change, change.dump()) for change in changes}
 
     def _shared(self) -> dict[str, bytes]:
-        """The files all replicas share, as they are to be there."""
+        """The files all replicas share, as they should be there."""
         layout = self.session.engine.layout
         settings = self.session.engine.settings
         changes = {

@@ -72,7 +72,7 @@ class Freshness:
     """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds
     the engine's guard.
 
-    `stores` are those of all projects, set anew when there are others; `load` gives the note at a
+    `stores` are those of all projects, set again when there are others; `load` gives the note at a
     path of a store, `files` what other processes need to read very many. With `watch` the system
     tells of changes; with `may_be_late` too, `catch_up` is called between calls as long as `late`
     names projects. A process that would have to look at all files asks the daemon first, which
@@ -204,7 +204,7 @@ class Freshness:
     ) -> None:
         stores = self.stores
         index = self._index
-        # One verb sees one index, even if another process makes it anew meanwhile
+        # One verb sees one index, even if another process rebuilds it meanwhile
         index.pin()
         if index.openings != self._openings:
             self._openings = index.openings
@@ -401,7 +401,7 @@ class Freshness:
                 if self.late.pop(name, None) is not None:
                     self._pending.discard(name)
         except BaseException:
-            # The next call begins anew
+            # The next call starts again
             self.close()
             raise
         finally:
@@ -601,7 +601,7 @@ class Freshness:
             self._notice_all([(name, path) for path in removed])
 
     def drop_derived(self) -> None:
-        """What was derived from notes that were erased on another machine goes; it is made anew."""
+        """What was derived from notes that were erased on another machine goes; it is derived again."""
         layout = self._home.layout
         with self._home.lock:
             self.rebuild_others()
@@ -613,7 +613,7 @@ class Freshness:
             layout.erased.unlink(missing_ok=True)
 
     def rebuild_others(self) -> None:
-        """The indexes of this home with other projects go; their processes make them anew."""
+        """The indexes of this home with other projects go; their processes rebuild them."""
         for path in self._home.layout.indexes():
             if path != self._index.path:
                 Index(path, self._home.lock).rebuild()
@@ -649,7 +649,7 @@ def _unreadable(project: str, folders: Sequence[str]) -> list[str]:
 
 
 def _identity(path: str | Path) -> _Identity:
-    """What tells a folder or file from another one in its place; None when there is none."""
+    """What tells a folder or file from another one in its place, or None."""
     try:
         status = os.stat(path)
     except OSError:

@@ -491,7 +491,7 @@ def _inverse(store: GraphStore, kept_lines: KeptLines) -> LineEdit | None:
             edit.lines[found_slot.pop(0)] = old
         else:
             return None
-    # Whether its entity or relation stands in the file again
+    # Whether its entity or relation is in the file again
     for _, old in returning:
         observations = said_by(old)
         again = list[int]()

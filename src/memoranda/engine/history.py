@@ -258,7 +258,7 @@ class HistoryVerbs(NoteVerbs):
                 yield step.touched
 
     def last_change(self, besides: str) -> datetime | None:
-        """When something the caller may see last changed by anything but the face `besides`, as far
+        """When something the caller may see last changed by anything except the face `besides`, as far
         as the history goes back; None: never. A change made by hand in a file is not in the
         history."""
         past = self._past()
@@ -318,7 +318,7 @@ class HistoryVerbs(NoteVerbs):
         since: only changes made since then.
         project: only changes of this project.
         Returns the new change, and those it took back, the latest first. Raises CannotUndo where
-        there is none, or somebody else changed the same notes after it.
+        it does not exist, or somebody else changed the same notes after it.
         """
         with self.engine.writing():
             past = self._past()
@@ -669,7 +669,7 @@ class HistoryVerbs(NoteVerbs):
         return change
 
     def last_number_before(self, moment: datetime) -> int:
-        """The number of the last change before a moment; 0: there is none."""
+        """The number of the last change before a moment; 0 for none."""
         return self.engine.home.history.last_before(stamp(moment))
 
     def _folds_after(self, number: int) -> dict[str, str]:

@@ -94,7 +94,7 @@ class JsonEntryFolder:
         return {n: (name, counts[name]) for n, name in names if counts.get(name)}
 
     def name(self, row: Row, stem: str) -> str:
-        """What the ledger calls an entry; another one when it was written anew."""
+        """What the ledger calls an entry; another one once it was written again."""
         parts = (
             str(self.files.root),
             namespace_of(row, stem),
@@ -116,7 +116,7 @@ class JsonEntries(Entries):
     @purging
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """The file written anew, the entry at its end; fields of it that are not ours stay."""
+        """The file written again, the entry at its end; fields of it that are not ours stay."""
         value = self._session.admitted(value, f"{namespace}/{key}")
         now = self.engine.clock()
         stem = stem_of(namespace)
@@ -325,7 +325,7 @@ class JsonEntries(Entries):
     def _drop(
         self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None
     ) -> int:
-        """Remove the rows meant, at most so many, from the file of the namespace. Returns how many."""
+        """Remove the rows meant, at most this many, from the file of the namespace. Returns how many."""
         stem = stem_of(namespace)
         with self._changing(namespace) as (content, replace_rows):
             rows = content.rows

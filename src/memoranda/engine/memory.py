@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class MemorySession(ReviewVerbs, ProjectVerbs):
     """An open memory, bound to one caller. Thread-safe; close it, or use it as a context manager. A
     `ref` is an id, a unique beginning of one, a permalink, a title, a path or a `memory://`
-    address; a (project, path) pair; or a note already read. The verbs stand in reading.py,
+    address; a (project, path) pair; or a note already read. The verbs are in reading.py,
     notes.py, history.py, review.py and projects.py."""
 
     def erase(

@@ -355,7 +355,7 @@ def end_validity(
     explicit: bool = True,
 ) -> None:
     """Write `valid_until: begins` into notes that are superseded by one of `scope`; what ended
-    before stays so. Unless it is `explicit`, a beginning that lies before an old one's becomes the
+    before stays so. Unless it is `explicit`, a beginning that is before an old one's becomes the
     present. Raises Locked, InvalidInput where some who see the old note would not see the new
     one."""
     for info in old:

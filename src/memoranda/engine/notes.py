@@ -1,7 +1,7 @@
 """Verbs that store, edit, tag and supersede notes, and bring archived ones back. Each is one
 change, all or nothing.
 
-Here, too: in which file a new note lies (its name: note/links.py), and when a memory expires.
+Here, too: in which file a new note is (its name: note/links.py), and when a memory expires.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         identity = str(uuid4())
         expires = draft.expires
         if category == INBOX and expires is None:
-            # An end no calendar has is none
+            # An end that no calendar has is no end
             with suppress(OverflowError):
                 expires = moment + self.settings.short_term_ttl
         extra: dict[str, object] = {"title": draft.title} if draft.title else {}
@@ -438,7 +438,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _existing(
         self, project: str, path: str, title: str | None
     ) -> tuple[str, NoteInfo | None, File | None]:
-        """The path, with a number where a note lies that is not the caller's to know of, or whose
+        """The path, with a number where there is a note that the caller must not know of, or whose
         other title makes the same file name; the note already there, in any case and Unicode form;
         and its bytes."""
         notes = self.index.notes

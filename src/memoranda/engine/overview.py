@@ -66,7 +66,7 @@ def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
 
 
 def home_path(note: Note | NoteInfo) -> str:
-    """Where a memory lies, relative to the home."""
+    """Where a memory is, relative to the home."""
     return f"{note.project.removeprefix('.')}/{note.path}"
 
 

@@ -52,9 +52,9 @@ class Files:
         return self._engine.reading()
 
     def _place(self, path: str) -> PathInfo:
-        """What lies at `path`, a final symlink not followed. Of what is missing, where a new file
-        will lie, the folder links on the way there resolved, and as `link` what stands there in
-        place of a folder. Raises OutsideError for a way that leads out, also where nothing lies at
+        """What is at `path`, a final symlink not followed. Of what is missing, where a new file
+        will be, the folder links on the way there resolved, and as `link` what is there in
+        place of a folder. Raises OutsideError for a way that leads out, also where nothing is at
         its end."""
         whole = self._store.spelled(f"{self._base}/{path}".strip("/"))
         place = self._inside(self._store.place(whole))
@@ -68,7 +68,7 @@ class Files:
             if above.kind != "missing":
                 nearest = above
                 break
-            # Where a link leads to nothing, a file will lie below its target.
+            # Where a link leads to nothing, a file will be below its target.
             parent, _, name = (above.path if raw.kind == "link" else parent).rpartition("/")
             rest = f"{name}/{rest}"
         if nearest.kind == "folder":
@@ -83,7 +83,7 @@ class Files:
         return place
 
     def at(self, path: str) -> PathInfo:
-        """What lies at `path`, a final symlink followed; files of a foreign scope are `missing`.
+        """What is at `path`, a final symlink followed; files of a foreign scope are `missing`.
         Raises OutsideError for a way that leads out."""
         place = self._follow(self._place(path))
         if not self._shows(place):
@@ -93,7 +93,7 @@ class Files:
         return place
 
     def itself(self, path: str) -> PathInfo:
-        """What lies at `path`, a symlink not followed."""
+        """What is at `path`, a symlink not followed."""
         place = self._place(path)
         if self._shows(place):
             return place
@@ -173,7 +173,7 @@ class Files:
             return True
 
     def _shows(self, place: PathInfo) -> bool:
-        """Whether the caller sees that something lies there: not a file of another agent, nor a
+        """Whether the caller sees that something is there: not a file of another agent, nor a
         folder of such.
         """
         if place.kind == "file":
@@ -300,7 +300,7 @@ class Files:
             change.remove(self._project, place.path, file, scope=scope_of(file.data))
 
     def _is_all_shown(self, place: PathInfo) -> bool:
-        """Whether the caller sees all that lies there."""
+        """Whether the caller sees all that is there."""
         if self._session.agent is None:
             return self._shows(place)
         waiting = [place]
@@ -406,7 +406,7 @@ class Files:
 
 
 class NotADirectory(MemorandaError):
-    """A file stands where the path needs a folder."""
+    """A file is where the path needs a folder."""
 
     code = "invalid"
 

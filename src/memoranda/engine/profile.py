@@ -1,6 +1,6 @@
 """What is known about the person: what `memory profile` shows and a session is told first.
 
-It stands in many places, because each interface has its own: AMENDMENTS 1.4 lists them, and the
+It is in many places, because each interface has its own: AMENDMENTS 1.4 lists them, and the
 instructions of the tools name the same ones.
 """
 

@@ -1,5 +1,5 @@
 """Projects: which there are, and the rules for adding a folder or a graph file (contract 000b, 1;
-002, 8). They stand in config.yaml, so its other keys are set here, too.
+002, 8). They are in config.yaml, so its other keys are set here, too.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class ProjectVerbs(ReadVerbs):
                     self.set_default(existing)
                 return self.project(existing), "unchanged"
             if self.agent is not None and self.settings.url is None:
-                # As it is now: a link could be set anew
+                # As it is now: a link could be replaced
                 root = _real(root)
                 if not self._may_add(root, folder):
                     if default_rules().find(f"{name} {root}", SECRET):
@@ -367,7 +367,7 @@ def _real(path: str | Path) -> Path:
 
 
 def _is_graph_file(root: Path) -> bool:
-    """Whether what lies there is meant as a graph file (contract 002, 8)."""
+    """Whether what is there is meant as a graph file (contract 002, 8)."""
     from memoranda.store.inplace.graph_lines import holds_graph
 
     try:

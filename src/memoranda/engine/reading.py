@@ -97,7 +97,7 @@ class ReadVerbs(HomeSession):
     @property
     def default_project(self) -> str:
         """Where notes go and identifiers are looked up when no project is named; `notes` when it is
-        not there, and where there is none either, the first there is."""
+        not there, else the first project."""
         self.engine.reload_config()
         stores = self.engine.stores
         project_name = self.engine.project_name(self.settings.default_project) or "notes"
@@ -517,7 +517,7 @@ class ReadVerbs(HomeSession):
 
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
-        """By row, what is to be said of those notes that are not valid all the time: `superseded by
+        """By row, what should be said of those notes that are not valid all the time: `superseded by
         PERMALINK`, `valid until DAY`, `valid from DAY`."""
         return self.index.notes.validity_marks(infos, self.agent, self.settings.zone)
 
@@ -595,7 +595,7 @@ class ReadVerbs(HomeSession):
         return Directory(found_entries, total)
 
     def _kind(self, project: str, path: str) -> str:
-        """What lies at `path` of a project for this caller; a note of another agent, or a folder
+        """What is at `path` of a project for this caller; a note of another agent, or a folder
         that holds nothing else, is `hidden`."""
         store = self.engine.store(project)
         kind = store.place(path).kind
@@ -655,7 +655,7 @@ class ReadVerbs(HomeSession):
 
     @verb
     def sync(self) -> Result:
-        """Make the index show what is on disk; every other verb does so by itself."""
+        """Make the index show what is on disk; every other verb does so on its own."""
         return self.engine.fresh(whole=True)
 
     def written_today(self) -> builtins.list[tuple[str, Use]]:
@@ -670,7 +670,7 @@ class ReadVerbs(HomeSession):
         engine = self.engine
         engine.rebuild_index()
         engine.purge_history()
-        # By hand, perhaps: memory.md is made anew
+        # By hand, perhaps: memory.md is written again
         engine.changed_projects.add(CATEGORY_PROJECT)
         engine.fresh(progress)
         counts = self.index.notes.counts(self.agent)

@@ -27,14 +27,14 @@ from memoranda.note.names import stem
 from memoranda.store.base import File
 
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")
-# What stays as it is in a Markdown destination, besides letters and digits.
+# What stays as it is in a Markdown destination, in addition to letters and digits.
 _PLAIN = "/!$&'*+,;=:@~-._"
 _ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 
 
 @dataclass(slots=True)
 class NewText:
-    """A note whose links are updated: its bytes as read, and as they are to be."""
+    """A note whose links are updated: its bytes as read, and as they should be."""
 
     info: NoteInfo
     old: File

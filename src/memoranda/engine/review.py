@@ -41,7 +41,7 @@ LIMIT = 50
 """Questions `review` returns unless told otherwise."""
 _FEW = 3
 _MANY = 25
-# So many questions of a kind are asked one by one; more as one, about so many at most, with this in
+# So many questions of a kind are asked one by one; more as one, about this many at most, with this in
 # its key.
 _ALL = ":all:"
 # The verb of an agent's request and of the answer to it.
@@ -263,7 +263,7 @@ class ReviewVerbs(HistoryVerbs):
 
 
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
-    """These questions of a kind, or the one that stands for the first of them when they are many."""
+    """These questions of a kind, or the one that represents the first of them when they are many."""
     if kind in SOURCES:
         batch = source(kind).batch
     else:

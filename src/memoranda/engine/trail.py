@@ -1,5 +1,5 @@
 """What is left of some notes: what the journal and the history hold of them, followed back through
-moves, categories and merges; and what stands in any file of the home, searched for words and lines
+moves, categories and merges; and what is in any file of the home, searched for words and lines
 of what was erased."""
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class Trail:
                 self._note(change, remaining)
 
     def revised(self, moment: str) -> dict[int, Change]:
-        """The changes as they are to be without the notes, by number: one that was about nothing
+        """The changes as they should be without the notes, by number: one that was about nothing
         else leaves its number, and `moment`.
         """
         return {
@@ -269,7 +269,7 @@ class Trail:
 
 
 def written_by(engine: Engine, agent: str) -> Collection[Location]:
-    """Where the files an agent made lie now, or lay last."""
+    """Where the files an agent made are now, or were last."""
     made_by_agent: dict[Location, bool] = {}
     for change in reversed(list(engine.home.history.changes())):
         names = {
@@ -369,7 +369,7 @@ class Needles:
         return cls(words, list(lines)[::step])
 
     def found_in(self, data: bytes | mmap.mmap) -> set[bytes]:
-        """Those that stand in `data`."""
+        """Those that are in `data`."""
         words = {word for match in _WORD.finditer(data) if (word := match[0]) in self.words}
         return words | {line for line in self.lines if data.find(line) >= 0}
 
@@ -394,7 +394,7 @@ def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Fou
     theirs = dict[str, set[bytes]]()
     ours = dict[str, set[bytes]]()
     places = "\n".join([*(store.root for store in engine.stores.values()), *folders])
-    # Where a project lies is no trace of a note
+    # The place of a project is no trace of a note
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):
         try:

@@ -1,9 +1,9 @@
 """Writing: a transaction is the only way to change files, and it belongs to one caller of the open
 home.
 
-Where the files of a change lie is known also of a project that only the process that made the
+The place of the files of a change is known also of a project that only the process that made the
 change knew (a preset's vault, a bank root of the environment): it is in no configuration, so the
-journal names its folder in each step. A step that names none lies where this home keeps the
+journal names its folder in each step. A step that names none is where this home keeps the
 project.
 """
 
@@ -472,7 +472,7 @@ class Transaction:
             return note
         try:
             return session.as_indexed(note)
-        # The note is written; its index is made anew
+        # The note is written; its index is rebuilt
         except sqlite3.Error:
             self._engine.rebuild_index()
             return session.as_indexed(note)

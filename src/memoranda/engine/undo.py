@@ -1,4 +1,4 @@
-"""How a change is taken back: the inverse of each of its steps, what stands in its way, and the
+"""How a change is taken back: the inverse of each of its steps, what is in its way, and the
 mark by which a memory remembers that a job's action was taken back. Lines of a graph file:
 `undo_lines` in graph.py.
 """
@@ -339,14 +339,14 @@ def _marked(data: bytes, marks: list[str]) -> bytes:
 
 
 def is_upkeep(change: Change) -> bool:
-    """Whether a change is none somebody made or would take back: folded counts, entries past their
+    """Whether nobody made a change, or would take it back: folded counts, entries past their
     time to live.
     """
     return change.verb == FOLD or (change.verb == EXPIRE and change.project == ENTRIES)
 
 
 def is_blank(change: Change) -> bool:
-    """Whether a line only stands for a change of what was erased."""
+    """Whether a line only takes the place of a change of what was erased."""
     return change.verb == ERASE and not change.details
 
 

@@ -300,7 +300,7 @@ class Upkeep:
         return self._after(change, infos)
 
     def _pin_keys(self, info: NoteInfo, pinned: bool) -> dict[str, Any]:
-        """The header keys that change when a note is pinned, or not any more."""
+        """The header keys that change when a note is pinned or unpinned."""
         if self.engine.store(info.project).holds_entities:
             raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
         if (info.header.get("pinned") is True) == pinned:
@@ -314,7 +314,7 @@ class Upkeep:
 
     @verb
     def uses(self) -> dict[str, datetime]:
-        """When memories were last used, by id, as far as the ledger says and their header does
+        """When memories were last used, by id, so far as the ledger says and their header does
         not yet.
         """
         return {
@@ -537,7 +537,7 @@ class IngestedTexts:
     """The texts and files that memories the caller sees were made from. `hashes` counts the
     memories that have a text, by its SHA-256: the one they hold and the one they were made from.
     `refs` are memories by source reference. `gone_hashes` and `gone_refs` are those of memories
-    that were removed, as far as the history holds them."""
+    that were removed, if the history holds them."""
 
     hashes: Counter[str] = field(default_factory=Counter)
     refs: dict[str, NoteInfo] = field(default_factory=dict)

@@ -148,7 +148,7 @@ class Gate:
         """The secrets to be redacted in `text`, which is about to be written at `place`; those in
         `old` do not count.
 
-        Raises SecretRefused where they are refused, or stand where nothing can be redacted. `where`
+        Raises SecretRefused where they are refused, or are where nothing can be redacted. `where`
         [the line] says where they are.
         """
         from memoranda.text.gate import SECRET
@@ -294,7 +294,7 @@ def sign(
     index: Index,
     history: History,
 ) -> None:
-    """Note in each `put` what the journal is to say of where its text comes from, besides the
+    """Note in each `put` what the journal will say of where its text comes from, in addition to the
     caller (`Touched.by`).
 
     `agent` (None: the owner) makes the change `verb`; new notes are made from notes that come from

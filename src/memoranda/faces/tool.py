@@ -183,7 +183,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource with an address of its own. `version` gives a value that differs once what it
+    """A resource with its own address. `version` gives a value that differs once what it
     reads changed.
     """
 
@@ -453,7 +453,7 @@ class Registry:
             return self._advised(tool.refuse(error))
         caller = memory.using(tool.name)
         try:
-            # Each time with arguments of its own: `run` may take out what it used
+            # Each time with its own arguments: `run` may take out what it used
             if tool.shares_commit:
                 reply = caller.in_turn(lambda: tool.run(caller, dict(arguments)))
             else:

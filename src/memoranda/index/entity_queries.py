@@ -168,7 +168,7 @@ class EntityMemory:
         ]
 
     def visible(self, entities: list[Ordered], viewer: str | None) -> list[Ordered]:
-        """The entities, or relations, that stand in notes the viewer sees."""
+        """The entities, or relations, that are in notes the viewer sees."""
         hidden = {path for path, scope in self._scoped if not may_see(scope, viewer)}
         if hidden:
             return [entity for entity in entities if entity.order[1] not in hidden]
@@ -312,7 +312,7 @@ class EntityQueries(Queries):
         )
 
     def last_created(self) -> int:
-        """The latest `created` of all entities and placeholders, 0 when there is none."""
+        """The latest `created` of all entities and placeholders, or 0."""
         return self._db.execute("select max(created) from entity").fetchone()[0] or 0
 
     def version(self, viewer: str | None) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Ranking features of a note that are computed when it is indexed: speaker, day, conversation, kind
 of sentence.
 
-A turn of a conversation that is a note of its own says little by itself. The ranking of questions
+A turn of a conversation that is a separate note says little on its own. The ranking of questions
 therefore also looks at the other notes of its conversation: those of one folder on one day.
 """
 
@@ -21,7 +21,7 @@ from memoranda.text.tokens import parts, passages, pieces, stop_words, tokens, w
 from memoranda.text.words import index_words, without_signs
 
 SHORT = 700
-"""A text of at most so many characters is one chunk; a longer one is no turn, and only its speaker
+"""A text of at most this many characters is one chunk; a longer one is no turn, and only its speaker
 is read.
 """
 
@@ -59,7 +59,7 @@ class Style(NamedTuple):
 def row(note: Note, text: str, project: int) -> dict[str, object]:
     """The features of a note, of whose body this `text` is searched, by the columns of the table.
 
-    Its day is that of its event as far as it is written so, else of its writing, whose time orders
+    Its day is that of its event if it is written so, else of its writing, whose time orders
     the notes of a conversation, which is a folder on a day. Only what somebody is known to have
     said belongs to one.
     """

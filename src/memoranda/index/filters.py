@@ -6,7 +6,7 @@ of everything a user writes, so no query can mean one by accident.
 
 A note is valid from `begins` on, before `ends`, and not superseded by then. It says so in its
 header (`valid_from`, `valid_until`), or the header of another does (`supersedes`). A whole number
-of days since 1970 stands for that day in whatever time zone is asked about, any other number for a
+of days since 1970 means that day in whatever time zone is asked about, any other number for a
 moment.
 
 Values of the header are compared in header_filters.py.
@@ -310,7 +310,7 @@ def valid_span(note: Note) -> tuple[int, int | None, int | None]:
 
 
 def moment_values(moment: datetime) -> tuple[int, int]:
-    """A moment, and the day it lies in in its own zone, as HAS_BEGUN compares them."""
+    """A moment, and its day in its own zone, as HAS_BEGUN compares them."""
     return microseconds(moment), (
         datetime(moment.year, moment.month, moment.day, tzinfo=UTC) - EPOCH
     ).days * _DAY
@@ -335,7 +335,7 @@ def invalid_at(spans: Iterable[Span], moment: datetime) -> list[int]:
 
 
 def excluded(rows: Sequence[int], name: str) -> str:
-    """An SQL condition that leaves out these rows, which stand in the column `name`; "" for none."""
+    """An SQL condition that leaves out these rows, which are in the column `name`; "" for none."""
     if rows:
         return f"{name} not in ({', '.join(map(str, rows))})"
     return ""
@@ -344,7 +344,7 @@ def excluded(rows: Sequence[int], name: str) -> str:
 def validity_marks(
     db: sqlite3.Connection, rows: Iterable[int], viewer: str | None, zone: tzinfo | None = None
 ) -> dict[int, str]:
-    """What is to be said of those of `rows` that are not valid all the time: `superseded by …`,
+    """What should be said of those of `rows` that are not valid all the time: `superseded by …`,
     `valid until …`. Days are those of `zone`, None for the system's.
     """
     rows_json = json.dumps(list(rows))
@@ -375,7 +375,7 @@ def validity_marks(
 
 
 def _day(moment: int, zone: tzinfo | None) -> str:
-    """The day of a time in microseconds; one at midnight UTC stands for the day itself."""
+    """The day of a time in microseconds; one at midnight UTC means the day itself."""
     time = EPOCH + timedelta(microseconds=moment)
     if moment % _DAY:
         time = time.astimezone(zone)

@@ -114,7 +114,7 @@ class Index(Database):
     ) -> None:
         """Bring the index in step, a batch of changes per transaction, each under the home's `lock`
         so that no writer gets between a file's bytes and its rows. `load` gives a note and the
-        stamp it was read with, None when the path is none (any more); very many of `files` are read
+        stamp it was read with, None when there is no note at the path (any longer); very many of `files` are read
         by other processes. `result` is counted up; `progress` hears (done, total)."""
         from memoranda.index import sync
 

@@ -30,16 +30,16 @@ from memoranda.note.names import stem
 from memoranda.text.unicode import sqlite_text
 
 MOST_VISITED = 2_000
-"""A walk stops after so many notes, however large the graph."""
+"""A walk stops after this many notes, however large the graph."""
 MOST_SHOWN = 200
 """So many of the links that lead to a note are told with it, more than any reply has room for."""
 _MOST_MARKS = 400
-# The notes that link to a hub are read so many at a time.
+# The notes that link to a hub are read this many at a time.
 _SOURCES = 200
 
 
 class _Link(NamedTuple):
-    """A relation as written, with what resolving it needs to know of the note it stands in."""
+    """A relation as written, with what resolving it needs to know of the note it is in."""
 
     note: int
     type: str
@@ -320,7 +320,7 @@ class LinkQueries(Queries):
         """
         rows = {note.row for note in notes}
         links = [link for link in links if may_see(link.scope, resolver.viewer)]
-        # By no row: an index made anew has others.
+        # By no row: a rebuilt index has others.
         links.sort(key=lambda link: (-link.changed, link.project, link.path))
         return [
             link

@@ -45,7 +45,7 @@ _TITLES = (
     "select n.row, n.title from note n join project p on p.id = n.project"
     " where p.name not in (?, ?) and (n.title glob '*[^ -~]*' or n.title like ? escape '\\')"
 )
-# Up to so many notes are fetched by their facets and sorted; more are walked in order.
+# Up to this many notes are fetched by their facets and sorted; more are walked in order.
 _FEW = 5_000
 
 MAX_BYTES = 16_000_000
@@ -263,7 +263,7 @@ def matching(
     limit: int | None = 10,
     offset: int = 0,
 ) -> tuple[list[NoteInfo], int]:
-    """Notes whose permalink fits `address`, where `*` stands for any run of characters.
+    """Notes whose permalink fits `address`, where `*` means any run of characters.
 
     The address counts with and without the project in front; verbatim first, slugged when that
     finds nothing (contract 000b, 4.2). By permalink, then project and path; and how many there are.
@@ -386,7 +386,7 @@ class FoldedTexts:
 @dataclass(slots=True)
 class _Block:
     """Texts joined into one string: that of `rows[n]` begins at `starts[n]`. One wide character
-    makes all of a string wide, so ASCII has a block of its own."""
+    makes all of a string wide, so ASCII has a separate block."""
 
     rows: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)

@@ -2,7 +2,7 @@
 and key-value entries (contract 004).
 
 An expired entry leaves all other tables, and so every face; `expired` remembers where its file
-lies.
+is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SHOWN = "p.name = 'categories' and n.scope = 'global'"
 
 @dataclass(slots=True)
 class FolderRow:
-    """A folder (`note` None, `notes` = how many lie in it, at any depth) or a note of a project."""
+    """A folder (`note` None, `notes` = how many are in it, at any depth) or a note of a project."""
 
     path: str
     note: NoteInfo | None = None
@@ -98,7 +98,7 @@ class NoteQueries(Queries):
     def validity_marks(
         self, infos: Iterable[NoteInfo], viewer: str | None, zone: tzinfo | None
     ) -> dict[int, str]:
-        """By row, what is to be said of notes that are not valid all the time:
+        """By row, what should be said of notes that are not valid all the time:
         `filters.validity_marks`.
         """
         return filters.validity_marks(self._db, [info.row for info in infos], viewer, zone)
@@ -153,7 +153,7 @@ class NoteQueries(Queries):
         return {path: PACKED.pack(*stamp) for path, *stamp in self._among(sql, paths, number)}
 
     def number_in(self, project: str, folder: str = "") -> int:
-        """How many notes of a project lie in a folder, at any depth."""
+        """How many notes of a project are in a folder, at any depth."""
         sql = f"select total(notes) from tally where project = {_PROJECT} and folder = ?"
         return int(self._db.execute(sql, (project, folder)).fetchone()[0])
 
@@ -277,7 +277,7 @@ class NoteQueries(Queries):
         limit: int | None = 50,
         offset: int = 0,
     ) -> tuple[list[FolderRow], int]:
-        """A page of what lies in a folder (contract 000b, list_directory) and how many entries
+        """A page of what is in a folder (contract 000b, list_directory) and how many entries
         there are.
 
         Folders first, then notes, each by code point; down to `depth` levels. `glob` keeps the
@@ -497,7 +497,7 @@ class NoteQueries(Queries):
         """Every category that has memories; of each the `most` (0 = none) first: pinned, often
         read, new ones, of those that are valid at `moment`.
 
-        `reads` are counted besides those in the frontmatter, by id. Reminders are left to
+        `reads` are counted in addition to those in the frontmatter, by id. Reminders are left to
         `reminders`.
         """
         counted = self._db.execute(
@@ -534,7 +534,7 @@ class NoteQueries(Queries):
 
 
 def _between(prefix: str, folders: Iterable[str], depth: int) -> Iterator[tuple[str, str]]:
-    """The ranges of paths below `prefix` that leave out what lies in the deepest of these folders."""
+    """The ranges of paths below `prefix` that leave out what is in the deepest of these folders."""
     start = prefix
     for folder in sorted(
         f"{this_folder}/"

@@ -110,7 +110,7 @@ class Readers:
 
 
 def answer() -> None:
-    """What such a process does: read the files whose paths stand in its input, until that ends."""
+    """What such a process does: read the files whose paths are in its input, until that ends."""
     with suppress(EOFError, BrokenPipeError):
         version, store, suspicious, project = pickle.load(sys.stdin.buffer)
         # Else this program was exchanged while the other process ran

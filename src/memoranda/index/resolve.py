@@ -159,7 +159,7 @@ class LinkTarget(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """A link without its folder: links that ask the same have one answer, but for notes beside
+    """A link without its folder: links that ask the same have one answer, except notes beside
     them."""
 
     target: str
@@ -206,7 +206,7 @@ class Resolver:
         scope: str | None,
         rest: str = "",
     ) -> LinkTarget:
-        """What a link in `folder` of `project` means: a note of its own folder, else one whose path
+        """What a link in `folder` of `project` means: a note in its own folder, else one whose path
         ends so, else one of the project. `rest`, `#` and what follows, is a heading unless a note
         has that name."""
         if rest:
@@ -459,7 +459,7 @@ def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candida
 
 def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """The notes with this title or alias. Titles of memories are compared up to TITLE_CUT, but not
-    where the name is to be exact (contract 001, 4)."""
+    where the name should be exact (contract 001, 4)."""
     title_key = form.title(name)
     cut = form.title(name.strip()[:TITLE_CUT])
     matches = []

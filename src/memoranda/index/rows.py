@@ -37,7 +37,7 @@ PACKED = Struct("qqqq")
 """How a stamp is kept where there are very many: an eighth of what its numbers take by themselves.
 """
 FIRST_PASSAGE = 1 << 16
-"""A long note's passages begin at the row of this times its own: none has so many."""
+"""A long note's passages begin at the row of this times its own row: no note has that many."""
 # Header keys whose values are not searched as text: they have a column or a filter of their own, or
 # are times.
 _NO_TEXT = frozenset(
@@ -110,7 +110,7 @@ class NoteInfo:
         return one_line_repr("NoteInfo", f"{self.project}/{self.path}", self.title)
 
     def may_say(self, keys: Iterable[str]) -> bool:
-        """False when no such key can stand in the header: told without reading it."""
+        """False when no such key can be in the header: told without reading it."""
         text = self.header_json or self.front
         # A list is asked for each of its notes, so no generator
         for key in keys:
@@ -351,7 +351,7 @@ def observations(db: sqlite3.Connection, note: NoteInfo) -> list[Observation]:
 
 
 def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:
-    """A note's indexed text as (frontmatter, body); two empty ones when there is none."""
+    """A note's indexed text as (frontmatter, body), or two empty ones."""
     return db.execute("select front, text from text where row = ?", (row,)).fetchone() or ("", "")
 
 
@@ -500,7 +500,7 @@ N = TypeVar("N", bound=Placed)
 
 
 def original_of(notes: Sequence[N]) -> N | None:
-    """The one of several notes of which all others are copies; None when there is none."""
+    """The one of several notes of which all others are copies, or None."""
     for note in notes:
         if all(other_note is note or _is_copy(other_note, note) for other_note in notes):
             return note

@@ -25,11 +25,11 @@ BATCH_BYTES = 4 << 20
 """Notes, and bytes of them, that are indexed before the lock is given back; at least one note."""
 
 MANY_NEW = 4_000
-"""From so many new files on, processes of their own pay, each of which takes a third of a second to
+"""From this many new files on, processes of their own pay, each of which takes a third of a second to
 start.
 """
 _MANY_CHANGES = 2_000
-# From so many new notes in a batch on, a second thread pays.
+# From this many new notes in a batch on, a second thread pays.
 _MANY = 50
 
 _AGE = Struct(">Q")
@@ -81,7 +81,7 @@ class Result:
 
 
 class Differences(Sequence[Difference]):
-    """Differences in the order they are to be applied: removals first, then moves, new notes and
+    """Differences in the order they should be applied: removals first, then moves, new notes and
     changed ones, each of these two oldest first. A million is kept in some 100 MB."""
 
     def __init__(
@@ -177,7 +177,7 @@ def apply(
 ) -> None:
     """Carry out `changes`, a batch a transaction, each under the home's lock so that no writer gets
     between a file's bytes and its rows. `load` gives a note and the stamp it was read with, None
-    when the path is none (any more); very many of `files` are read by other processes. What came of
+    when the path is not one (any more); very many of `files` are read by other processes. What came of
     it is added to `result`; `progress` hears (done, total)."""
     with many_changes(db) if len(changes) > _MANY_CHANGES else nullcontext():
         applied = 0

@@ -139,7 +139,7 @@ class Passage(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What `tally` counts a note by, besides its folders."""
+    """What `tally` counts a note by, in addition to its folders."""
 
     project: int
     scope: str
@@ -495,7 +495,7 @@ def _folders(path: str) -> list[str]:
 
 
 def _links(note: Note) -> list[Row]:
-    """The rows of table `link`: relations, then links that are none of them."""
+    """The rows of table `link`: relations, then links that are not of them."""
     linked_names = {relation.target for relation in note.relations if relation.type == "links_to"}
     further = [Relation("links_to", link) for link in note.links if link not in linked_names]
     in_graph = note.project == GRAPH_PROJECT
@@ -683,7 +683,7 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         f" and scope in ('{GLOBAL}', ?) limit 1"
     )
     for row, path, current, scope in members:
-        # A note gives way to those of its own scope and of all agents: others are not to be told
+        # A note gives way to those in its own scope and of all agents: others are not to be told
         # from its number.
         start = max(next_of.get(scope, 0), next_of.get(GLOBAL, 0))
         for number in count(start):

@@ -42,7 +42,7 @@ Change = tuple[NoteInfo, SourceNote]
 
 @dataclass(slots=True)
 class IngestPlan:
-    """What is to be done with the files of one source; `seen` counts the files looked at."""
+    """What should be done with the files of one source; `seen` counts the files looked at."""
 
     source: str
     root: str = ""

@@ -1,4 +1,4 @@
-"""Which sources there are, where they lie, and what their files say (contract 001, 11)."""
+"""Which sources there are, where they are, and what their files say (contract 001, 11)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Tree:
                         continue
                     if not hidden and "/." in real[len(self._real.rstrip("/")) :]:
                         continue
-                    # It lies in the folder it leads to
+                    # It is in the folder it leads to
                     is_above = f"{above}/".startswith(f"{real.rstrip('/')}/")
                     if entry.is_dir() and not is_above and real not in followed:
                         followed.add(real)
@@ -262,7 +262,7 @@ def _logseq_note(folder: str, path: str, content: str) -> SourceNote:
 
 
 def logseq_page(name: str) -> str:
-    """The page a file is: `%2F` and `___` stand for `/`, other signs no file name may have for
+    """The page a file is: `%2F` and `___` mean `/`, other signs no file name may have for
     themselves.
     """
     name = name.replace("___", "/")
@@ -303,7 +303,7 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A kind of folder. `root` is where it lies if nobody says otherwise; None: nowhere."""
+    """A kind of folder. `root` is where it is if nobody says otherwise; None: nowhere."""
 
     name: str
     root: str | None

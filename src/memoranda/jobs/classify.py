@@ -38,7 +38,7 @@ _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 # Examples that vote, each by this power of its likeness to the text
 _NEIGHBOURS = 60
 _WEIGHT = 1.5
-# The power for likeness by meaning, whose values lie closer together
+# The power for likeness by meaning, whose values are closer together
 _BY_MEANING = 4
 # The likeness with which the nearest example decides alone
 _ALIKE = 0.4
@@ -432,7 +432,7 @@ class _Entry(NamedTuple):
     exact: bool
 
     def is_at(self, at: int, text: str) -> bool:
-        """Whether it stands at a position of `text`, an English entry as a word of its own."""
+        """Whether it stands at a position of `text`, an English entry as a separate word."""
         end = at + len(self.sought)
         if not text.startswith(self.sought, at):
             return False

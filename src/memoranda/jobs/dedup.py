@@ -2,7 +2,7 @@
 values.
 
 A memory is the *same* as another when its text is, blanks apart, or all its lines are lines of the
-other in order. That goes along chains: what lies in what lies in C lies in C, so all of a chain is
+other in order. That goes along chains: what is in a text that is in C is in C, so all of a chain is
 merged into its end at once, and a second run finds nothing. Source: contract 001, 5 (dream level 2)
 and 18.6.
 """

@@ -179,7 +179,7 @@ def run(
 
 
 def _without_copies(memories: Sequence[MemoryState]) -> list[MemoryState]:
-    """The memories but for reminders made of another memory's text: what that says stands there
+    """The memories except reminders made of another memory's text: what that says is there
     already.
     """
     return [memory for memory in memories if not memory.header.get("reminder_of")]
@@ -330,7 +330,7 @@ def _checked_links(
 def _ask(
     endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read: Callable[[Any], T]
 ) -> T | None:
-    """What `read` makes of the model's answer about these memories; None when there is none that
+    """What `read` makes of the model's answer about these memories; or None if it is not one that
     can be used.
     """
     system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
@@ -435,7 +435,7 @@ def _counts(categories: Iterable[str]) -> dict[str, int]:
 
 
 def load_report(home: Path) -> Report | None:
-    """The report kept in this home; None when there is none that can be read. Raises StorageError."""
+    """The report kept in this home; or None if it cannot be read. Raises StorageError."""
     report = stored_report(home)
     parts = report.get("report")
     is_whole = report.keys() >= _KEYS and isinstance(parts, dict) and parts.keys() >= set(PARTS)

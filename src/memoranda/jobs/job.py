@@ -67,7 +67,7 @@ CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 class MemoryState:
     """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for
     equality only. `used` is when a search last showed it. `targets` are those of its wikilinks as
-    written, but for code. `links`, `unlinked` and `merged` are whole ids (contract 001, 2).
+    written, except code. `links`, `unlinked` and `merged` are whole ids (contract 001, 2).
     `header` is that of the file when the round read it. Under a dry run fields may differ from
     `info`, the index's."""
 
@@ -138,7 +138,7 @@ class MemoryState:
 
     @property
     def path(self) -> str:
-        """Where it lies, relative to the home."""
+        """Where it is, relative to the home."""
         if self.info:
             path = self.info.path
         else:
@@ -234,7 +234,7 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One planned change: `job` wants to do `verb` to the memory `id`, which lies at `path`
+    """One planned change: `job` wants to do `verb` to the memory `id`, which is at `path`
     (relative to the home).
 
     `category`, the `words` that decided, and who set it, if somebody did: `upgrade`, `classify`;
@@ -255,7 +255,7 @@ class Action:
     set_by: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The action as JSON shows it: job, verb, id, reason, path, then what its verb has besides."""
+        """The action as JSON shows it: job, verb, id, reason, path, then what its verb has as well."""
         row: dict[str, Any] = {
             name: getattr(self, name) for name in ("job", "verb", "id", "reason", "path")
         }
@@ -450,7 +450,7 @@ def apply(
 ) -> list[NoteInfo]:
     """Carry out one action on the memory `info` (and `target_info`, its target): one change, which `undo`
     takes back. Returns the memories it wrote. Raises what `CHANGED_MEANWHILE` names when they are
-    not as given, or there are none."""
+    not as given, or there are not any."""
     if action.verb == REMIND and action.record is not None and target_info is not None:
         reminded = [*id_list(target_info.header.get(REMINDED)), action.id]
         return upkeep.derive(target_info, action.record, {REMINDED: reminded}, REMIND)

@@ -48,7 +48,7 @@ def plan_expire(
 ) -> list[Action]:
     """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category
     they belong to.
-    `careful`: but for what the daemon leaves alone, and what belongs to a category of
+    `careful`: except what the daemon leaves alone, and what belongs to a category of
     `daemon.keep`."""
     expired = [(memory, at) for memory, at in _ends(memories, settings, careful) if at < now]
     classifier = Classifier(settings, memories if expired else ())
@@ -85,8 +85,8 @@ def plan_decay(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
     """Organized memories that were never read, and not used within `daemon.decay_threshold`, go to
-    the archive, but for exempt categories, pinned ones and reminders still to fire or pending.
-    `careful`: but for what the daemon leaves alone."""
+    the archive, except exempt categories, pinned ones and reminders still to fire or pending.
+    `careful`: except what the daemon leaves alone."""
     kept_until = kept_for_reminders(memories, settings, sources=careful)
     return [
         Action(
@@ -127,7 +127,7 @@ def kept_for_reminders(
 
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person
-    wrote it by hand, it was made from another program's file that is still there, as far as one can
+    wrote it by hand, it was made from another program's file that is still there, so far as one can
     see (contract 001, 18.4), or it was read so often that it would have left the inbox, were its
     category sure."""
     info = memory.info
@@ -173,7 +173,7 @@ def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[Mem
         )
         if memory.phase == ORGANIZED and memory.access_count == 0 and not is_exempt:
             reminder = Reminder.of(memory.header)
-            # A reminder whose time nobody can read stays, too: somebody who mends it still wants
+            # A reminder whose time nobody can read stays, too: somebody who corrects it still wants
             # it.
             if memory.category != REMINDERS or not (
                 reminder.is_waiting or reminder.unreadable is not None
@@ -185,7 +185,7 @@ def plan_upgrade(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
     """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized.
-    `careful`: but for those `memory review` asks the category of."""
+    `careful`: except those `memory review` asks the category of."""
     least = settings.upgrade_access_threshold
     chosen = [
         memory for memory in memories if memory.phase == INBOX and memory.access_count >= least

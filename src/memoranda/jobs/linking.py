@@ -4,7 +4,7 @@ common.
 Pure: plans over `MemoryState` values. Source: contract 001, 6.
 
 A pair is *related* when the evidence would link it. A memory's links to related memories count
-towards its 3 whoever made them: so a second run gives it no more. Of the 50 of a run, related pairs
+towards its 3 whoever made them: so a second run gives it none. Of the 50 of a run, related pairs
 both `updated` at `now` are taken as made by this very run: with the same clock nothing is left to
 do, with a later one the next 50 are. Both counts only grow when a plan is carried out, therefore
 what was refused once is refused again.
@@ -30,7 +30,7 @@ from memoranda.note.model import ORGANIZED, REMINDERS
 
 LEAST_SCORE = 2.0
 MOST_LINKS = 3
-"""Links to related memories a memory has when it gets no more."""
+"""Links to related memories a memory has when it gets no further ones."""
 MOST_LINKS_PER_RUN = 50
 MOST_TERMS = 3
 """Shared terms of a pair that count."""
@@ -62,7 +62,7 @@ def without_wikilinks(text: str) -> str:
 
 def evidence_words(low: str) -> set[str]:
     """The words of a plain text that can be evidence: of four letters or more and no stop words, or
-    marked by a digit, `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses
+    marked by a digit, `_`, `-` or `.` within. Numbers are not marks, but versions, dates and addresses
     are (`3.11.2`). Without wikilinks.
     """
     evidence = set(words(without_wikilinks(low))) - _stop_words()

@@ -95,7 +95,7 @@ class AccessRows:
     def take_over(self, connection: Connection, data: bytes) -> None:
         """Add what a file of an earlier version holds; what is here already stays.
 
-        Raises ValueError for a file that is none.
+        Raises ValueError for a file that is not one.
         """
         sql = "insert or ignore into access (section, key, value) values (?, ?, ?)"
         rows = _rows_of(parse_access(data))
@@ -122,7 +122,7 @@ class AccessRows:
 
 
 def parse_access(data: bytes) -> Document:
-    """What the JSON of a file of tokens holds. Raises ValueError with why it is none."""
+    """What the JSON of a file of tokens holds. Raises ValueError with why it is not one."""
     try:
         document = json.loads(data)
     except ValueError:

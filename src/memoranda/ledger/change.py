@@ -43,7 +43,7 @@ class Touched:
     project's real
     folder, where no other process of the home would look for it, else empty. `size`: of the text
     after, in bytes.
-    `by`: what is to be said of where this text comes from, besides what the change says: see
+    `by`: what can be said of where this text comes from, in addition to what the change says: see
     `Change.provenance`.
     """
 
@@ -68,7 +68,7 @@ class Change:
     """One line of the journal. `path` is what the change was about; `undoes` names a change taken
     back; `details` are what the caller said of it (words to texts and numbers), None for nothing.
     `run` is the number of the first change of the job's run that made it; of an undo, that the
-    whole run is taken back. `by`: the client, session and tool it came through, as far as known."""
+    whole run is taken back. `by`: the client, session and tool it came through, so far as known."""
 
     number: int
     time: str
@@ -127,7 +127,7 @@ class Change:
 
     @classmethod
     def load(cls, line: bytes) -> Change:
-        """The change a JSON line describes. Raises ValueError when it is none."""
+        """The change a JSON line describes. Raises ValueError when it is not one."""
         row = json.loads(line)
         try:
             files = [Touched(**row_file) for row_file in row["files"]]

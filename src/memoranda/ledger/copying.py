@@ -58,7 +58,7 @@ def relocate_ledger(path: Path, old: str, new: str) -> bool:
 
 
 def _relocate_spaces(connection: sqlite3.Connection, old: str, new: str) -> None:
-    """Name the folder `new` for spaces that lie in `old`."""
+    """Name the folder `new` for spaces that are in `old`."""
     sql = "select number, value from access where section = 'spaces'"
     for number, text in connection.execute(sql).fetchall():
         space = json.loads(text)

@@ -255,7 +255,7 @@ def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
 
 
 def code_of(error: sqlite3.Error) -> int:
-    """The primary code of SQLite for an error, 0 where there is none."""
+    """The primary code of SQLite for an error, or 0."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

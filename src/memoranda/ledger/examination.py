@@ -1,5 +1,5 @@
 """What is wrong with the ledger itself: torn pages, texts that are missing or not what they were,
-lines that cannot be read or are gone. For `memory doctor`; what can be mended is mended here.
+lines that cannot be read or are gone. For `memory doctor`; what can be fixed is corrected here.
 """
 
 from __future__ import annotations

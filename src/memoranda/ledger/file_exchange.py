@@ -33,7 +33,7 @@ class Entry(NamedTuple):
 
 @cache
 def _system_call() -> Rename | None:
-    """The call of the C library that renames with flags, None where there is none."""
+    """The call of the C library that renames with flags, or None."""
     # 4 ms, and a note that is new needs none of it
     import ctypes
 

@@ -50,7 +50,7 @@ class FileSync:
         self.trouble = ""
 
     def add(self, numbers: Iterable[int], places: Iterable[str]) -> None:
-        """Note changes whose files, at these absolute paths, are to be synced."""
+        """Note changes whose files, at these absolute paths, should be synced."""
         with self._guard:
             self._numbers += numbers
             self._places.update(places)

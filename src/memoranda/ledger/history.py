@@ -73,7 +73,7 @@ class History:
 
     @property
     def last(self) -> int:
-        """The number of the latest change, 0 when there is none."""
+        """The number of the latest change, or 0."""
         version = self.database.version()
         if self._last is None or version != self._version:
             row = self.database.row("select max(number) as last from change")
@@ -174,7 +174,7 @@ class History:
         return None
 
     def last_before(self, time: str) -> int:
-        """The number of the last change before a time (ISO 8601, UTC); 0: there is none."""
+        """The number of the last change before a time (ISO 8601, UTC); 0 for none."""
         row = self.database.row("select max(number) as last from change where time < ?", (time,))
         if row is not None:
             return row["last"] or 0

@@ -32,7 +32,7 @@ class KeptLines(NamedTuple):
 
 
 class LineChanges:
-    """The changes of lines of one home. For the holder of the home's lock, but for `waits`."""
+    """The changes of lines of one home. For the holder of the home's lock, except `waits`."""
 
     def __init__(self, history: History):
         self._history = history

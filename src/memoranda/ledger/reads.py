@@ -1,4 +1,4 @@
-"""How often notes were read and when they were last used, as far as no header says it yet.
+"""How often notes were read and when they were last used, so far as no header says it yet.
 
 A read rewrites no note: it is a row here. Counts shown are those of the header and these. Upkeep
 folds them into headers, in the transaction of the change that writes those.

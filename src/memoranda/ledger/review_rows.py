@@ -46,14 +46,14 @@ class ReviewRows:
         return {row["key"]: json.loads(row["value"]) for row in rows}
 
     def value(self, kind: str, key: str) -> dict[str, Any] | None:
-        """What one row holds, None when there is none. Raises StorageError."""
+        """What one row holds, or None. Raises StorageError."""
         data = self.bytes_at(f"{kind}/{key}")
         if data is None:
             return None
         return json.loads(data)
 
     def bytes_at(self, path: str) -> bytes | None:
-        """What the row at this path of a step holds, None when there is none."""
+        """What the row at this path of a step holds, or None."""
         sql = "select value from review where kind = ? and key = ?"
         row = self._database.row(sql, row_place(path))
         if row is None:

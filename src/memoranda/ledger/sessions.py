@@ -141,7 +141,7 @@ def without_lines(text: str, hashes: set[str]) -> str:
 
 
 def session_hash(session: str) -> str:
-    """What stands for the name a client has for a session."""
+    """What means the name a client has for a session."""
     return sha256(session.encode("utf-8", "replace")).hexdigest()[:20]
 
 

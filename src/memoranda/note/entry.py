@@ -1,7 +1,7 @@
-"""A key-value entry as a note of the project `kv`: where it lies and what its file holds (contract
+"""A key-value entry as a note of the project `kv`: where it is and what its file holds (contract
 004, 7).
 
-The names in the frontmatter are the truth; folder and file name stand in where it has none.
+The names in the frontmatter are the truth; folder and file name replace what it lacks.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def parse_typed(yaml_text: str) -> dict[str, Any]:
 
 
 class AsWritten(str):
-    """A scalar as it stands in the file without quotes: `scalar` writes it so again."""
+    """A scalar as it is in the file without quotes: `scalar` writes it so again."""
 
     __slots__ = ()
 
@@ -385,7 +385,7 @@ def _key(key: Any) -> str:
 
 
 def _flow(value: Any) -> str:
-    """A value within one line, in the form of JSON but for what was written without quotes."""
+    """A value within one line, in the form of JSON except what was written without quotes."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):

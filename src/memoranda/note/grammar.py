@@ -1,7 +1,7 @@
 """What a note's lines say: observations, relations, headings (contract 000b, 3.1 to 3.3).
 
 One pass over the lines keeps what CommonMark's block structure asks for: the open list items,
-whether a paragraph is open, and the fence, comment or blockquote a line stands in. In project
+whether a paragraph is open, and the fence, comment or blockquote a line is in. In project
 `graph` items are read by their sections, and coded texts everywhere (contract 002, 5).
 """
 
@@ -40,7 +40,7 @@ _CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+$")
 _QUOTED = re.compile(r"([ \t]*)>(?: ?>)*+ ?")
 _SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
 _BLANK = frozenset(" \t")
-# `key:: value` of Logseq and Dataview on a line of its own
+# `key:: value` of Logseq and Dataview on a separate line
 _PROPERTY = re.compile(r"[\w-]+::(?:\s|$)")
 # Between these signs of Chinese and Japanese a line break is no blank
 _UNSPACED = re.compile(r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]").match
@@ -106,7 +106,7 @@ def relation_key(kind: str, target: str, project: str | None, rest: str) -> Rela
 
 
 def is_cut(note: Note) -> bool:
-    """Whether `scan` read only a part of this note, which is none of project `graph`."""
+    """Whether `scan` read only a part of this note, which is not of project `graph`."""
     most = max(len(note.observations), len(note.relations), len(note.headings))
     return most >= MOST or len(note.text) - note.body_at > STRUCTURED
 
@@ -426,7 +426,7 @@ class _Lines:
         return True
 
     def _quote(self, depth: int, first: str | None = None) -> None:
-        """Read the lines of a blockquote as a text of its own, for its links alone."""
+        """Read the lines of a blockquote as a separate text, only for its links."""
         if self.quoted:
             self._text(first or self.lines[self.number - self.offset - 1], depth)
             return

@@ -2,7 +2,7 @@
 
 A tag follows a blank or begins a line, as in Obsidian, and has a character that is no digit, so
 that `#12` is no tag. Code, comments, headings, addresses (`page#part`) and colours have none. A
-field is a line, a list item, or stands in brackets: `[due:: 2026-03-01]`.
+field is a line, a list item, or is in brackets: `[due:: 2026-03-01]`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _tags_of(line: str) -> Iterator[str]:
     for match in _TAGS.finditer(line):
         for tag in match[1].split("#"):
             if not tag or tag.isdecimal():
-                # `#12` is none, nor is what is glued to it.
+                # `#12` is not a tag, nor is what is glued to it.
                 break
             is_in_style = line[match.end() : match.end() + 1] == ";" and _HEX.fullmatch(tag)
             if not is_in_style and not _is_colour(tag):

@@ -345,7 +345,7 @@ def file_name(title: str) -> str:
 
 
 def first_line(content: str) -> str:
-    """The first line of `content` that is not blank, trimmed; empty when there is none."""
+    """The first line of `content` that is not blank, trimmed, or empty."""
     start = content.lstrip()
     if "\n" in start:
         return start[: start.find("\n")].rstrip()
@@ -379,7 +379,7 @@ _SURROGATES = re.compile(f"[{SURROGATES}]")
 
 
 def read_relation(text: str, number: int) -> Relation | None:
-    """The relation of an item `type [[target]] (context)`, None when it is none. The target is
+    """The relation of an item `type [[target]] (context)`, or None. The target is
     empty for `[[]]`-like ones; a coded name may be the empty string."""
     word, opening, rest = text.partition(" [[")
     is_plain = opening and word.isascii() and word.isidentifier() and rest[-2:] == "]]"
@@ -405,7 +405,7 @@ def read_relation(text: str, number: int) -> Relation | None:
 
 
 def coded_text(text: str) -> str | None:
-    """The string an item that is wholly `` `"…"` `` stands for; None for plain text."""
+    """The string an item that is wholly `` `"…"` `` means; None for plain text."""
     match = _CODED_TEXT(text)
     if match:
         return _decoded(match[1])
@@ -494,7 +494,7 @@ def _observation(
         for run in _TAGS(masked):
             for tag in run[1:].split("#"):
                 if tag.isdecimal():
-                    # `#12` is none, nor is what is glued to it
+                    # `#12` is not a tag, nor is what is glued to it
                     break
                 tags.setdefault(tag.casefold(), tag)
     return Observation(category, content, tuple(tags.values()), context, number, text)

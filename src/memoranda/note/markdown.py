@@ -267,7 +267,7 @@ def unpacked(value: Any) -> Any:
 
 
 def _moment(note: Note, value: Any) -> datetime | None:
-    """A written time as aware UTC; None with a warning when it is none. Thirteen digits are
+    """A written time as aware UTC; None with a warning when it is not one. Thirteen digits are
     milliseconds since 1970, as Dendron writes times, ten are seconds."""
     text = _text(value)
     if text.isascii() and text.isdigit() and len(text) in (10, 13):
@@ -514,7 +514,7 @@ def _own_header(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], st
 
 def _rows_as_written(yaml_text: str, own_keys: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(key, lines) of a header's keys. Lines that say the same alone stay; the others, such as an
-    alias of an anchor elsewhere, are written with the value they stand for."""
+    alias of an anchor elsewhere, are written with the value they mean."""
     lines = {key: text for key, text in entries(yaml_text) if _says(text, key, own_keys.get(key))}
     if len(lines) == len(own_keys):
         return [(key, lines[key]) for key in own_keys]

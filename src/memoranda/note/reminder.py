@@ -40,7 +40,7 @@ class Reminder:
     """A reminder's times, aware UTC; None = not set, or no time anybody can read. `due` is when it
     fires next: the next time of its rule, `regular`, or an occurrence put off, `snoozed`.
     `is_early`: it may fire before, as a text named that hour for something to be there for.
-    `unreadable` is what stands for `due_at` when it is no time. `has_fired`: `fired_at` says
+    `unreadable` is what `due_at` says when it is no time. `has_fired`: `fired_at` says
     something, readable or not. `repeat` is the rule as written. `caveat` is shown before the
     text."""
 

@@ -296,7 +296,7 @@ class Access:
         return space
 
     def set_member(self, space: str, member: str, role: str | None) -> None:
-        """Give a member a role in a space; None: he is none any more. Raises InvalidInput, NoSuch."""
+        """Give a member a role in a space; None: no member any longer. Raises InvalidInput, NoSuch."""
         if role is not None:
             check_name(member, "member")
             if role not in ROLES:
@@ -312,7 +312,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A memory several people share: a home of its own, and the role of each member."""
+    """A memory several people share: a separate home, and the role of each member."""
 
     name: str
     home: Path
@@ -466,7 +466,7 @@ class Budgets:
         self._day = ""
 
     def take(self, who: str, rate: int, quota: int) -> tuple[int, str] | None:
-        """Count a call. If there is none left: seconds until there is, and why in a sentence."""
+        """Count a call. If none is left: seconds until there is, and why in a sentence."""
         now = self._clock()
         day = now.date().isoformat()
         if day != self._day:

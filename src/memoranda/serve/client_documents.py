@@ -104,7 +104,7 @@ def public_address(host: str) -> str:
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the public Internet, and stands for no other address."""
+    """Whether an IP address is one of the public Internet, and holds no other address."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address) and (
         ip.ipv4_mapped or ip.sixtofour or ip.teredo or ip in ipaddress.ip_network("64:ff9b::/96")
@@ -114,7 +114,7 @@ def is_public(address: str) -> bool:
 
 
 class _To(http.client.HTTPSConnection):
-    """A connection to `address`, whatever the name of the host stands for by now."""
+    """A connection to `address`, whatever the name of the host means by now."""
 
     def __init__(self, host: str, address: str):
         super().__init__(host, _PORT, timeout=SECONDS, context=ssl.create_default_context())

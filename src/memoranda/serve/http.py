@@ -1,7 +1,7 @@
 """MCP over HTTP (docs/http.md): who is let in, and what each caller is served, on the daemon's own
 event loop.
 
-Stateless: each request stands for itself, for clients of both kinds of revision. The SDK speaks the
+Stateless: each request is complete, for clients of both kinds of revision. The SDK speaks the
 protocol; before it come, in this order, the checks of Host and Origin, of the method, the token,
 the space, the rate and the body.
 """
@@ -271,7 +271,7 @@ class AdmittedRequest:
 
 
 class _HttpHandlers(Handlers):
-    """Requests of many callers, each with a memory of its own. Without a connection nobody can be
+    """Requests of many callers, each with a separate memory. Without a connection nobody can be
     told of changes.
     """
 
@@ -417,7 +417,7 @@ class HttpServer:
             await asyncio.sleep(0.01)
 
     async def stop(self) -> None:
-        """Accept no more, answer what is in progress, and close."""
+        """Accept nothing more, answer what is in progress, and close."""
         self.stopping.set()
         if self._server is not None and self._served is not None:
             self._server.should_exit = True

@@ -1,7 +1,7 @@
 """OAuth for clients that take no token by hand: Claude.ai, ChatGPT (docs/http.md).
 
 The SDK has the endpoints; here is what it lacks: who may be let in is shown one page, on which the
-owner (or a member of a space) signs with a token of theirs. What the client gets stands for that
+owner (or a member of a space) signs with a token of theirs. What the client gets represents that
 token, does at most what it allows, and ends with it. Access lasts an hour; a refresh token is used
 once, and one that comes twice ends all it led to.
 """
@@ -120,7 +120,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         self._codes = ShortSecrets(access, "oauth")
 
     def resource(self, address: str | None) -> str | None:
-        """The address a token is asked for, as we spell it; None when it is none of ours."""
+        """The address a token is asked for, as we spell it; or None of ours."""
         path = (address or "").rstrip("/").removeprefix(self.public)
         if path in ("", "/mcp"):
             return f"{self.public}/mcp"
@@ -381,7 +381,7 @@ class _Consent:
                     row = section["asked"].get(digest(key))
                     if row is not None:
                         row["tries"] += 1
-                        # It waits no more
+                        # It no longer waits
                         if row["tries"] >= _TRIES:
                             del section["asked"][digest(key)]
                 return self._shown(key, "This is no valid token for this memory.", 403)
@@ -464,7 +464,7 @@ def address_of(scope: Scope) -> str:
 
 
 class _Rated:
-    """An address of the SDK. At most so many requests a minute from one address; a good code or
+    """An address of the SDK. At most this many requests a minute from one address; a good code or
     refresh token always passes. Errors it sends back to the client say who sends them, too (RFC
     9207)."""
 

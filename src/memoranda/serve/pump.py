@@ -1,11 +1,11 @@
 """`memory mcp` where a daemon serves the home: `pass_on` asks it to serve this client too, and what
 the process then becomes, which passes on what the two say, as it is.
 
-That is a program of its own, run with nothing imported but modules that are built in or a single
+That is a separate program, run with nothing imported but modules that are built in or a single
 small file: of many clients each is such a process, and `os`, `socket`, `signal` and `json` would
 make it half as large again. It looks only at methods and ids, for the case that the daemon goes
 away. Then what was begun is answered with an error, and at the client's next line this process
-becomes the command again, which finds another daemon or serves by itself.
+becomes the command again, which finds another daemon or serves the client itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ METHOD = "mcp"
 CONTINUED = "MEMORY_MCP_CONTINUED"
 """The environment variable that tells the command of a session it goes on with: the number of an
 open file with the first lines for the server, how many of them are only repeated, and 1 if no
-daemon is to be asked."""
+daemon should be asked."""
 END = b'{"jsonrpc":"2.0","method":"notifications/memoranda/end"}\n'
 """The line that tells the daemon that the client has sent all."""
 STOP = b'{"jsonrpc":"2.0","method":"notifications/memoranda/stop"}\n'
@@ -59,7 +59,7 @@ _AGAIN = _GONE + "Nothing was changed; repeat the request."
 
 
 def program() -> str:
-    """Which installation this is; a daemon serves the clients of its own."""
+    """Which installation this is; a daemon serves the clients of the same installation."""
     from memoranda import __version__
 
     return f"{__version__} {_FOLDER}"
@@ -161,7 +161,7 @@ _NOT_JSON = (ValueError, StopIteration, RecursionError, SystemError)
 
 
 def message_in(line: bytes) -> dict[str, Any]:
-    """The JSON object in `line`; an empty one if there is none."""
+    """The JSON object in `line`, or an empty one."""
     try:
         message, _ = _scan(line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"), 0)
     except _NOT_JSON:

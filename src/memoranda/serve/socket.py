@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memoranda.faces.tool import Registry
 
 Methods = Mapping[str, Callable[["MemorySession", dict[str, Any]], Any]]
-"""What the socket answers besides tools: functions of the caller's memory and the request's
+"""What the socket answers in addition to tools: functions of the caller's memory and the request's
 `params`, by method.
 """
 
@@ -264,7 +264,7 @@ class SocketServer:
         )
 
     async def stop(self) -> None:
-        """Accept no more, answer the requests in progress, close all connections and remove the
+        """Accept nothing more, answer the requests in progress, close all connections and remove the
         socket.
         """
         if self._server is not None:

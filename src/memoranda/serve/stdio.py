@@ -51,7 +51,7 @@ def run_stdio(
     """
     wire = StdioTransport(*continued())
     os.environ.pop(CONTINUED, None)
-    # Importing without collecting garbage takes a tenth less time, and there is none
+    # Importing without collecting garbage takes a tenth less time, and there is no garbage
     gc.disable()
     try:
         from memoranda.serve.mcp import ClientConnection, ServerIdentity, converse

@@ -416,7 +416,7 @@ def is_at(fd: int, path: Path | str) -> bool:
 
 @contextmanager
 def lock_folders(folders: Iterable[str]) -> Iterator[None]:
-    """Hold these folders against all who lock them in this way: every home has a lock of its own,
+    """Hold these folders against all who lock them in this way: every home has its own lock,
     but several homes may use one folder. A missing folder, or one on a disk without locks, is
     passed over.
     """

@@ -135,7 +135,7 @@ class FolderStore:
         return folded.endswith(NOTE_SUFFIXES) and not folded.endswith(DRAWING_SUFFIX)
 
     def list(self, below: str = "") -> Listing:
-        """As in `Store`; a folder that is gone (but for the project's own) just holds nothing."""
+        """As in `Store`; a folder that is gone (except the project's own) just holds nothing."""
         listing = Listing()
         for _ in self.parts(below, listing):
             pass

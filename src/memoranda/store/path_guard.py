@@ -156,7 +156,7 @@ class Folder:
 
 
 def open_folder(root: str, path: str, project: str, *, links: bool = False) -> Folder:
-    """Open the folder `path` of the project at `root` and verify where it really lies.
+    """Open the folder `path` of the project at `root` and verify where it really is.
 
     With `links`, symlinks that stay inside are followed; else any symlink on the way is refused.
     Raises NotFound, OutsideError, StorageError.

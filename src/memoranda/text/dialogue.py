@@ -81,7 +81,7 @@ def _content_of(content: Any) -> str:
 
 
 def turns_of(text: str) -> list[str]:
-    """The turns of a dialogue, the newest last; [] where `text` is none: fewer than half of its
+    """The turns of a dialogue, the newest last; [] where `text` is not one: fewer than half of its
     lines begin with who speaks.
     """
     lines = [line for line in text.split("\n") if line.strip()]
@@ -101,5 +101,5 @@ def turns_of(text: str) -> list[str]:
 
 
 def _words_said(turn: str) -> int:
-    """How many words a turn has besides who speaks."""
+    """How many words a turn has in addition to who speaks."""
     return len(words(_TURN.sub("", turn)))

@@ -219,7 +219,7 @@ def joined_letters(text: str) -> str | None:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """The texts that blocks of base64 and hexadecimal digits in `text` stand for; and the text
+    """The texts that blocks of base64 and hexadecimal digits in `text` mean; and the text
     itself rotated or reversed, where it says that it is.
     """
     for word in text.split():

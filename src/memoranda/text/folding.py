@@ -34,7 +34,7 @@ _MOST_KNOWN = 50_000
 _FEW = 120
 _GONE = ("Cf", "Co")
 _ASCII = bytes(range(128))
-# Characters that are folded alike whatever stands beside them: most of what Europe and East Asia
+# Characters that are folded alike whatever is beside them: most of what Europe and East Asia
 # write. `_alone` leaves out those of sequences.
 _ALONE = re.compile(
     f"[\u00a0-\u02af\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e]|[{_STABLE}]"

@@ -1,7 +1,7 @@
 """The write gate's rules: shapes of secrets, and markers of injected instructions (docs/gate.md).
 
 They are read from `gate.rules` beside this module and from the owner's own file. A rule is compiled
-when a word it needs stands in a text, so that a text without any costs some microseconds and a
+when a word it needs is in a text, so that a text without any costs some microseconds and a
 start nothing.
 """
 
@@ -34,7 +34,7 @@ _COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
 _KEYS = ("kind", "why", "near", "match", "parts", "check", "yes", "no")
 _WORDLIKE = re.compile(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
 _SAMPLE = re.compile(r"(?i)your|example|sample|x{4}|\.{3}")
-# What stands in the place of a secret without being one.
+# What is in the place of a secret without being one.
 _PLACEHOLDER = (
     r"(?i)[<\[{(%*•.…/~-]|\$[{(A-Z_a-z]|(.)\1*\Z|(?:your|my|the|a)?[_-]?(?:password|passwd|pass|pwd?|secret|token|key"
     r"|api[_-]?key)\Z|your|example|changeme|redacted|hidden|none|null|true|false|xxx|https?:|process\.|os\.|env"
@@ -179,7 +179,7 @@ class Rules:
 
 def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
     """The words of `near` by their rarest sign, each with the numbers of its rules; "" has those
-    that stand for a kind of character.
+    that mean a kind of character.
     """
     by_word: dict[str, set[int]] = {}
     for number, rule in enumerate(rules):
@@ -196,7 +196,7 @@ def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
 
 
 def _secret_span(match: re.Match[str]) -> tuple[int, int]:
-    """What of a match is to be redacted: the group `secret`, or that of one letter which took part,
+    """What of a match should be redacted: the group `secret`, or the one letter which took part,
     else all of it.
     """
     for group in match.re.groupindex:
@@ -206,7 +206,7 @@ def _secret_span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _words_near(text: str) -> set[str]:
-    """The words of `near` that stand for a kind of character, where the text has it."""
+    """The words of `near` that mean a kind of character, where the text has it."""
     near = set()
     if not text.isascii():
         near.add("unseen")

@@ -41,7 +41,7 @@ _SENTENCE_END = re.compile(r"\n|(?<=[.!?;。！？；])\s*|\s+")
 
 
 class Passage(NamedTuple):
-    """A piece of a text: `text[start:end]`, and the heading it stands under."""
+    """A piece of a text: `text[start:end]`, and the heading it is under."""
 
     start: int
     end: int
@@ -50,7 +50,7 @@ class Passage(NamedTuple):
 
 def fts_text(text: str) -> str:
     """`text` as it goes into a full-text table: folded, runs as pairs, and at the end what its
-    words are found by besides (`getUser`: `get user`, `e-mail`: `email`)."""
+    words are found by, too (`getUser`: `get user`, `e-mail`: `email`)."""
     more = extras(text)
     if more:
         return f"{indexed(fold(text))} {more}"

@@ -136,7 +136,7 @@ _AROUND = "\"'()[]{}<>,;:!?*`|~…“”‘’«»"
 
 
 class Compound(NamedTuple):
-    """How a compound is found besides as it is written: in one word, and by its parts."""
+    """How a compound is found, other than as it is written: in one word, and by its parts."""
 
     joined: str = ""
     parts: str = ""
@@ -204,7 +204,7 @@ def _is_one_part(word: str) -> bool:
 
 
 class _Extras(dict[str, tuple[str, ...]]):
-    """A piece of text between blanks -> what it is found by besides its words."""
+    """A piece of text between blanks -> what it is found by, other than its words."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
         if len(self) >= _MOST_KNOWN:
@@ -220,7 +220,7 @@ _EXTRAS = _Extras()
 
 
 def extras(text: str) -> str:
-    """What the words of `text` are found by besides as they are written, in index form."""
+    """What the words of `text` are found by, other than as they are written, in index form."""
     all_extras = chain.from_iterable(map(_EXTRAS.__getitem__, dict.fromkeys(text.split())))
     return " ".join(dict.fromkeys(all_extras))
 
@@ -234,7 +234,7 @@ def _extras_of(piece: str) -> tuple[str, ...]:
 def indexed(folded: str) -> str:
     """Folded text as the full-text tables hold it: runs as pairs, signs as characters of words.
 
-    `重跑qx7z后` becomes `重跑 跑 qx7z 后`: pairs, then the run's last character by itself.
+    `重跑qx7z后` becomes `重跑 跑 qx7z 后`: pairs, then the run's last character on its own.
     """
     text = folded
     if ("+" in text or "#" in text) and _has_sign_behind_letter(text):
@@ -268,11 +268,11 @@ def without_signs(word: str) -> str:
 
 def phrase_of(folded: str) -> tuple[str, bool]:
     """Folded text as a phrase to look for, empty when it holds no word; and whether its last word
-    is to be a prefix: the one character of a run, which begins a pair in the note."""
+    should be a prefix: the one character of a run, which begins a pair in the note."""
     words = one_word().findall(folded)
     if not words:
         return "", False
-    # Behind other words `.net` stands in the index without its sign.
+    # Behind other words `.net` is in the index without its sign.
     if len(words) == 1 and words[0].startswith("."):
         return _sign_word(words[0]), False
 

@@ -29,7 +29,7 @@ _FOLDERS = (
     ("gemini", ".gemini", "memory/**/*.md"),
     ("copilot", ".copilot", "memories/**/*.md"),
 )
-# Files of instructions: what stands under a heading about memories is one.
+# Files of instructions: what is under a heading about memories is one.
 _FILES = (
     ("codex", ".codex/AGENTS.md"),
     ("gemini", ".gemini/GEMINI.md"),
@@ -186,7 +186,7 @@ def agent_files(path: Path) -> Found:
 
 
 def _instructions(agent: str, file: Path, name: str) -> Found:
-    """The items that stand in a file of instructions under a heading about memories."""
+    """The items that are in a file of instructions under a heading about memories."""
     text = _read(file)
     if isinstance(text, tuple):
         yield text

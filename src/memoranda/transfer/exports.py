@@ -455,7 +455,7 @@ class _Talk(NamedTuple):
 
 
 def _talk(row: Mapping[str, Any]) -> _Talk | None:
-    """The conversation in a row of the export, None when the row is none."""
+    """The conversation in a row of the export, or None if the row is not one."""
     ref = str(row.get("conversation_id") or row.get("id") or "")
     mapping = row.get("mapping")
     if not ref or not isinstance(mapping, dict):
@@ -543,7 +543,7 @@ def _way_to(last: str, parents: Mapping[str, str]) -> list[str]:
 
 
 def _parts(content: Any) -> str:
-    """The text of a message; of a part that is none, its kind."""
+    """The text of a message; of a part that is not one, its kind."""
     if not isinstance(content, dict):
         if isinstance(content, str):
             return content
@@ -596,7 +596,7 @@ def _claude_memories(row: Mapping[str, Any]) -> Iterator[Exported]:
 
 
 def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
-    """The conversation in a row, None when the row is none."""
+    """The conversation in a row, or None if the row is not one."""
     messages = row.get("chat_messages")
     if not isinstance(messages, list) or not row.get("uuid"):
         return None
@@ -616,7 +616,7 @@ def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
 
 
 def _claude_project(row: Mapping[str, Any]) -> Exported | None:
-    """The project in a row, its instructions and documents as turns; None when the row is none."""
+    """The project in a row, its instructions and documents as turns, or None if the row is not one."""
     docs = row.get("docs")
     if not row.get("uuid") or not (isinstance(docs, list) or "prompt_template" in row):
         return None
@@ -681,7 +681,7 @@ def _mem0(path: Path) -> Found:
 
 
 def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
-    """The memory in a row, or why it is left out. None for users, apps and the like, which stand in
+    """The memory in a row, or why it is left out. None for users, apps and the like, which are in
     the same file."""
     text = row.get("memory") or row.get("content") or row.get("text")
     ref = row.get("id")
@@ -796,7 +796,7 @@ def _listed(value: Any) -> list[str]:
 
 
 def _table(path: Path, name: str, key: str) -> list[dict[str, Any]] | None:
-    """The rows of a table of an SQLite database that have `key`, None for a file that is none.
+    """The rows of a table of an SQLite database that have `key`, None for a file that is not one.
     Raises WrongStore.
     """
     try:

@@ -93,7 +93,7 @@ class ParsedRecord:
 
 
 def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str, Any]:
-    """The keys of an exported record in their order; unknown header keys stand in `extra`."""
+    """The keys of an exported record in their order; unknown header keys are in `extra`."""
     document = documents.note(memory, note, content)
     del document["path"]
     # What the reader's own rules see counts there
@@ -106,7 +106,7 @@ def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str,
 
 
 def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
-    """The header keys besides those of every memory; without the phase as older programs called it."""
+    """The header keys in addition to those of every memory; without the phase as older programs called it."""
     keys = {key: value for key, value in header.items() if key not in _HEADER}
     if keys.get("type") in OLD_PHASES:
         del keys["type"]
@@ -230,7 +230,7 @@ def _check_unicode(record: Record) -> None:
 
 
 def _check_shape(value: Any) -> None:
-    """Raise InvalidInput for more than a header can hold that is to be read again."""
+    """Raise InvalidInput for more than a header can hold that will be read again."""
     level = [value]
     count = 0
     for _ in range(_DEEPEST):

@@ -407,7 +407,7 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
     observed = defaultdict[str, set[str]](set)
     for key, texts in zip(existing, graph.observations(existing), strict=True):
         observed[key.name].update(texts)
-    # Whose unknown keys would grow; a graph file keeps those of its own lines
+    # Whose unknown keys would grow; a graph file keeps those in its own lines
     gaining = set[str]()
     if isinstance(graph, NoteGraph):
         pairs = [
@@ -470,7 +470,7 @@ _Incoming = tuple[Entry, dict[str, Any]]
 
 def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = False) -> MovePlan:
     """The plan for copying the entries into notes. Of two with one key the later `created_at`
-    counts, as remembering a key anew sets it; of one time, the one that is here. Raises WrongStore,
+    counts, as remembering a key again sets it; of one time, the one that is here. Raises WrongStore,
     also for a file that is no list of entries, which `skip_bad` leaves out."""
     folder_at(path, "a folder of agent-memory")
     entries = NoteEntries(memory)

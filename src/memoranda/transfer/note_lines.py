@@ -1,7 +1,7 @@
 """The notes of all projects but `categories` as JSON Lines: out, and in again.
 
 A line has the note's `project` and `path`, and its text in two parts: `header`, the frontmatter as
-it stands in the file, and `content`. Both together are the file, byte for byte.
+it is in the file, and `content`. Both together are the file, byte for byte.
 """
 
 from __future__ import annotations

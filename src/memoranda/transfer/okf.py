@@ -1,9 +1,9 @@
 """Open Knowledge Format 0.2: notes as a bundle of Markdown files that say where they come from, who
 confirmed them and until when they hold, and back, with no byte lost (docs/moving-in.md).
 
-A note that has a header keeps it as it is; what the format wants besides stands below a comment at
+A note that has a header keeps it as it is; what the format wants in addition to stands below a comment at
 its end, and is taken out on the way back. A note without a header, or with one that is no YAML,
-gets a header of its own, in which the old one is kept as text.
+gets a separate header, in which the old one is kept as text.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def unpacked(path: str, data: bytes) -> Unpacked:
 
 
 def _enclosed(head: str, body: str, about: About, more: Mapping[str, str]) -> bytes:
-    """A note in a header of its own, in which the old one is a text."""
+    """A note in a separate header, in which the old one is a text."""
     meta = {"project": about.project, "path": about.path, "head": head, **more}
     keys = about.keys() | {_META: meta}
     rows = ["---", _MARK, *(f"{key}: {_flow(value)}" for key, value in keys.items()), "---", ""]
@@ -327,7 +327,7 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
 
 
 def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
-    """The documents of a bundle; of our own ones the index of the root is none."""
+    """The documents of a bundle; of our own ones the index of the root is not one."""
     for file in sorted(folder.rglob("*.md")):
         path = str(file.relative_to(folder))
         if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():

@@ -350,7 +350,7 @@ class FolderMove:
             if name in self._digests:
                 file = read_file(str(self._staged / name))
                 data = anywhere.sub(lambda match: new, file.data)
-                # Where projects of a database lie is told so
+                # This is how the places of a database's projects are told
                 if self._memory is not None and name == _CONFIG:
                     data = re.sub(
                         rb"(?m)(:\s*[\"']?)(?=projects/)",
@@ -426,7 +426,7 @@ def checksum(digests: Mapping[str, str]) -> str:
 
 
 _STATE = "state.json"
-# Up to so many new files are synced one by one; more of them together.
+# Up to this many new files are synced one by one; more of them together.
 _SYNCED_ALONE = 64
 
 
@@ -477,7 +477,7 @@ class Mirror:
         self, *, git: bool = False, after_erase: str | None = None, progress: Progress | None = None
     ) -> Mirrored:
         """Make the folder like the memory. With `git`, and once there was one, a commit for each
-        change. `after_erase`: `rewrite` makes the commits anew without what was erased in the
+        change. `after_erase`: `rewrite` rewrites the commits without what was erased in the
         memory, `keep` goes on with it in them; None refuses to commit. Raises InvalidInput, Busy,
         StorageError; the next run goes on."""
         self._contents.wait_until_whole()

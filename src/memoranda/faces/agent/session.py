@@ -74,7 +74,7 @@ class Session:
         """Set the context: the contents of what smart search finds for `query`, best first, a line
         break between them, at most `agent.context_chars` characters (contract 001, 14). With
         `max_tokens` it is the best evidence for the question `query` instead, as
-        `Memory.context` gives it, of so many tokens at most. Empty when nothing is found.
+        `Memory.context` gives it, of this many tokens at most. Empty when nothing is found.
         Returns it.
         """
         memory, room = self.memory, self.memory.settings.context_chars

@@ -82,7 +82,7 @@ _FAILED = {
 
 class BankError(MemorandaError):
     """A refusal: `code` of contract 003, 7, the sentence, and what to know beside it. `bank` is the
-    key of the bank it happened in, None when there is none. What is raised without one is the
+    key of the bank it happened in, or None. What is raised without one is the
     caller's mistake: it is not `kept` for `previous_errors`, also when the bank becomes known; the
     dump of debug mode has it."""
 
@@ -128,7 +128,7 @@ class ServerState:
     def add_failure(
         self, bank: str, description: str, severity: str, moment: datetime, is_told: bool = True
     ) -> None:
-        """Remember a failure; `severity` is error, warning or info. What is not `is_told` stands in
+        """Remember a failure; `severity` is error, warning or info. What is not `is_told` is in
         the dump only.
         """
         when = stamp(moment.replace(microsecond=0))
@@ -174,7 +174,7 @@ def toolset(
 
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
     """A tool with `run` behind it: data as JSON, refusals with their code. `run` itself checks
-    values the schema lists and arguments that stand in for each other."""
+    values the schema lists and arguments that replace each other."""
     name = definition["name"]
     schema = definition["inputSchema"]
     types = {

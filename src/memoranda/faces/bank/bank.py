@@ -72,7 +72,7 @@ def is_target(path: str) -> bool:
 
 
 def project_id(name: str) -> str:
-    """The id a project's name stands for; it need not be a valid one."""
+    """The id a project's name means; it need not be a valid one."""
     return "_".join(name.lower().split())
 
 
@@ -196,7 +196,7 @@ class Bank:
         return self.files.itself(RECORD).kind != "missing"
 
     def record(self) -> dict[str, Any]:
-        """What `.bank.json` says; {} when there is none or nobody can read it."""
+        """What `.bank.json` says; or {} if it is missing or unreadable."""
         try:
             rows = json.loads(self.files.read(RECORD).data)
         except (MemorandaError, ValueError, RecursionError):
@@ -206,7 +206,7 @@ class Bank:
         return {}
 
     def read(self, path: str) -> File | None:
-        """A file as it is now, None when there is none. Raises OutsideError, StorageError."""
+        """A file as it is now, or None. Raises OutsideError, StorageError."""
         try:
             return self.files.read(path)
         except NotFound:
@@ -297,7 +297,7 @@ def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
 
 
 def token_count(texts: Iterable[str]) -> int:
-    """About how many tokens some texts have: four characters each, a CJK character by itself."""
+    """About how many tokens some texts have: four characters each, a CJK character on its own."""
     length = wide = 0
     for text in texts:
         length += len(text)

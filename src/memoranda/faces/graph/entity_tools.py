@@ -50,7 +50,7 @@ Position = list[int | str]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How replies look: JSON indented by so many blanks (None = compact), at most `most` characters
+    """How replies look: JSON indented by this many blanks (None = compact), at most `most` characters
     (0 = any).
     """
 
@@ -517,7 +517,7 @@ def search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """The entities of these names; with `depth` also those within so many relations, nearest first,
+    """The entities of these names; with `depth` also those within this many relations, nearest first,
     and the relations among all of them."""
     wanted = arguments["names"]
     direction = arguments.get("direction", "both")

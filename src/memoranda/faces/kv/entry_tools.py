@@ -108,7 +108,7 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
     rest = size - offset
 
     def text(shown: int) -> str:
-        """The reply with so many characters of the value from `offset` on, and how to go on."""
+        """The reply with this many characters of the value from `offset` on, and how to go on."""
         if shown == size:
             return _worded(fields, form)
         end = offset + shown
@@ -241,7 +241,7 @@ def _unicode(noun: str, text: str) -> str:
 
 
 def _natural(arguments: Arguments, name: str) -> int:
-    """A number of the arguments that must not be negative; 0 when there is none."""
+    """A number of the arguments that must not be negative, or 0."""
     value = arguments.get(name, 0)
     if value < 0:
         raise KvRefused(f"{name} must not be negative")
@@ -297,7 +297,7 @@ def _list_reply(fields: Fields, name: str, items: Sequence[Fields], offset: int,
             more = {}
         return _worded({**fields, **counted, name: list(items[:size]), **more}, form)
 
-    # An item too long by itself would never be passed
+    # An item too long on its own would never be passed
     if items and len(text(1)) > LIMIT:
         items = [{key: _cut(value, _SHOWN_TIGHT) for key, value in items[0].items()}, *items[1:]]
     whole = text(len(items))

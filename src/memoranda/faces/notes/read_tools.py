@@ -105,14 +105,14 @@ def has_folder(memory: MemorySession, project: str, folder: str) -> bool:
 
 def folder_named(memory: MemorySession, text: str, project: str | None) -> tuple[str, str]:
     """(project, folder) for a folder's name, "" = the project's root. Without `project`: the
-    default project, else the project its first segment names. A leading `/` stands for the
+    default project, else the project its first segment names. A leading `/` means the
     project's root. Raises ProjectNotFound, OutsideError, FolderNotFound."""
     if project is not None:
         name = memory.project(project).name
     else:
         name = memory.default_project
     path = (unquote(text.removeprefix(SCHEME)) if text.startswith(SCHEME) else text).strip()
-    # `/` stands for the project's root
+    # `/` means the project's root
     path = relative(path.lstrip("/"), name)
     if path in ("", "."):
         return name, ""
@@ -335,7 +335,7 @@ def list_directory(memory: MemorySession, args: Arguments) -> Reply:
 def _beside(
     attachments: Sequence[Attachment], page_number: int
 ) -> tuple[dict[str, Any], list[str]]:
-    """The attachments of a page of a listing, as data and as lines; nothing where there are none."""
+    """The attachments of a page of a listing, as data and as lines, or nothing."""
     if not attachments:
         return {}, []
     first = (page_number - 1) * _ATTACHMENTS
@@ -600,7 +600,7 @@ def search_query(memory: MemorySession, args: Arguments, words: str) -> Query:
 def _both(
     names: tuple[str, ...] | None, names_after: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
-    """The names that are in both lists, in any case; None stands for all names."""
+    """The names that are in both lists, in any case; None means all names."""
     if names is None or names_after is None:
         if names is None:
             return names_after
@@ -726,7 +726,7 @@ def _with_context(
 
 
 def _shares(lists: list[list[int]], characters_taken: int) -> list[int]:
-    """How many entries of each list are shown, where so many characters are taken: what a short
+    """How many entries of each list are shown, where this many characters are taken: what a short
     list leaves of its share goes to longer ones."""
     counts = [0] * len(lists)
     room = replies.ROOM - 1000 - characters_taken

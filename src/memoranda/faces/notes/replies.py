@@ -188,7 +188,7 @@ def lines(*parts: str) -> str:
 
 def answering(run: Run, shows_warnings: bool = True) -> Run:
     """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text.
-    Without `shows_warnings` they stand in the data only: the text is about one note. `run` sees
+    Without `shows_warnings` they are in the data only: the text is about one note. `run` sees
     `as_json` in its arguments."""
 
     def answer(memory: MemorySession, args: Arguments) -> Reply:

@@ -123,7 +123,7 @@ def _changed(action: str, note: Note, detail: str = "") -> list[str]:
 
 
 def _warned(memory: MemorySession, project: str, path: str, notes: int = 1) -> dict[str, Any]:
-    """What the data of a call that put so many `notes` at `path` says besides, where they are all
+    """What the data of a call that put this many `notes` at `path` says as well, where they are all
     that is in a folder with the project's name: addresses begin with that, paths do not."""
     folder, _, rest = path.partition("/")
     if folder.casefold() != project.casefold() or not rest:
@@ -308,7 +308,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
                 _note(memory, args, "move"), destination, follow=follow, update_links=update_links
             )
     except Exists as error:
-        # Here it is the destination, whatever lies there
+        # Here it is the destination, whatever is there
         raise Exists(error.path) from None
     paths = {"old_path": moved.old_path, "new_path": moved.new_path}
     data = {

@@ -68,7 +68,7 @@ _MAX_SPELLINGS = 3
 _HAN = re.compile(
     "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
 )
-# What a token adds that occurs so many times in a memory; five or more times count as five.
+# What a token adds that occurs this many times in a memory; five or more times count as five.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 _TAG_SCORE = 1.0
 # So many terms are rather a text pasted whole, whatever quotes and capitals stand between them.
@@ -158,7 +158,7 @@ class _Search:
     explain: bool
 
     def run(self, today: date | None, near: Nearness | None) -> Hits:
-        """The query as a question where it is one, else with all words, else relaxed or with mended
+        """The query as a question where it is one, else with all words, else relaxed or with corrected
         spelling.
         """
         text = self.context.query.text
@@ -245,7 +245,7 @@ class _Search:
         self, query: parse.ParsedQuery, match: str, rows: list[int], total: int, whole: bool = False
     ) -> tuple[list[int], list[int]]:
         """`rows`, the newest of `total` matches of `match`, the FTS5 expression of a query, the
-        best ones first, at least as far as the page goes; and those of them that are to be read.
+        best ones first, at least those of the page; and those of them that should be read.
 
         Of very many, those with the words in title, headings or tags take part whatever their age.
         """
@@ -270,7 +270,7 @@ class _Search:
         return best + _without(ranked, best), best
 
     def _respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
-        """One or two bare words that match nothing, with those that no note contains mended within
+        """One or two bare words that match nothing, with those that no note contains corrected within
         one edit.
         """
         if not parsed.bare or len(parsed.clauses) != 1:
@@ -572,7 +572,7 @@ class _NoteLine(NamedTuple):
     are (contract 001,
     2). Notes of one `group` share a line: day and folder of a note whose name says its title, else
     day and address.
-    `heading`: the line of a note by itself, where a title the address says is not repeated."""
+    `heading`: the line of a note on its own, where a title the address says is not repeated."""
 
     is_memory: bool
     group: tuple[bool, str]

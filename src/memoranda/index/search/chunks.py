@@ -3,7 +3,7 @@ like notes.
 
 A long note contains many words of a query and says little about most of them. The best notes are
 therefore read, and each chunk is scored by the features of `weights`, as if it were a note in a
-conversation of its own: its neighbors, its note (the conversation), its title and headings, its
+separate conversation: its neighbors, its note (the conversation), its title and headings, its
 speaker and the note's date count. The best chunk's score is the note's, and the best chunk is
 shown.
 """
@@ -45,12 +45,12 @@ notes badly apart; and this many long ones that come after them.
 _MAX_CHARACTERS = 250_000
 _MAX_PER_NOTE = 40_000
 _READ_CLOSELY = 60
-# Of the best chunks so many are looked at word by word, and of so many it is counted how near these
+# Of the best chunks this many are looked at word by word, and of this many it is counted how near these
 # are.
 _READ_NEAR = 20
 _MIN_LIST = 200
 _MIN_ITEMS = 3
-# The chunks of so many long texts are cached, and the styles of so many chunks: `bench/recall.py
+# The chunks of this many long texts are cached, and the styles of this many chunks: `bench/recall.py
 # --notes session` takes half as long again without.
 _CACHED = 2_000
 # By the hash of a text, so that the texts need not be kept.
@@ -63,7 +63,7 @@ _SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
 
 @dataclass(slots=True)
 class Chunk:
-    """`text[start:stop]` of the note in `row`, with about so many `words`, and its speaker.
+    """`text[start:stop]` of the note in `row`, with about this many `words`, and its speaker.
 
     `bits`: which words of the query it contains, as in `Ranking`; `often`: how often, by the number
     of the word;
@@ -231,7 +231,7 @@ class ChunkReading:
         return [piece[:4] for piece in sorted(passages, key=lambda piece: -piece[3])]
 
     def score(self, row: int) -> float:
-        """The score of a note; one that was not read scores no more than the last that was."""
+        """The score of a note; one that was not read scores at most as much as the last one that was."""
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
 
     def shares(self, row: int) -> dict[str, float]:
@@ -322,7 +322,7 @@ class ChunkReading:
         return best.start, best.stop
 
     def _chunks_of(self, text: NoteText) -> list[Chunk]:
-        """The chunks of a note; of a very long one those in passages that contain a word, as far as
+        """The chunks of a note; of a very long one those in passages that contain a word, so far as
         there is room.
         """
         note = self._features.get(text.row)
@@ -422,7 +422,7 @@ class ChunkReading:
                 some[0].bits = bits
             for start, stop in text.spans:
                 if start >= some[-1].stop:
-                    # Of so long a text no more is read
+                    # Of such a long text only the beginning is read
                     break
                 for at, word, match in self._finder.places(text.text[start:stop]):
                     piece = some[bisect_right(starts, start + at) - 1]
@@ -514,7 +514,7 @@ def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) ->
         in_titles = piece.bits & scorer.in_titles
         piece.own = (scorer[piece.bits ^ in_titles] + titled * scorer[in_titles]) / (1 + slow)
         for at, often in piece.often.items():
-            # What stands in the title counts as often as can be
+            # What is in the title counts as often as possible
             if often > 1 and not piece.bits & 4 << 3 * at:
                 piece.own += scorer.weights[at] * (often / (often + slow) - 1 / (1 + slow))
     most = max((piece.own for piece in some), default=0.0) or 1.0

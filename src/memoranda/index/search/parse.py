@@ -31,10 +31,10 @@ _PHRASE_TOKENS = 64
 _PLAIN_TAIL = 400
 _PAIR = 2
 _LONG_RUN = 7
-# From so many characters on a run counts for several words, and for two words.
+# From this many characters on, a run counts for several words, and for two words.
 _PAIR_RUN = 4
 _LONGEST_TERM = 400
-# Of up to so many words neighbors are also looked for as one: `time zone` as `timezone`.
+# Of up to this many words neighbors are also looked for as one: `time zone` as `timezone`.
 _MOST_JOINED = 6
 _LONGEST_COMPOUND = 60
 
@@ -45,7 +45,7 @@ class Term:
 
     `phrase` is its text for FTS5, `words` its folded words. `open`: may match as a prefix;
     `single`: one character of a run, always a prefix. `others`: phrases that mean the same in other
-    spelling; `is_bare`: it was not in quotes, so its word may stand in another form.
+    spelling; `is_bare`: it was not in quotes, so its word may be in another form.
     """
 
     text: str
@@ -121,7 +121,7 @@ def _may_go_on(words: list[str]) -> bool:
 
 
 def _other_spellings(text: str) -> tuple[str, ...]:
-    """The phrases by which a compound such as `Wi-Fi` or `getUser` is found besides."""
+    """The phrases by which a compound such as `Wi-Fi` or `getUser` is found as well."""
     if len(text) <= _LONGEST_COMPOUND:
         spellings = compounds(text)
     else:
@@ -250,7 +250,7 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
 
 
 def _weight(word: str, shortest: int) -> int:
-    """How many words a word counts for: a run of at least so many characters one for each two."""
+    """How many words a word counts for: a run of at least this many characters one for each two."""
     if not is_cjk(word):
         return 1
     length = len(units(word))
@@ -365,7 +365,7 @@ class Period:
     weight: float
 
     def share(self, day: str) -> float:
-        """The weight if `day` lies in the period, else 0."""
+        """The weight if `day` is in the period, else 0."""
         if self.first <= day[-len(self.first) :] <= self.last:
             return self.weight
         return 0.0
@@ -373,7 +373,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that lie across a stop
+    """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that are across a stop
     word. `when`: it asks for a time. `only_days`: it names nothing but days. `beside`: words of a
     long text or a dialogue outside of what it asks, and how much each counts, relative to another
     word."""
@@ -440,7 +440,7 @@ def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
 
 def is_told(text: str) -> bool:
     """Whether `text` is something said or written, and no list of terms that must all match: it has
-    two sentences or lines and several words, whatever stands in quotes."""
+    two sentences or lines and several words, whatever is in quotes."""
     sentences = 0
     for match in _SENTENCE.finditer(text):
         sentences += len(tokens(match.group())) > 1

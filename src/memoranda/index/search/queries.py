@@ -46,7 +46,7 @@ COMMON = 2_000
 MAX_RANKED = 1_000
 """Of more matches only this many, the newest, are ranked."""
 MAX_COUNTED = 10_000
-"""Beyond so many matches a total only says that there are more. To count a note is to decode its
+"""Beyond this many matches a total only says that there are more. To count a note is to decode its
 entry in the list of each word: of a word in every third note, most of what a search takes."""
 NAMES = "name_fts"
 STEMS = "stem_fts"
@@ -59,7 +59,7 @@ _COLUMN_WEIGHTS = {
 }
 _CACHE_BYTES = 20_000_000
 _RARE_ENOUGH = 5_000
-# From so many notes on, as `size` counts them, the words that begin with a prefix are asked for in
+# From this many notes on, as `size` counts them, the words that begin with a prefix are asked for in
 # its place. In fewer FTS5 finds the prefix faster than we the words: of 30,000 notes two words of
 # one in less than half the time.
 _SPELLED_OUT_FROM = 1 << 17
@@ -150,7 +150,7 @@ class QueryCache(dict[Hashable, Any]):
         self._bytes = 0
 
     def keep(self, values: Mapping[Any, Any], size: int) -> None:
-        """Add values of about `size` bytes in all, besides 250 for each."""
+        """Add values of about `size` bytes in all, in addition to 250 for each."""
         self._bytes += size + 250 * len(values)
         if self._bytes > _CACHE_BYTES:
             self.clear()
@@ -245,7 +245,7 @@ class SearchContext:
         return text
 
     def alternatives(self, query_term: Term) -> list[str]:
-        """What a term is found by besides: its word in another form, in two words, in other
+        """What a term is found by as well: its word in another form, in two words, in other
         spelling. Words no note contains are left out."""
         if not query_term.is_bare:
             return []
@@ -364,7 +364,7 @@ class SearchContext:
 
     def _spelled_out(self, match: str, table: str = "") -> str:
         """The expression with the words that begin with a prefix in its place: FTS5 joins the lists
-        of all of them before it gives the first note, but reads no more of words joined by OR than
+        of all of them before it gives the first note, but reads of words joined by OR only
         it is asked for."""
         if table == STEMS or self.size < _SPELLED_OUT_FROM:
             return match

@@ -1,4 +1,4 @@
-"""Notes scored by named features, whose weights stand in `weights`: for questions and for all other
+"""Notes scored by named features, whose weights are in `weights`: for questions and for all other
 searches.
 
 Of a question the stemmed full-text table says which notes contain a word, and all else is computed
@@ -34,7 +34,7 @@ from memoranda.text.dialogue import turns_of
 from memoranda.text.folding import fold
 from memoranda.text.tokens import is_cjk, query_text
 
-# Of a long text so many words count, those of most weight.
+# Of a long text this many words count, those of most weight.
 _MAX_WORDS = 64
 _USERS = frozenset(("user", "human"))
 # The two sides of a talk with an assistant, as its records name them.
@@ -64,13 +64,13 @@ _FEATURES = (
 _MAX_BETTER = 5
 # Characters of a text whose relevance is halved for its length.
 _LONG = 720
-# With more lists of notes there are so many groups that notes are grouped one by one.
+# With more lists of notes there are enough groups that notes are grouped one by one.
 _MANY_LISTS = 20
-# Of a long text the index is asked for so many words.
+# Of a long text the index is asked for this many words.
 _MOST_ASKED = 96
 _PASTED = 1_000
 # Of a longer text a model is asked about its questions alone, unless it is a conversation, of which
-# it is asked about so many characters at the end.
+# it is asked about this many characters at the end.
 _EMBEDDED = 2_000
 # Of a long text no note comes to be looked at for a common word alone, once rarer words have found
 # this many.
@@ -342,7 +342,7 @@ class Ranking:
         return self.bits.get(row, 0)
 
     def relevance(self, bits: int, characters: int) -> float:
-        """How much a text of so many characters has to do with the question, on a scale of its own
+        """How much a text of this many characters has to do with the question, on a separate scale
         and not relative to other notes: the rarities, each from 0 to 1, of the words it shares with
         it; times their part of those of all words; less for a long text, which shares many words
         with anything."""
@@ -376,7 +376,7 @@ class Ranking:
         table = self._table
         place = note.conversation
         words, meaning = self.own_score(note.row)
-        # A note that stands alone is a conversation of its own
+        # A note that stands alone is a separate conversation
         best = words + meaning
         together = self.bits.get(note.row, 0)
         speaker = asks = timed = date = 0.0

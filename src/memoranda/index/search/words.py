@@ -70,7 +70,7 @@ _MIN_ROOT = 4
 _INFLECTED = re.compile("[a-z]{3,30}")
 _VOWEL = re.compile("[aeiouy]")
 _DOUBLE = re.compile(r"([b-df-hj-np-tv-z])\1$")
-# A verb such as `hop`, which doubles its last letter: `hoping` is none of its forms.
+# A verb such as `hop`, which doubles its last letter: `hoping` is not one of its forms.
 _SHORT_SYLLABLE = re.compile("[^aeiou]*[aeiouy][^aeiouwxy]")
 _MAY_DOUBLE = re.compile("[^aeiou][aeiou][bdfgklmnprtvz]$")
 SNIPPET = 200
@@ -94,9 +94,9 @@ class Word:
     somebody has this
     name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as
     written.
-    `is_weak`: it lies across a stop word, so it says little and nobody is told of it. `term`: what
+    `is_weak`: it is across a stop word, so it says little and nobody is told of it. `term`: what
     it is in a search
-    for all words. `others`: the forms and spellings such a search finds it by besides. `is_beside`:
+    for all words. `others`: the forms and spellings such a search finds it by as well. `is_beside`:
     it is outside of what a long text asks.
     """
 
@@ -392,7 +392,7 @@ class WordFinder:
         ]
 
     def _held(self, token: str) -> tuple[int, int]:
-        """The last word of the query a word of the text stands for, and the bits of all."""
+        """The last word of the query a word of the text matches, and the bits of all."""
         stemmed = self._stem(token)
         matching = [
             bit
@@ -469,7 +469,7 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
 
 
 def nearness(places: Sequence[Place], words: int) -> float:
-    """1 when words that are neighbors in a query of so many `words`, at least two, stand side by
+    """1 when words that are neighbors in a query of this many `words`, at least two, are side by
     side, 0 when far apart. `places` are in order."""
     last = [-1] * words
     closest = [_APART * 4] * words

@@ -121,7 +121,7 @@ class ModelId:
 
 
 def identify(choice: ModelSettings) -> ModelId:
-    """Which model is chosen, found without loading it. Raises NoModel when there is none."""
+    """Which model is chosen, found without loading it. Raises NoModel if there is not one."""
     model = choice.model
     endpoint = choice.endpoint
     if model == OFF:
@@ -240,7 +240,7 @@ def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
 
 
 def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
-    """Whether at most three tenths of what `text` says stand in scripts that are not `known_scripts` (None
+    """Whether at most three tenths of what `text` says are in scripts that are not `known_scripts` (None
     = all are).
 
     A text without letters says nothing.

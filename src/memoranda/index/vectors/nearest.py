@@ -26,7 +26,7 @@ from memoranda.index.vectors import (
 from memoranda.index.vectors.runtimes import np
 from memoranda.llm import NoAnswer
 
-# The vectors of so many questions are remembered: a search asks for its question's several times.
+# The vectors of this many questions are remembered: a search asks for its question's several times.
 _QUESTIONS = 128
 _ENDING = ".vectors"
 _KNOWN_ENDING = ".known"
@@ -100,7 +100,7 @@ class Vectors:
             chosen, cosines = self._compare(question, nearest | other_rows)
             order = np.argsort(cosines, kind="stable")
             notes = self._passages.notes[chosen[order]].tolist()
-        # Rounded: of equal texts the cosines differ by where the vectors lie.
+        # Rounded: of equal texts the cosines differ by the place of the vectors.
         return {
             row: cosine
             for row, cosine in zip(notes, cosines[order].round(6).tolist(), strict=True)
@@ -146,7 +146,7 @@ class Vectors:
             return self._questions[text]
 
     def part(self, most: int, *, anew: bool = False) -> int:
-        """Cut notes into passages that are not yet, at most `most`. Returns how many; with `anew`
+        """Cut notes into passages that are not yet, at most `most`. Returns how many; with `again`
         all notes are looked at, else those that came since the last call. Expects to run inside a
         transaction."""
         db = self._database.connection
@@ -160,7 +160,7 @@ class Vectors:
 
     def waiting(self, most: int, characters: int) -> dict[int, str]:
         """Texts of passages that have no vector yet, by key: at most `most`, and all but the first
-        within so many characters together."""
+        within this many characters together."""
         with self._turn:
             self._refresh()
             bare = np.flatnonzero(self._at < 0)

@@ -85,13 +85,13 @@ _GELU = tuple(
         ),
     )
 )
-# Rows worked on at a time, element by element: so many fit into a processor's cache.
+# Rows worked on at a time, element by element: as many as fit into a processor's cache.
 _BLOCK = 48
 _STEEP = 60.0
 
 
 class _Layer(NamedTuple):
-    """Weights as (out, in), mapped from disk but for those of the heads: query, key and value in
+    """Weights as (out, in), mapped from disk except those of the heads: query, key and value in
     one, the query's divided by the root of a head's size."""
 
     heads: np.ndarray
@@ -109,7 +109,7 @@ class _Layer(NamedTuple):
 class Bert:
     """An encoder of the BERT family. `config` is its config.json, `weights` its arrays by name.
 
-    `first_token`: the first token's vector stands for the text instead of the mean of all. Raises
+    `first_token`: the first token's vector represents the text instead of the mean of all. Raises
     ValueError
     for an architecture this is not the forward pass of, or weights that do not fit it.
     """
@@ -153,7 +153,7 @@ class Bert:
         """How many numbers a vector has."""
 
     def run(self, texts: Sequence[Sequence[int]]) -> np.ndarray:
-        """The unit vectors, a row each, of `texts`: token ids, of each at least one and no more
+        """The unit vectors, a row each, of `texts`: token ids, of each at least one and at most
         than it has places for.
 
         Fastest when texts of one length stand together.

@@ -27,7 +27,7 @@ _FORMAT = 1
 _HEADING = re.compile(r"#{1,6}[ \t].*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SPAN = np.dtype([("start", "<u4"), ("stop", "<u4"), ("key", "<u8")])
-# Characters of a note from which on it is cut into passages by itself, so that a transaction stays
+# Characters of a note from which on it is cut into passages on its own, so that a transaction stays
 # short.
 _LONGEST = 200_000
 # Characters of the title that each passage has in front.
@@ -105,7 +105,7 @@ class VectorFile:
             with locked(self.path.with_suffix(".lock")):
                 size = _vector_size(self.path)
                 if size != rows.shape[1]:
-                    # Another length: begin anew
+                    # Another length: start again
                     self._replace(rows.shape[1], records)
                     return
                 with open(self.path, "r+b", buffering=0) as file:
@@ -217,7 +217,7 @@ class EmbeddedPassage(NamedTuple):
 
 def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
     """The passages of a note: each with the note's title and its heading in front, where it does
-    not say them. A heading by itself is none. Of a very long text only the beginning is cut
+    not say them. A heading alone is not one. Of a very long text only the beginning is cut
     (docs/semantic.md)."""
     found_passages = []
     title = title[:_TITLE]

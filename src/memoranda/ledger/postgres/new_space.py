@@ -119,14 +119,14 @@ class NewSpace(SpaceDatabase):
         self._said_of_each("note", "delete from {} where project = %s and path = %s", keys)
 
     def read_again(self) -> dict[Key, str]:
-        """The SHA-256 of every file, which the server makes anew from its bytes."""
+        """The SHA-256 of every file, which the server makes again from its bytes."""
         rows = self._said(
             "select project, path, encode(sha256(body), 'hex') from {} where kind = 'file'"
         )
         return {(project, path): digest for project, path, digest in rows}
 
     def texts(self) -> set[str]:
-        """The SHA-256 of the texts of the history that are there, made anew from their bytes."""
+        """The SHA-256 of the texts of the history that are there, rebuilt from their bytes."""
         return {
             digest
             for (digest,) in self._said("select encode(sha256(body), 'hex') from {}", table="blob")

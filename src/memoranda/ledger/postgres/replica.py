@@ -121,7 +121,7 @@ class ReplicaFolder:
         return self._layout.root / "projects" / project
 
     def place(self, project: str, path: str) -> Path:
-        """Where a row lies. Raises StorageError for a path that leads out."""
+        """Where a row is. Raises StorageError for a path that leads out."""
         own_files = (self._layout.review.name, self._layout.requests.name)
         try:
             if (
@@ -221,7 +221,7 @@ class ReplicaFolder:
         return keys + [(PRIVATE, path) for path in self.review_rows.paths()]
 
     def holds(self, key: Key, digest: str | None) -> bool:
-        """Whether a file with this SHA-256 lies there; without one, whether anything does."""
+        """Whether a file with this SHA-256 is there; without one, whether anything does."""
         if is_row(*key):
             data = self.review_rows.bytes_at(key[1])
             return data is not None and digest in (None, sha256(data))
@@ -235,7 +235,7 @@ class ReplicaFolder:
 
 
 class ColdStart:
-    """Runs `bring` in a thread, which tells how far it is: so many notes of how many. Returns of
+    """Runs `bring` in a thread, which tells how far it is: this many notes of how many. Returns of
     `tell`: whether it is to go on. The file at `path`, locked meanwhile, tells the other processes
     of the machine, of which one does it."""
 
@@ -493,7 +493,7 @@ class ReplicaReads(Reads):
 
 
 class SharedFiles:
-    """The shared files of the space at `url`. Thread-safe; the connection is one of its own."""
+    """The shared files of the space at `url`. Thread-safe; the connection is a separate one."""
 
     def __init__(self, layout: Layout, url: str, space: str):
         self._layout = layout

@@ -278,7 +278,7 @@ class PostgresHome(Home):
         )
 
     def _lacks(self, state: SpaceState) -> bool:
-        """Whether the folder is not at this state, as far as this process knows."""
+        """Whether the folder is not at this state, so far as this process knows."""
         mine = self._folder.state()
         is_known = mine is not None and (mine.id, mine.epoch, mine.files) == (
             state.id,
@@ -560,7 +560,7 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
 
 
 class _NoLines(LineChanges):
-    """Files used in place lie on one machine; here there are none."""
+    """Files used in place are on one machine: there are not any here."""
 
     def begin(self, change: Change, lines: LineChange) -> None:
         raise StorageError(

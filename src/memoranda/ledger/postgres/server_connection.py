@@ -27,7 +27,7 @@ T = TypeVar("T")
 OLDEST_SERVER = 150000
 _CONNECT_SECONDS = 3
 _AWAY_SECONDS = 1.0
-# After a failed connection none is tried for at least so long, and so many times as long as it took
+# After a failed connection none is tried for at least this long, and this many times as long as it took
 # to fail: calls are not to spend their time waiting for a server that does not answer.
 _AWAY_TIMES = 5.0
 _STATEMENT_SECONDS = 60

@@ -100,7 +100,7 @@ class SpaceDatabase(Connection):
     # --- spaces and migrations
 
     def prepare(self) -> SpaceState:
-        """Bring the schema up to date, make the space if there is none: a partition of each table,
+        """Bring the schema up to date, make the space if it is not one: a partition of each table,
         and the row that says that there is the space. Raises DatabaseRefused, DatabaseAway."""
         from psycopg import sql
 
@@ -287,7 +287,7 @@ class SpaceDatabase(Connection):
         counts: Mapping[str, int],
         used: Mapping[str, int],
     ) -> None:
-        """Add reads under a mark; those of `restarted` notes begin anew."""
+        """Add reads under a mark; those of `restarted` notes start again."""
         rows = [
             [self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})
         ]
@@ -323,7 +323,7 @@ class SpaceDatabase(Connection):
             db.execute(sql, [self.space, mark])
 
     def rewrite_tables(self) -> list[str]:
-        """Write the tables of the space anew without their dead rows, as far as the role owns them.
+        """Write the tables of the space again without their dead rows, so far as the role owns them.
 
         Returns sentences that say what could not be. Raises DatabaseAway, DatabaseRefused.
         """
@@ -359,7 +359,7 @@ class SpaceDatabase(Connection):
         return left
 
     def keeps_elsewhere(self) -> list[str]:
-        """Sentences that say where a server keeps what was in its tables, as far as it says."""
+        """Sentences that say where a server keeps what was in its tables, so far as it says."""
         sql = "select name, setting from pg_settings where name = any(%s)"
         settings = dict(self._rows(sql, [name for name, _, _ in _KEEPING]))
         found = ["the server's write-ahead log, until it is recycled", "backups of the server"]
@@ -446,7 +446,7 @@ class SpaceDatabase(Connection):
             self._state = None
 
     def holder(self) -> str:
-        """Who holds the lock of the writers, as far as the server tells."""
+        """Who holds the lock of the writers, so far as the server tells."""
         import psycopg
 
         sql = (
@@ -616,7 +616,7 @@ class SpaceDatabase(Connection):
             db.execute("update memoranda.space set epoch = epoch + 1 where name = %s", [space])
 
     def sweep(self, wanted_digests: set[str]) -> int:
-        """Remove the texts of the history but for these. The lock must be held. Returns how many."""
+        """Remove the texts of the history except these. The lock must be held. Returns how many."""
         sql = "delete from memoranda.blob where space = %s and sha256 <> all(%s)"
         with self._connected() as db:
             return db.execute(sql, [self.space, [*wanted_digests]]).rowcount

@@ -118,7 +118,7 @@ def _span(group: Sentence) -> tuple[int, int]:
 
 
 def _outcome(group: Sentence, clock: Clock) -> Reading | TimeRefused:
-    """The reading of joined words in a longer text, or why there is none."""
+    """The reading of joined words in a longer text, or why it cannot be read."""
     try:
         unused = leftovers.beside(group.text, group.parts)
         if unused:

@@ -66,7 +66,7 @@ class LockedFile:
         return os.path.join(folder, f"{TEMP_PREFIX}{sha256(os.fsencode(name))[:16]}")
 
     def stamp(self) -> Stamp | None:
-        """The file's stamp now, None when there is none."""
+        """The file's stamp now, or None."""
         try:
             return files.stamp_of(os.stat(self.path))
         except FileNotFoundError:
@@ -74,7 +74,7 @@ class LockedFile:
 
     @contextmanager
     def locked(self, *, write: bool, make: bool = False) -> Iterator[int | None]:
-        """The file open and locked, shared with readers unless `write`; None when there is none.
+        """The file open and locked, shared with readers unless `write`, or None.
         With `make` a missing file is made first, empty and private, with its folders; it is removed
         again if the caller fails before it has content. A reader whom a writer keeps waiting reads
         without the lock."""

@@ -303,7 +303,7 @@ def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
 
 
 def json_value(text: str | bytes) -> Any:
-    """The JSON value, None when it is none."""
+    """The JSON value, or None."""
     try:
         return json.loads(text if isinstance(text, str) else text.decode())
     except (ValueError, RecursionError):

@@ -2,7 +2,7 @@
 note (contract 002).
 
 Every line is kept as bytes. What a change does not touch is written back as it was, and nothing
-else lies beside the file.
+else is beside the file.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class GraphStore:
     """The entities of the graph file `file` (absolute) as notes of project `name`; see
     store/base.py.
 
-    Each lies at `<name>.md`, named as in contract 002, 5.3; of several lines of one name the first
+    Each is at `<name>.md`, named as in contract 002, 5.3; of several lines of one name the first
     has the relations. A stamp is the size and a digest of the entity's lines, whenever they were
     written. Not for several threads at once. Methods raise NotAGraphFile and StorageError.
 
@@ -426,7 +426,7 @@ class GraphStore:
             self._take(number, {})
 
     def path(self, name: str, twin: int = 0) -> str:
-        """Where the note of an entity lies: of the `twin`-th line of its name, from 0."""
+        """Where the note of an entity is: of the `twin`-th line of its name, from 0."""
         key = (name, twin)
         if key not in self._paths:
             if twin:
@@ -442,7 +442,7 @@ class GraphStore:
         return self._paths[key]
 
     def entity(self, path: str) -> EntityLine | None:
-        """The entity whose note lies at `path`, None when there is none."""
+        """The entity whose note is at `path`, or None."""
         if path not in self._places:
             for name, numbers in self.named.items():
                 for twin in range(len(numbers)):
@@ -476,7 +476,7 @@ class GraphStore:
         )
 
     def _note(self, path: str) -> File | None:
-        """The note at `path` as the lines now held say; None when there is none."""
+        """The note at `path` as the lines now held say, or None."""
         entity = self.entity(path)
         if entity is None:
             return None

@@ -2,7 +2,7 @@
 a plain FTS5 table.
 
     python bench/needs.py FOLDER [--only NAME ...] [--half fit|rest] [--homes N] [--keep FILE]
-                          [--beside FILE]
+                          [--beside FILE] [--meaning]
 
 FOLDER holds sets: folders with `notes.jsonl` and `questions.jsonl`, and files in LoCoMo's form.
 
@@ -13,7 +13,8 @@ the session in which a question was asked does not count. The control is one tab
 informative words joined by OR, bm25.
 
 `--half` takes the questions whose hash is even, to fit on, or the others, to accept by. Intervals
-are of 95 percent, by paired bootstrap. Only totals are printed.
+are of 95 percent, by paired bootstrap. With `--meaning` the model a home finds by itself takes part,
+and the second control is that model alone: the cosine of the nearest passage. Only totals are printed.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ for place in (HERE, HERE.parent / "src"):
 from haystacks import read  # noqa: E402
 from held_out import interval  # noqa: E402
 from memoranda import Draft  # noqa: E402
-from memoranda.text.tokens import fts_text, pairs, query_text, words  # noqa: E402
-from retrieval import ByWords, Place  # noqa: E402
+from memoranda.text.tokens import fts_text, pairs, passages, query_text, words  # noqa: E402
+from retrieval import ByWords, Ours, Place  # noqa: E402
+from shelf import AT_ONCE, Shelf  # noqa: E402
 
 PAGE = 10
 _NOT_RECALL = ("abstention", "summarization", "event_ordering")
@@ -98,6 +100,7 @@ class Figure:
     ours: float
     control: float
     took: float
+    model: float = 0.0
 
 
 class Control:
@@ -124,6 +127,33 @@ class Control:
         return [key for (key,) in self._db.execute(sql, (match, depth))]
 
 
+class ModelAlone:
+    """The nearest passage of each text by the embedding model, and nothing else."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._keys: list[str] = []
+        self._rows: list = []
+
+    def load(self, texts: Sequence[Text]) -> None:
+        pieces = [
+            (text.key, text.spoken[passage.start : passage.end])
+            for text in texts
+            for passage in passages(text.spoken)
+        ]
+        with self._shelf.keeping():
+            for at in range(0, len(pieces), AT_ONCE):
+                some = pieces[at : at + AT_ONCE]
+                self._keys += [key for key, _ in some]
+                self._rows.append(self._shelf.embed([piece for _, piece in some]))
+
+    def find(self, text: str, depth: int) -> list[str]:
+        question = self._shelf.embed([text])[0]
+        cosines = [float(cosine) for rows in self._rows for cosine in rows @ question]
+        order = sorted(range(len(cosines)), key=lambda at: -cosines[at])
+        return list(dict.fromkeys(self._keys[at] for at in order))[:depth]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     asked = _arguments(arguments)
@@ -131,6 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.beside:
         before = json.loads(asked.beside.read_text(encoding="utf-8"))
     kept: dict[str, dict[str, float]] = {}
+    shelf = Shelf() if asked.meaning else None
     print(
         f"{'R@10':<16}{'n':>5}{'FTS5':>7}{'ours':>7}   ours - FTS5{'':<18}ours - before{'':<11}ms"
     )
@@ -138,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.only and name not in asked.only:
             continue
         chosen = homes[: asked.homes]
-        figures = [figure for home in chosen for figure in _measured(home, asked.half)]
+        figures = [figure for home in chosen for figure in _measured(home, asked.half, shelf)]
         if not figures:
             continue
         kept[name] = {figure.id: figure.ours for figure in figures}
@@ -157,6 +188,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--only", nargs="+", metavar="NAME", help="only these sets")
     add("--half", choices=("fit", "rest"), help="only these questions")
     add("--homes", type=int, metavar="N", help="only so many homes of each set")
+    add("--meaning", action="store_true", help="with the model a home finds by itself")
     add("--keep", type=Path, metavar="FILE", help="write the figure of each question")
     add("--beside", type=Path, metavar="FILE", help="compare with what was kept")
     return parser.parse_args(arguments)
@@ -268,12 +300,14 @@ def _is_chosen(question: Asked, half: str | None) -> bool:
     return is_even == (half == "fit")
 
 
-def _measured(home: Home, half: str | None) -> Iterator[Figure]:
+def _measured(home: Home, half: str | None, shelf: Shelf | None) -> Iterator[Figure]:
     questions = [question for question in home.questions if _is_chosen(question, half)]
     left = list(home.texts)
     with TemporaryDirectory(prefix="memoranda-needs-") as scratch:
-        ours = ByWords(Place(Path(scratch)))
+        pipeline = ByWords if shelf is None else Ours
+        ours = pipeline(Place(Path(scratch), shelf))
         control = Control()
+        alone = None if shelf is None else ModelAlone(shelf)
         for question in sorted(questions, key=lambda asked: asked.day):
             count = len(left)
             if question.day:
@@ -281,12 +315,16 @@ def _measured(home: Home, half: str | None) -> Iterator[Figure]:
             if count:
                 ours.load(left[:count])
                 control.load(left[:count])
+                if alone is not None:
+                    alone.load(left[:count])
                 left = left[count:]
             begin = time.perf_counter()
             found = ours.find(question.text, PAGE + 1)
             took = (time.perf_counter() - begin) * 1000
             plain = control.find(question.text, PAGE + 1)
-            yield Figure(question.id, _recall(found, question), _recall(plain, question), took)
+            near = [] if alone is None else alone.find(question.text, PAGE + 1)
+            figures = [_recall(keys, question) for keys in (found, plain, near)]
+            yield Figure(question.id, figures[0], figures[1], took, figures[2])
         ours.close()
 
 
@@ -302,7 +340,12 @@ def _print(name: str, figures: Sequence[Figure], before: dict[str, float]) -> No
     line += f"{_compared([figure.ours - figure.control for figure in figures]):<28}"
     pairs = [figure.ours - before[figure.id] for figure in figures if figure.id in before]
     line += f"{_compared(pairs) if pairs else '':<22}"
-    print(f"{line}{median(figure.took for figure in figures):>5.1f}", flush=True)
+    line += f"{median(figure.took for figure in figures):>5.1f}"
+    if any(figure.model for figure in figures):
+        alone = 100 * fmean(figure.model for figure in figures)
+        compared = _compared([figure.ours - figure.model for figure in figures])
+        line += f"   model {alone:.1f}, ours - model {compared}"
+    print(line, flush=True)
 
 
 def _compared(differences: Sequence[float]) -> str:

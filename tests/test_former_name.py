@@ -73,8 +73,9 @@ def test_a_home_opens_with_its_notes_tokens_and_answers_and_its_former_folder_st
             memory.write("another", overwrite=True)
             memory.delete("another")
     new = tmp_path / ".memoranda"
-    for name in ("access.json", "review.json", "requests.json", "install/records.json"):
-        assert (new / name).read_bytes() == before[name]
+    assert (new / "install/records.json").read_bytes() == before["install/records.json"]
+    with open_memory(tmp_path) as memory:
+        assert memory.session.decision("merge:a") == "k"
     assert contents(private) == before
     assert not list(tmp_path.glob(".tmp-*"))
 
@@ -82,10 +83,10 @@ def test_a_home_opens_with_its_notes_tokens_and_answers_and_its_former_folder_st
 def test_what_was_carried_over_once_is_not_carried_over_again(tmp_path: Path) -> None:
     private = former_home(tmp_path)
     open_memory(tmp_path).close()
-    (tmp_path / ".memoranda" / "review.json").unlink()
+    (tmp_path / ".memoranda" / "install" / "records.json").unlink()
     (private / "access.json").write_text("{}", "utf-8")
     open_memory(tmp_path).close()
-    assert not (tmp_path / ".memoranda" / "review.json").exists()
+    assert not (tmp_path / ".memoranda" / "install" / "records.json").exists()
     assert "tokens" in (tmp_path / ".memoranda" / "access.json").read_text()
 
 

@@ -17,7 +17,7 @@ from memoranda.cli.syntax import Command, Group, PositionalWords, manual_page
 from memoranda.clients.install import snippet
 from memoranda.clients.table import Server, clients
 from memoranda.clients.table import entry as client_entry
-from memoranda.engine.overview import KEYS
+from memoranda.documents import MEMORY_KEYS
 from memoranda.faces import DEFAULT_TOOLSETS, TOOLSETS, registry
 from memoranda.faces.tool import Tool, Toolset
 from memoranda.note.model import FURTHER
@@ -200,7 +200,7 @@ def _options(context: click.Context, options: Sequence[click.Option]) -> str:
 
 
 def _memory_object() -> str:
-    fixed, further = (", ".join(f"`{key}`" for key in keys) for keys in (KEYS, FURTHER))
+    fixed, further = (", ".join(f"`{key}`" for key in keys) for keys in (MEMORY_KEYS, FURTHER))
     return f"A memory in JSON has the keys {fixed}, and then those of {further} that are set.\n"
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
+# The public names of each module. They are imported at first use, so that the command starts fast.
+# `__init__.pyi` tells them to type checkers.
 _MODULES = {
     "memoranda.api": (
         "Memory",
@@ -30,12 +32,14 @@ _MODULES = {
     ),
     "memoranda.engine.review": ("ReviewItem",),
     "memoranda.errors": (
+        "AgentPaused",
         "Ambiguous",
         "AmbiguousTime",
         "Busy",
         "CannotRead",
         "CannotUndo",
         "ConfigError",
+        "ConfigFileError",
         "Conflict",
         "CountMismatch",
         "DatabaseAway",
@@ -49,20 +53,25 @@ _MODULES = {
         "Locked",
         "MemorandaError",
         "NoTime",
+        "NotAFolder",
         "NotFound",
+        "NotInHistory",
         "NotPutBack",
         "NotText",
         "NotWritable",
+        "NothingToReplace",
         "OutcomeUnknown",
         "OutsideError",
         "PastTime",
         "ProjectNotFound",
         "ProjectOutOfReach",
+        "ProjectOverlaps",
         "ProjectRefused",
         "ReadOnlyProject",
         "SecretRefused",
         "SectionError",
         "StorageError",
+        "Taken",
         "TimeRefused",
         "TimeframeError",
         "Unusable",
@@ -113,8 +122,6 @@ _MODULES = {
     ),
     "memoranda.transfer.jsonl": ("Tally",),
 }
-"""The public names of each module. They are imported at first use, so that the command starts fast.
-`__init__.pyi` tells them to type checkers."""
 
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

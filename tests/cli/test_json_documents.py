@@ -99,5 +99,6 @@ def test_every_command_is_among_these_but_those_with_an_output_of_their_own() ->
         "serve",
         "page",
         "embed",
+        "bench",
         "hook",
     }

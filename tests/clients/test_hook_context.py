@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
@@ -17,7 +16,6 @@ from memoranda.clients.hook_context import (
     tokens_in,
 )
 from memoranda.clients.hook_events import START, HookEvent
-from memoranda.clients.hook_sessions import SessionFile
 from memoranda.clients.hook_words import own_words
 
 
@@ -231,20 +229,28 @@ def test_no_answer_is_over_its_budget(memory, clock, text, prompt):
         assert len(context) < 10_000
 
 
-def test_the_files_of_sessions_are_private_few_and_swept(memory, clock):
-    folder = memory.home / ".memoranda" / "sessions"
+def test_the_sessions_that_are_known_are_few_and_swept(memory, clock):
+    home = memory.engine.home
+
+    def known():
+        return home.database.rows("select session from session")
+
     start(memory)
     for number in range(210):
-        SessionFile(folder, "claude-code", f"s{number}").add(text="- a line of some length")
-    assert len(list(folder.iterdir())) == 210
+        session = home.session("claude-code", f"s{number}")
+        session.add(memory.clock(), text="- a line of some length")
+    assert len(known()) == 210
     start(memory, "s7")
-    files = sorted(folder.iterdir())
-    assert len(files) <= 201
-    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
-    for path in files:
-        os.utime(path, (0, 0))
+    assert len(known()) <= 201
+    clock.later(days=31)
     start(memory, "new")
-    assert len(list(folder.iterdir())) == 1
+    assert len(known()) == 1
+    assert (
+        home.database.rows(
+            "select 1 from session_item where session not in (select session from session)"
+        )
+        == []
+    )
 
 
 def test_traces_are_found_only_by_the_name_of_their_project(memory):
@@ -287,4 +293,4 @@ def test_a_note_counts_as_told_only_if_it_was(memory, extra):
     context = json.loads(start(memory))["hookSpecificOutput"]["additionalContext"]
     there = {info.id for info in memory.list(limit=0)[0] if f"{info.permalink})" in context}
     assert there
-    assert SessionFile(memory.engine.layout.sessions, "claude-code", "s1").notes == there
+    assert memory.engine.home.session("claude-code", "s1").notes == there

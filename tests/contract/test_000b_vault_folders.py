@@ -13,6 +13,8 @@ from memoranda.engine import open_session
 
 PROJECT = "vault"
 
+pytestmark = pytest.mark.promise("issue-vault-folders")
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -94,6 +96,7 @@ def test_no_note_can_be_put_where_it_would_be_left_out(
     assert (root / "Home.md").exists()
 
 
+@pytest.mark.promise("issue-vault")
 def test_attachments_are_listed_and_described_and_never_searched(vault: Tools, root: Path) -> None:
     nodes = [
         {"type": "file", "file": "Home.md"},
@@ -124,6 +127,7 @@ def test_attachments_are_listed_and_described_and_never_searched(vault: Tools, r
     vault.refused("read_note", "not_found", identifier="Missing.pdf", project=PROJECT)
 
 
+@pytest.mark.promise("issue-vault")
 def test_attachments_of_a_large_folder_are_told_page_by_page(vault: Tools, root: Path) -> None:
     names = [f"picture {number:02}.png" for number in range(45)]
     for name in names:
@@ -138,6 +142,7 @@ def test_attachments_of_a_large_folder_are_told_page_by_page(vault: Tools, root:
     assert some["attachments_total"] == 5
 
 
+@pytest.mark.promise("issue-vault")
 def test_link_to_an_attachment_is_no_missing_note(vault: Tools, root: Path) -> None:
     put(root / "Plan.canvas", "{}")
     (result,) = vault("build_context", url="Home", project=PROJECT)["results"]
@@ -146,6 +151,7 @@ def test_link_to_an_attachment_is_no_missing_note(vault: Tools, root: Path) -> N
     assert states["Lost"] == "unwritten"
 
 
+@pytest.mark.promise("issue-vault")
 def test_symlink_inside_is_read_as_the_note_it_leads_to(vault: Tools, root: Path) -> None:
     (root / "Linked.md").symlink_to(root / "Topics/Espresso.md")
     (root / "Outside.md").symlink_to(root.parent / "elsewhere.md")
@@ -157,6 +163,7 @@ def test_symlink_inside_is_read_as_the_note_it_leads_to(vault: Tools, root: Path
     vault.refused("read_note", "not_found", identifier="Outside", project=PROJECT)
 
 
+@pytest.mark.promise("issue-vault")
 def test_unresolved_links_are_listed_with_their_reason(vault: Tools, root: Path) -> None:
     put(root / ".memoryignore", "Private/\n")
     put(root / "Plan.canvas", "{}")
@@ -177,3 +184,17 @@ def test_unresolved_links_are_listed_with_their_reason(vault: Tools, root: Path)
         ("Odd.md", 4, "Gone.pdf"): "there is no such file",
         ("Odd.md", 5, "Private/Secret"): "Private/Secret.md is left out by .memoryignore, line 1",
     }
+
+
+@pytest.mark.promise("amendments-4.1")
+def test_links_of_logseq_name_pages_and_days(vault: Tools, root: Path) -> None:
+    put(root / "logseq/config.edn", "{}")
+    put(root / "logseq/bak/pages/Old.md", "hiddenword old copy\n")
+    put(root / "journals/2026_03_07.md", "- met [[work/plan]]\n")
+    put(root / "pages/work___plan.md", "alias:: The Plan\n\n- see [[Mar 7th, 2026]]\n")
+    put(root / "pages/Other.md", "- [[The Plan]] #work/plan\n")
+    links = vault.memory.unresolved_links(PROJECT)
+    assert [link for link in links if link.path.startswith(("journals", "pages"))] == []
+    assert "logseq/bak/pages/Old.md" not in paths(vault, "hiddenword")
+    (result,) = vault("build_context", url="pages/Other", project=PROJECT)["results"]
+    assert result["relations"][0]["permalink"] == "vault/pages/work-plan"

@@ -94,7 +94,7 @@ def test_an_expired_entry_is_out_of_every_other_face(entries, clock):
             "k.md" in listed,
             permalink in memory.complete("kv/"),
             memory.stats().projects["kv"] == 2,
-            len(memory.recent("1d", projects=("kv",))[0]) == 2,
+            memory.list(Query(projects=("kv",), after=memory.since("1d")))[1] == 2,
             bool(memory.backlinks(("kv", "default/other.md"))),
             memory.outgoing(("kv", "default/other.md"))[0].note is not None,
             not tools.call(

@@ -71,10 +71,10 @@ def at_once(
 
 def main(home: str, countdown: Countdown) -> None:
     from memoranda.engine import open_session
-    from memoranda.index.database import Database
+    from memoranda.ledger.home import Home
 
     with (
-        patch.object(Database, "end", counted(Database.end, countdown, after=True)),
+        patch.object(Home, "make", counted(Home.make, countdown, after=True)),
         open_session(home, watch=False) as memory,
     ):
         memory.sync()

@@ -95,13 +95,13 @@ def succeed_at_once(memory: MemorySession, calls: dict[str, tuple[str, dict[str,
 def in_turn_before(
     memory: MemorySession, work: Callable[[], Any], other: Callable[[], Any] = lambda: None
 ) -> None:
-    """`work` as a call that may stage its changes, since `other` waits to come in after it."""
+    """`work` as a call that may wait for others with its change, since `other` waits to come in after it."""
     waiting = threading.Thread(target=lambda: memory.as_caller("a", "mcp").in_turn(other))
 
     def run() -> None:
         if waiting.ident is None:
             waiting.start()
-            while not memory.engine.guard.may_stage:
+            while not memory.engine.guard.may_share:
                 threading.Event().wait(0.001)
         work()
 
@@ -165,7 +165,7 @@ def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_w
             return noting
 
         # One batch, however slow the machine
-        monkeypatch.setattr("memoranda.engine.guard._SECONDS", SECONDS)
+        monkeypatch.setattr("memoranda.ledger.planned_change.MOST_SECONDS", SECONDS)
         monkeypatch.setattr("memoranda.ledger.file_sync.SECONDS", SECONDS)
         home = memory.engine.home
         monkeypatch.setattr(home, "_record", noted(home._record, "commit"))
@@ -273,11 +273,11 @@ def test_a_ledger_that_cannot_grow_takes_the_changes_that_fit_and_refuses_the_ot
 
 
 @pytest.mark.promise("issue-batches")
-def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
+def test_what_waits_is_made_before_anybody_else_looks(tmp_path):
     with open_session(tmp_path / "home") as memory:
         memory.sync()
         seen: list[tuple[bool, int]] = []
-        path = tmp_path / "home" / "notes" / "Staged.md"
+        path = tmp_path / "home" / "notes" / "Waiting.md"
 
         def look() -> None:
             with memory.engine.guard:
@@ -285,17 +285,59 @@ def test_what_is_staged_is_on_disk_before_anybody_else_sees_it(tmp_path):
 
         def write() -> None:
             reader.start()
-            memory.write(Draft("staged text", title="Staged"))
-            assert not path.exists()
-            assert memory.index.notes.get("notes", "Staged.md") is not None
+            memory.write(Draft("text that waits", title="Waiting"))
+            assert path.read_text().rstrip().endswith("text that waits")
+            assert memory.index.notes.get("notes", "Waiting.md") is not None
             assert len(memory.log(limit=0)) == 2
 
         memory.write(Draft("first", title="First"))
         reader = threading.Thread(target=look)
         in_turn_before(memory, write)
-        assert path.read_text().rstrip().endswith("staged text")
         reader.join(SECONDS)
         assert seen == [(True, 2)]
+
+
+@pytest.mark.promise("issue-batches")
+def test_two_calls_at_one_place_are_both_made_one_after_the_other(tmp_path):
+    with open_session(prepared(tmp_path / "home")) as memory:
+        memory.sync()
+        edit = {"identifier": "notes/edited", "operation": "append"}
+        calls = {
+            f"line {number}": ("edit_note", edit | {"content": f"line {number}\n"})
+            for number in range(6)
+        }
+        succeed_at_once(memory, calls)
+        text = (tmp_path / "home" / "notes" / "Edited.md").read_text()
+        assert all(text.count(f"{name}\n") == 1 for name in calls)
+
+
+@pytest.mark.promise("issue-batches")
+def test_of_two_new_notes_with_one_title_one_is_told_that_the_other_is_there(tmp_path):
+    with open_session(prepared(tmp_path / "home")) as memory:
+        memory.sync()
+        calls = {
+            name: ("write_note", {"title": "Same", "content": name, "directory": ""})
+            for name in "abc"
+        }
+        with at_once(memory, calls) as replies:
+            pass
+        made = [name for name, reply in replies.items() if reply and not reply.is_error]
+        assert len(made) == 1
+        assert (tmp_path / "home/notes/Same.md").read_text().rstrip().endswith(made[0])
+
+
+@pytest.mark.promise("issue-batches")
+def test_new_notes_whose_titles_have_one_slug_get_addresses_of_their_own(tmp_path):
+    with open_session(prepared(tmp_path / "home")) as memory:
+        memory.sync()
+        calls = {
+            title: ("write_note", {"title": title, "content": title, "directory": ""})
+            for title in ("C", "C++", "C#")
+        }
+        succeed_at_once(memory, calls)
+        infos, _ = memory.list(limit=0)
+        permalinks = [info.permalink for info in infos]
+        assert len(set(permalinks)) == len(permalinks)
 
 
 @pytest.mark.promise("issue-batches")
@@ -323,7 +365,7 @@ def test_a_call_that_waited_sees_what_was_on_disk_before_it_and_does_not_look_ag
 
 
 @pytest.mark.promise("issue-batches")
-def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
+def test_a_call_finds_what_it_has_just_written(tmp_path):
     with open_session(tmp_path / "home") as memory:
         memory.write(Draft("old", title="Old"))
 
@@ -345,33 +387,25 @@ def test_a_verb_that_reads_a_staged_file_finds_it(tmp_path):
 
 
 @pytest.mark.promise("issue-batches")
-def test_a_call_that_needs_what_cannot_be_put_on_disk_is_repeated_as_a_whole(tmp_path, monkeypatch):
-    with open_session(tmp_path / "home") as memory:
-        memory.write(Draft("old", title="Old"))
+def test_changes_that_are_refused_together_are_made_one_by_one(tmp_path, monkeypatch):
+    with open_session(prepared(tmp_path / "home")) as memory:
+        memory.sync()
         home = memory.engine.home
         record = home._record
-        refused = []
-        runs = []
+        sizes = []
 
-        def refuse_once(changes: object) -> None:
-            if not refused:
-                refused.append(changes)
+        def refuse_several(changes: Any) -> None:
+            sizes.append(len(changes))
+            if len(changes) > 1:
                 raise OSError(errno.EIO, "Input/output error")
             record(changes)
 
-        def write() -> None:
-            runs.append(memory.engine.guard.may_stage)
-            memory.edit("notes/old", Append("one"))
-            with monkeypatch.context() as patch:
-                patch.setattr(home, "_record", refuse_once)
-                memory.edit("notes/old", Append("two"))
-
-        in_turn_before(memory, write)
-        assert (len(refused), runs) == (1, [True, False])
-        assert memory.read("notes/old").content.split() == ["old", "one", "two"]
-        assert [change.verb for change in memory.log(limit=0)] == ["edit", "edit", "write"]
-        with memory.engine.guard:
-            assert memory.index.is_sound()
+        monkeypatch.setattr("memoranda.ledger.planned_change.MOST_SECONDS", SECONDS)
+        monkeypatch.setattr(home, "_record", refuse_several)
+        succeed_at_once(memory, CALLS)
+        assert sizes[0] == len(CALLS)
+        assert sizes.count(1) == len(CALLS)
+    assert check(tmp_path / "home", set(CALLS)) == set(CALLS)
 
 
 @pytest.mark.promise("issue-batches")
@@ -399,15 +433,15 @@ def test_a_note_changed_by_an_editor_meanwhile_is_not_overwritten(tmp_path, monk
     home = prepared(tmp_path / "home")
     with open_session(home) as memory:
         memory.sync()
-        flush = memory.engine.home.flush
+        make = memory.engine.home.make
 
-        def saved_before() -> None:
-            if memory.engine.home.staged:
+        def saved_before(changes: Any) -> None:
+            if len(changes) > 1:
                 (home / "notes" / "Edited.md").write_text("# Edited\n\nby an editor\n")
-                monkeypatch.setattr(memory.engine.home, "flush", flush)
-            flush()
+                monkeypatch.setattr(memory.engine.home, "make", make)
+            make(changes)
 
-        monkeypatch.setattr(memory.engine.home, "flush", saved_before)
+        monkeypatch.setattr(memory.engine.home, "make", saved_before)
         succeed_at_once(memory, CALLS)
         text = (home / "notes" / "Edited.md").read_text()
         assert "by an editor" in text

@@ -159,7 +159,6 @@ def test_what_is_no_file_but_has_the_name_of_one_of_ours_holds_up_no_command(tmp
         f".memoranda/{name}"
         for name in (
             "lock",
-            "access.log",
             "index.db",
             "index.db-wal",
             "ledger.db",

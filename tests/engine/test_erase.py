@@ -657,13 +657,12 @@ def test_what_was_archived_superseded_and_shown_to_a_session_goes_too(place: Pla
         memory.supersede(one, two)
         info = memory.memory_id(one.id)
         Upkeep(memory).archive_all([info], {})
-        shown = memory.engine.layout.sessions / "claude-code-1"
-        shown.parent.mkdir(mode=0o700)
-        shown.write_text(f"note {one.id}\n")
+        shown = memory.engine.home.session("claude-code", "1")
+        shown.add(memory.clock(), notes=[one.id])
         done = memory.erase(one.id)
         assert (len(done.notes), done.remains) == (1, ())
+        assert not memory.engine.home.session("claude-code", "1").is_known
     assert place.holding("zq4712old", "Bern") == []
-    assert not shown.exists()
     assert place.holding("zq4713new")
 
 

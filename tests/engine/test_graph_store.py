@@ -20,6 +20,7 @@ from memoranda.errors import CannotRead, ReadOnlyProject
 from memoranda.note.edit import Append
 from memoranda.note.entity import Entity, GraphRelation
 from memoranda.note.model import Draft
+from memoranda.query import Query
 
 pytestmark = pytest.mark.promise("002-14.14", "002-14.24")
 
@@ -158,11 +159,11 @@ def test_an_entity_is_as_old_as_the_change_that_brought_it(opened: Opened, file:
     os.utime(file, (1_000_000_000, 1_000_000_000))
     now = datetime(2026, 5, 7, tzinfo=UTC)
     memory = opened(clock=lambda: now)
-    assert memory.recent("7d")[1] == 0
+    assert memory.list(Query(after=memory.since("7d")))[1] == 0
     with file.open("a") as lines:
         lines.write(entity("Bob"))
     os.utime(file, (now.timestamp() - 60, now.timestamp() - 60))
-    assert [each.title for each in memory.recent("7d")[0]] == ["Bob"]
+    assert [each.title for each in memory.list(Query(after=memory.since("7d")))[0]] == ["Bob"]
     assert memory.read("people/ada").changed.year == 2001
     assert memory.read("people/bob").changed.year == 2026
 

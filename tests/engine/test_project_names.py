@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.engine import open_session
-from memoranda.errors import ProjectNotFound
+from memoranda.engine import MemorySession, open_session
+from memoranda.errors import MemorandaError, ProjectNotFound
 from memoranda.note.names import named_one
 
 NAMES = ["ExampleProject", "My Notes", "my-notes", "Work", "Résumé", "v1.2", "v12", "C-1"]
@@ -50,3 +50,37 @@ def test_a_name_that_means_several_names_none_of_them(tmp_path: Path) -> None:
         assert memory.project("my notes").name == "My Notes"
         with pytest.raises(ProjectNotFound, match=r"My Notes.*my-notes"):
             memory.project("mynotes")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "notes"),
+    [
+        ("a.json", '{"entities":[{"name":"Tea","entityType":"x","observations":[]}]}', 1),
+        ("a.json", '{\n  "entities": [],\n  "relations": []\n}\n', 0),
+        ("a.json", "{}", 0),
+        ("a.json", "[]\n", 0),
+        ("a.json", "", 0),
+        ("a.JSON", "{}\n", 0),
+        ("a.json", '{"type":"entity","name":"Tea","entityType":"x","observations":[]}', 1),
+        ("a.jsonl", "{}", 0),
+    ],
+)
+def test_a_graph_file_of_any_known_form_becomes_a_project(
+    memory: MemorySession, tmp_path: Path, name: str, text: str, notes: int
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    memory.add_project("graphs", str(file))
+    assert memory.list("project:graphs")[1] == notes
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", '[{"a": 1}]', "no JSON", '"text"', "null"])
+def test_another_json_file_becomes_no_project(
+    memory: MemorySession, tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(text)
+    with pytest.raises(MemorandaError):
+        memory.add_project("graphs", str(file))
+    assert file.read_text() == text

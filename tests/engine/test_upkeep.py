@@ -4,7 +4,6 @@ and 5).
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -104,8 +103,7 @@ def test_folding_moves_counts_into_files_and_no_count_changes(memory, upkeep):
     assert b"access_count: 3" in (memory.home / "categories" / info.path).read_bytes()
     assert (memory.home / "notes" / note.path).read_bytes() == text
     assert memory.find("A note").access_count == 3
-    log = (memory.home / ".memoranda" / "access.log").read_bytes()
-    assert log == f"3 {note.id}\n".encode()
+    assert memory.engine.reads.counts() == {note.id: 3}
     assert upkeep.fold() == 0
     memory.read(info.id)
     assert memory.memory_id(info.id).access_count == 4
@@ -153,7 +151,7 @@ def test_reads_of_other_threads_and_processes_are_not_lost_while_the_log_is_fold
         reader.join()
     upkeep.fold()
     assert memory.memory_id(info.id).access_count == 120
-    assert os.path.getsize(memory.home / ".memoranda" / "access.log") == 0
+    assert memory.engine.reads.rows() == {}
 
 
 def test_of_two_memories_linked_by_a_job_both_must_be_as_they_were(memory, upkeep):

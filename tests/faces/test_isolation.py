@@ -365,7 +365,7 @@ VERBS: dict[str, Callable[[MemorySession, dict[str, Any]], Any]] = {
     "restore": lambda memory, given: memory.restore(given["ref"], to=given["to"])[0],
     "stats": lambda memory, given: memory.stats(),
     "complete": lambda memory, given: memory.complete(given["prefix"]),
-    "recent": lambda memory, given: memory.recent("30d", limit=20)[:2],
+    "recent": lambda memory, given: memory.list(Query(after=memory.since("30d")), limit=20),
     "directory": lambda memory, given: memory.directory("notes", given["folder"], depth=3),
     "related": lambda memory, given: memory.context(given["ref"]),
     "backlinks": lambda memory, given: memory.backlinks(given["ref"]),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from index.conftest import Desk
 from memoranda.index.index import Index
+from memoranda.store.base import Stamp
 
 NAMES = [
     "Ada",
@@ -84,10 +87,17 @@ def test_what_no_text_can_hold_finds_no_entity(desk: Desk) -> None:
 def test_what_a_transaction_that_failed_had_put_in_is_forgotten(desk: Desk) -> None:
     index = desk.index
     desk.put("ada.md", entity("Ada", "tea"), project="graph")
-    index.begin()
-    desk.put("bob.md", entity("Bob", "tea", relations=("- knows [[Ada]]",)), project="graph")
-    assert [row.name for row in index.entities.matching("tea", None)] == ["Ada", "Bob"]
-    index.end(commit=False)
+    bob = desk.note("bob.md", entity("Bob", "tea", relations=("- knows [[Ada]]",)), "graph")
+
+    def put_and_fail() -> None:
+        with index.transaction():
+            index.put(bob, Stamp(1, 1, 1))
+            names = [row.name for row in index.entities.matching("tea", None)]
+            assert names == ["Ada", "Bob"]
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        put_and_fail()
     desk.put("eve.md", entity("Eve", "tea"), project="graph")
     assert [row.name for row in index.entities.matching("tea", None)] == ["Ada", "Eve"]
     assert index.entities.relations(None) == []

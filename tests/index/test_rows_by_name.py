@@ -48,7 +48,7 @@ def test_column_added_many_notes_loaded_keep_column_and_provenance(with_colour: 
         loading = writer.Loading(desk.db, "notes", threads)
         for number in range(100):
             note = desk.note(f"{number:03}.md", f"text {number}")
-            prepared = writer.prepare(note, Stamp(1, 2, number), loading.project)
+            prepared = writer.prepare(note, Stamp(1, 2, number, 3), loading.project)
             prepared.sign(CLAUDE)
             loading.add(prepared)
         loading.end()

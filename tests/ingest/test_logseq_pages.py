@@ -36,3 +36,16 @@ def test_tags_at_the_top_of_a_page_are_tags_of_the_memory(
 @pytest.mark.parametrize("text", ["", "-", "- \n", "-\n\t-\n", "* \n\n-", "  \r\n- \r\n"])
 def test_a_page_of_empty_bullets_is_no_memory(tmp_path: Path, text: str) -> None:
     assert pages(tmp_path, text) == []
+
+
+def test_empty_pages_are_named_in_one_warning(tmp_path: Path) -> None:
+    (tmp_path / "journals").mkdir()
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "journals/2026_01_02.md").write_text("-\n")
+    for number in range(30):
+        (tmp_path / f"pages/{number:02}.md").write_text("- \n" if number else "- heron\n")
+    tree = Tree(str(tmp_path), ())
+    assert len(list(SOURCES["logseq"].scan(tree))) == 1
+    (warning,) = tree.warnings
+    assert warning.startswith("journals/2026_01_02.md, pages/01.md, ")
+    assert warning.endswith("pages/19.md and 10 more: left out, as nothing is written there")

@@ -172,7 +172,7 @@ Text before.\r
 
 def test_adding_an_observation_to_a_foreign_note_adds_one_line():
     text = EntityText(FOREIGN)
-    assert text.observations == ["likes tea", "`- fenced`"]
+    assert text.observations == ["likes tea and more of it", "`- fenced`"]
     text.add_observations(["new"])
     assert text.text == FOREIGN.replace("* `- fenced`\r\n", "* `- fenced`\r\n- new\r\n")
     text.drop_observations({"new"})
@@ -181,7 +181,7 @@ def test_adding_an_observation_to_a_foreign_note_adds_one_line():
 
 def test_a_deleted_item_takes_its_continuation_lines_with_it():
     text = EntityText(FOREIGN)
-    text.drop_observations({"likes tea"})
+    text.drop_observations({"likes tea and more of it"})
     assert text.text == FOREIGN.replace(
         "* likes tea\r\n  and more of it\r\n\r\n  a paragraph of the item\r\n", ""
     )
@@ -227,3 +227,55 @@ def test_a_placeholder_becomes_an_entity_in_place():
     text.make_entity("kind", 7)
     text.add_observations(["x"])
     assert text.text == compose("i", "A", "kind", 7, ["x"], [("a", "b")])
+
+
+@pytest.mark.parametrize(
+    ("lines", "texts"),
+    [
+        ("- green tea\n  of Japan", ["green tea of Japan"]),
+        ("- green tea\n  of\n\tJapan #origin", ["green tea of Japan #origin"]),
+        ("- one\n- two\n  goes on\n- three", ["one", "two goes on", "three"]),
+        ("- 绿茶\n  产于日本", ["绿茶产于日本"]),
+        ("- tea\n  - cup", ["tea", "cup"]),
+        ("- tea\n  1. cup", ["tea", "cup"]),
+        ("- tea\n\n  a paragraph of its own", ["tea"]),
+        ("- tea\n  > a quotation", ["tea"]),
+        ("- tea\n  ```\n  code\n  ```\n- cup", ["tea", "cup"]),
+        ("- tea\n  ## no heading", ["tea"]),
+        ("- tea\nwithout indentation", ["tea"]),
+        ("- tea  \n  with blanks  ", ["tea with blanks"]),
+        ("- in 1998.\n  2 cups", ["in 1998. 2 cups"]),
+        ("- tea\r\n  of Japan\r", ["tea of Japan"]),
+        ('- `"exact"`\n  and more', ["exact"]),
+    ],
+)
+def test_an_observation_goes_on_on_indented_lines(lines: str, texts: list[str]) -> None:
+    text = f"# Tea\n\n## Observations\n{lines}\n\n## Relations\n- likes [[Cup]]\n"
+    entity = EntityText(text)
+    assert entity.observations == texts
+    assert entity.text == text
+
+
+def test_a_wrapped_observation_goes_as_a_whole() -> None:
+    entity = EntityText("## Observations\n- green tea\n  of Japan\n- black\n  tea\n")
+    entity.drop_observations({"green tea of Japan"})
+    assert entity.text == "## Observations\n- black\n  tea\n"
+    entity.add_observations(["red"])
+    assert entity.observations == ["black tea", "red"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "- likes\n  [[Cup]]",
+        "- likes [[Cup]]\n  (since\n  2020)",
+        "- likes [[The\n  Cup]]",
+        "-  likes\n\t[[Cup]]",
+    ],
+)
+def test_a_relation_goes_on_on_indented_lines(lines: str) -> None:
+    entity = EntityText(f"## Relations\n{lines}\n- holds [[Water]]\n")
+    (likes, holds) = entity.relations
+    assert (likes.type, likes.target in ("Cup", "The Cup"), holds.type) == ("likes", True, "holds")
+    entity.drop_relations(lambda relation: relation.type == "likes")
+    assert entity.text == "## Relations\n- holds [[Water]]\n"

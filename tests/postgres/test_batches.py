@@ -27,7 +27,7 @@ CALLS = {
 @pytest.fixture(autouse=True)
 def one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow the machine."""
-    monkeypatch.setattr("memoranda.engine.guard._SECONDS", 60.0)
+    monkeypatch.setattr("memoranda.ledger.planned_change.MOST_SECONDS", 60.0)
 
 
 def failed(replies: dict[str, Reply | None]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from mcp import MCPError
 from memoranda import Draft
 from memoranda.engine import open_session
 from memoranda.errors import ConfigError
+from memoranda.serve.auth import Access, Budgets
 from memoranda.serve.http import LIMIT, Place, place_of
 from serve.web import ACCEPT, FAR, LIST, Web, bearer, official, rpc, tool, tools
 
@@ -353,9 +354,10 @@ async def test_revoking_a_token_ends_it_at_once_and_its_name_is_free_again(web, 
 
 def test_no_secret_is_kept(web):
     secret = web.token()
-    kept = (web.memory.home / ".memoranda" / "access.json").read_text()
-    assert secret[4:] not in kept
-    assert (web.memory.home / ".memoranda" / "access.json").stat().st_mode & 0o777 == 0o600
+    for name in ("ledger.db", "ledger.db-wal"):
+        place = web.memory.home / ".memoranda" / name
+        assert secret[4:].encode() not in place.read_bytes()
+        assert place.stat().st_mode & 0o777 == 0o600
 
 
 async def test_a_damaged_file_of_tokens_lets_nobody_in(web, caplog, client):
@@ -367,6 +369,18 @@ async def test_a_damaged_file_of_tokens_lets_nobody_in(web, caplog, client):
         ).status_code == 503
         assert (await client.get("/metrics", headers=bearer(secret))).status_code == 503
     assert "access.json of the home cannot be read" in caplog.text
+
+
+async def test_the_calls_of_a_day_count_on_after_a_new_start(web, client):
+    secret = web.token(quota=3)
+    for _ in range(2):
+        await tools(client, secret)
+    budgets = Budgets(web.access.clock, Access(web.memory.home).table)
+    id = web.access.tokens()[0].id
+    assert budgets.take(id, 600, 3) is None
+    found = budgets.take(id, 600, 3)
+    assert found is not None
+    assert "3 calls a day" in found[1]
 
 
 async def test_many_callers_at_once_lose_nothing(web, client):

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.store.conventions import Conventions, conventions_of, daily_path, marks_of
+from memoranda.store.conventions import (
+    Conventions,
+    conventions_of,
+    daily_path,
+    marks_of,
+    title_of_day,
+)
 from memoranda.store.folder import FolderStore
 
 
@@ -199,3 +205,21 @@ def test_patterns_of_the_configuration_count_too(tmp_path: Path) -> None:
     store = FolderStore("vault", tmp_path, ignored=["drafts/"])
     assert not store.is_note("drafts/a.md")
     assert store.rules.reason("drafts/a.md") == "the configuration, line 1"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("journals/2025_12_01.md", "Dec 1st, 2025"),
+        ("journals/2025_09_22.md", "Sep 22nd, 2025"),
+        ("journals/2025_09_13.md", "Sep 13th, 2025"),
+        ("journals/2025_02_30.md", ""),
+        ("journals/other.md", ""),
+        ("pages/2025_12_01.md", ""),
+    ],
+)
+def test_note_of_a_day_has_the_name_that_logseq_gives_it(
+    tmp_path: Path, path: str, name: str
+) -> None:
+    conventions = read(tmp_path, {"logseq/config.edn": "{}"})
+    assert title_of_day(conventions, path) == name

@@ -161,3 +161,17 @@ def test_a_file_that_is_not_understood_is_named_and_costs_no_other(memory, claud
     done = Transcripts(memory).sync()
     assert "not understood" in done.skipped[str(bad)]
     assert found(memory, "kelp")
+
+
+def test_very_much_is_read_by_processes_of_their_own_with_the_same_outcome(
+    memory, person, monkeypatch
+):
+    tier = Transcripts(memory)
+    alone = tier.sync()
+    status = tier.status()
+    tier.forget()
+    monkeypatch.setattr("memoranda.transcripts.sync._MUCH", 0)
+    again = tier.sync()
+    assert (again.files, again.turns) == (alone.files, alone.turns)
+    assert tier.status() == status
+    assert found(memory, "harbour master")

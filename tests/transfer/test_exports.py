@@ -315,6 +315,20 @@ def test_a_conversation_without_any_time_is_found_again(
     assert _import(memory, "claude", file).unchanged == 1
 
 
+@pytest.mark.parametrize("dated_first", [True, False])
+def test_a_conversation_whose_day_one_export_lacks_is_found_again(
+    memory: MemorySession, tmp_path: Path, dated_first: bool
+) -> None:
+    undated = {"uuid": "u", "chat_messages": [{"sender": "human", "text": "Hello"}]}
+    dated = {**undated, "created_at": "2025-03-01T10:00:00Z", "updated_at": "2025-03-02T10:00:00Z"}
+    file = tmp_path / "conversations.json"
+    for number, row in enumerate([dated, undated] if dated_first else [undated, dated]):
+        file.write_text(json.dumps([row, {**row, "uuid": "other"}]))
+        plan = _import(memory, "claude", file)
+        assert plan.count("import") == (0 if number else 2)
+    assert memory.list("project:notes", limit=0)[1] == 2
+
+
 def zipped(files: dict[str, Any]) -> bytes:
     made = BytesIO()
     with zipfile.ZipFile(made, "w") as archive:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from memoranda.documents.cutting import compact
 from memoranda.errors import Conflict, InvalidInput, MemorandaError, OutsideError
 from memoranda.faces.arguments import Arguments
-from memoranda.faces.notes.replies import compact
 from memoranda.faces.reply import Reply
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import Note

@@ -15,9 +15,10 @@ from memoranda.basic_memory.documents import json_reply, text_reply
 from memoranda.basic_memory.reading import check_inside, missing_note, recent_activity
 from memoranda.basic_memory.texts import text_file
 from memoranda.basic_memory.vault import Vault
+from memoranda.documents.cutting import compact
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, OutsideError
 from memoranda.faces.arguments import Arguments
-from memoranda.faces.notes.replies import PROMPTS, TEMPLATE, compact, project_id
+from memoranda.faces.notes.replies import PROMPTS, TEMPLATE, project_id
 from memoranda.faces.reply import Reply
 from memoranda.faces.tool import Prompt, Template
 from memoranda.query import Query

@@ -76,12 +76,12 @@ class CitationCheck:
 
     def _load(self) -> dict[str, Any]:
         try:
-            found = json.loads(self._path.read_bytes())
+            result = json.loads(self._path.read_bytes())
         except (OSError, ValueError):
             return {}
-        if not isinstance(found, dict) or found.get("version") != _VERSION:
+        if not isinstance(result, dict) or result.get("version") != _VERSION:
             return {}
-        rows = found.get("rows")
+        rows = result.get("rows")
         return rows if isinstance(rows, dict) else {}
 
     def save(self) -> None:
@@ -96,13 +96,13 @@ class CitationCheck:
         """Each place that these notes cite and that is known, with what became of it."""
         for info, text in zip(infos, texts, strict=True):
             for citation in citations(info.header, text):
-                found = self._checked(info, citation)
-                if found is not None:
-                    yield found
+                result = self._checked(info, citation)
+                if result is not None:
+                    yield result
 
     def stale(self, info: NoteInfo, text: str) -> str:
         """What to tell with a note whose cited code changed or went; "" for any other."""
-        return "; ".join(each.sentence() for each in self.notes([info], [text]) if each.is_stale)
+        return "; ".join(item.sentence() for item in self.notes([info], [text]) if item.is_stale)
 
     def _checked(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
         for root, path in self._places(info, citation):
@@ -134,18 +134,18 @@ class CitationCheck:
 
     def _repository(self, folder: Path) -> Repository | None:
         if folder not in self._repositories:
-            found = Repository.of(folder)
-            if found is not None and found.root == user_folder():
-                found = None
+            result = Repository.of(folder)
+            if result is not None and result.root == user_folder():
+                result = None
             same = next(
                 (
                     known
                     for known in self._repositories.values()
-                    if known and found and known.root == found.root
+                    if known and result and known.root == result.root
                 ),
                 None,
             )
-            self._repositories[folder] = same or found
+            self._repositories[folder] = same or result
         return self._repositories[folder]
 
     def _verdict(self, root: Path, path: str, citation: Citation, moment: str) -> Verdict:

@@ -80,27 +80,27 @@ class Repository:
         try:
             if git.is_file():
                 git = (self.root / git.read_text("utf-8").partition(":")[2].strip()).resolve()
-            said = (git / "HEAD").read_text("utf-8").strip()
-            if not said.startswith("ref:"):
-                return said
-            name = said.partition(":")[2].strip()
+            reply = (git / "HEAD").read_text("utf-8").strip()
+            if not reply.startswith("ref:"):
+                return reply
+            name = reply.partition(":")[2].strip()
             with suppress(FileNotFoundError):
                 return (git / name).read_text("utf-8").strip()
             packed = (git / "packed-refs").read_text("utf-8")
         except (OSError, UnicodeDecodeError):
             return ""
-        found = re.search(rf"^([0-9a-f]+) {re.escape(name)}$", packed, re.M)
-        return found[1] if found else ""
+        result = re.search(rf"^([0-9a-f]+) {re.escape(name)}$", packed, re.M)
+        return result[1] if result else ""
 
     def commit(self, named: str, moment: str) -> str:
         """The commit that is named, else the last one up to `moment`; "" where there is none."""
         key = named or moment
         if key not in self._commits:
             if named:
-                said = self._git("rev-parse", "--verify", "-q", f"{named}^{{commit}}")
+                reply = self._git("rev-parse", "--verify", "-q", f"{named}^{{commit}}")
             else:
-                said = self._git("rev-list", "-1", f"--before={moment}", "HEAD")
-            self._commits[key] = (said or "").strip()
+                reply = self._git("rev-list", "-1", f"--before={moment}", "HEAD")
+            self._commits[key] = (reply or "").strip()
         return self._commits[key]
 
     def text(self, commit: str, path: str) -> str | None:
@@ -113,8 +113,10 @@ class Repository:
     def name_now(self, commit: str, path: str) -> str:
         """What a file of a commit is called today; "" for one that is gone."""
         if commit not in self._renames:
-            said = self._git("diff", "--name-status", "-M", "--diff-filter=R", "-z", commit, "HEAD")
-            self._renames[commit] = dict(_renames(said or ""))
+            reply = self._git(
+                "diff", "--name-status", "-M", "--diff-filter=R", "-z", commit, "HEAD"
+            )
+            self._renames[commit] = dict(_renames(reply or ""))
         new = self._renames[commit].get(path, "")
         if new and (self.root / new).is_file():
             return new
@@ -123,7 +125,7 @@ class Repository:
     def _followed(self, commit: str, path: str) -> str:
         """The same, step by step through the history: a file may have changed a lot on its way."""
         if commit not in self._chains:
-            said = self._git(
+            reply = self._git(
                 "log",
                 "--reverse",
                 "--name-status",
@@ -134,7 +136,7 @@ class Repository:
                 f"{commit}..HEAD",
             )
             self._chains[commit] = {}
-            for old, new in _renames(said or ""):
+            for old, new in _renames(reply or ""):
                 chain = self._chains[commit]
                 origins = [name for name, now in chain.items() if now == old]
                 for origin in origins or [old]:
@@ -164,9 +166,9 @@ class Repository:
         return done.stdout.decode("utf-8", "replace")
 
 
-def _renames(said: str) -> Iterator[tuple[str, str]]:
+def _renames(reply: str) -> Iterator[tuple[str, str]]:
     """The old and new names in `git … --name-status -z`."""
-    parts = said.split("\0")
+    parts = reply.split("\0")
     at = 0
     while at + 2 < len(parts):
         if parts[at].strip().startswith("R"):

@@ -40,12 +40,12 @@ def examine_citations(memory: MemorySession, folders: Sequence[str | Path]) -> C
     infos, _ = memory.list(Query(archived=False, valid_at=memory.clock()), limit=0)
     check = CitationCheck(memory, folders)
     report = CitationReport()
-    for found in check.notes(infos, contents(memory, infos)):
+    for result in check.notes(infos, contents(memory, infos)):
         report.checked += 1
-        code = _CODES.get(found.verdict.state)
+        code = _CODES.get(result.verdict.state)
         if code is not None:
-            level = "warning" if found.is_stale else "info"
-            report.findings.append(Finding(level, code, home_path(found.info), found.sentence()))
+            level = "warning" if result.is_stale else "info"
+            report.findings.append(Finding(level, code, home_path(result.info), result.sentence()))
     check.save()
     report.findings.sort(key=lambda finding: (finding.level != "warning", finding.path))
     return report

@@ -22,7 +22,7 @@ from memoranda.query import split_list
 from memoranda.text.user_path import absolute_path, user_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from concurrent.futures import ThreadPoolExecutor
     from pathlib import Path
     from socket import socket
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
 _LOG_BYTES = 1_000_000
 _LOGS_KEPT = 5
+# Seconds a daemon may take to end.
 _ENDS_WITHIN = 10.0
-"""Seconds a daemon may take to end."""
+# Seconds a browser may take to open.
 _OPENING = 10.0
-"""Seconds a browser may take to open."""
 
 
 @command("serve", example="memory serve --once")
@@ -106,25 +106,15 @@ def serve(
     if stop:
         _stop(call, settings)
         return None
-    every = settings.interval
-    if interval is not None:
-        every = _span("interval", interval)
-    ends_after = None if idle is None else _span("idle", idle)
+    if interval is None:
+        span = settings.interval
+    else:
+        span = _span("interval", interval)
+    if idle is None:
+        ends_after = None
+    else:
+        ends_after = _span("idle", idle)
     if print_unit is not None:
-        from memoranda.serve.daemon import UNITS, unit_file
-
-        if print_unit not in UNITS:
-            raise Usage(f'invalid value "{print_unit}" for --print-unit: use {" or ".join(UNITS)}')
-        program = shutil.which("memory")
-        if program:
-            arguments = [program]
-        else:
-            arguments = [sys.executable, "-m", "memoranda"]
-        arguments += ["--home", settings.address, *call.options, "serve"]
-        if log:
-            log = absolute_path(log)
-        else:
-            log = None
         options: dict[str, str | bool | None] = {
             "--interval": interval,
             "--no-socket": no_socket,
@@ -135,27 +125,26 @@ def serve(
             "--allow-origin": allow_origin,
             "--tools": tools,
             "--no-token": is_open,
-            "--log": log,
+            "--log": absolute_path(log) if log else None,
         }
-        for name, given in options.items():
-            arguments += (
-                [name, given] if isinstance(given, str) and given else [name] if given else []
-            )
-        output.text(unit_file(print_unit, arguments, settings.home / "daemon.log").rstrip("\n"))
+        _print_unit(call, print_unit, options)
         return None
-    place = None
     if http is None and (is_open or public_url or allow_host or allow_origin):
         raise Usage("--no-token, --public-url, --allow-host and --allow-origin need --http")
+    place = None
     if http is not None:
         from memoranda.serve.http import Place, place_of
 
-        public = public_url.rstrip("/") if public_url else None
+        if public_url:
+            public = public_url.rstrip("/")
+        else:
+            public = None
         place = Place(
             *place_of(http), is_open, public, split_list(allow_host), split_list(allow_origin)
         )
         place.check()
     _log_to(log)
-    from memoranda.faces import ALL, DEFAULT_TOOLSETS, registry
+    from memoranda.faces import DEFAULT_TOOLSETS, expand, registry
     from memoranda.faces.tool import Hooks
 
     chosen = tuple(split_list(tools))
@@ -164,16 +153,13 @@ def serve(
         served = None
     else:
         served = registry(names, settings, Hooks.configured())
-    offered = [
-        each for name in chosen or DEFAULT_TOOLSETS for each in (ALL if name == "all" else (name,))
-    ]
     return _serve(
         call,
         settings,
-        every,
+        span,
         served,
         None if once else place,
-        offered,
+        list(expand(chosen or DEFAULT_TOOLSETS)),
         once=once,
         no_socket=no_socket,
         idle=ends_after,
@@ -205,9 +191,10 @@ def _stop(call: Invocation, settings: Settings) -> None:
     if process is None:
         call.answer("No daemon runs.", stopped=None)
         return
-    again = (
-        "" if daemon_client.why_not_started(settings) else " The next client starts another one."
-    )
+    if daemon_client.why_not_started(settings):
+        again = ""
+    else:
+        again = " The next client starts another one."
     call.answer(f"The daemon (process {process}) has ended.{again}", stopped=process)
 
 
@@ -277,10 +264,42 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     )
 
 
+def _print_unit(call: Invocation, system: str, options: Mapping[str, str | bool | None]) -> None:
+    """Print the unit file that starts the daemon with these options. Raises Usage."""
+    from memoranda.serve.daemon import UNITS, unit_file
+
+    if system not in UNITS:
+        raise Usage(f'invalid value "{system}" for --print-unit: use {" or ".join(UNITS)}')
+    program = shutil.which("memory")
+    if program:
+        arguments = [program]
+    else:
+        arguments = [sys.executable, "-m", "memoranda"]
+    arguments += ["--home", call.settings.address, *call.options, "serve"]
+    for name, value in options.items():
+        if value:
+            arguments.append(name)
+        if value and isinstance(value, str):
+            arguments.append(value)
+    log = call.settings.home / "daemon.log"
+    output.text(unit_file(system, arguments, log).rstrip("\n"))
+
+
+def _spelled(span: timedelta) -> str:
+    """A time span as the command takes it: `1h0m0s`, `5m0s`, `30s`."""
+    minutes, seconds = divmod(int(span.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes}m{seconds}s"
+    if minutes:
+        return f"{minutes}m{seconds}s"
+    return f"{seconds}s"
+
+
 def _serve(
     call: Invocation,
     settings: Settings,
-    every: timedelta,
+    span: timedelta,
     served: Registry | None,
     place: Place | None,
     offered: list[str],
@@ -309,11 +328,11 @@ def _serve(
     layout = Layout(settings.home)
     listener = None
     has_upkeep = True
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
             with storing(layout.daemon_lock.name):
                 make_private(layout.root)
-                held.enter_context(_only_daemon(layout.daemon_lock, idle is not None))
+                stack.enter_context(_only_daemon(layout.daemon_lock, idle is not None))
         except Running:
             if show is None:
                 raise
@@ -321,14 +340,14 @@ def _serve(
         if place is None:
             port = None
         else:
-            port = held.enter_context(closing(_port(place, any_port)))
+            port = stack.enter_context(closing(_port(place, any_port)))
         if served is not None and not no_socket and has_upkeep:
             try:
-                listener = held.enter_context(closing(Listener(layout.socket)))
+                listener = stack.enter_context(closing(Listener(layout.socket)))
             # A home where no socket can be is served without
             except StorageError as error:
                 output.failure(str(error))
-        memory = held.enter_context(open_session(config=settings, face=FACE, serving=True))
+        memory = stack.enter_context(open_session(config=settings, face=FACE, serving=True))
         web = None
         address = ""
         if listener is None:
@@ -338,21 +357,14 @@ def _serve(
         if served is not None and place is not None and port is not None:
             web = _web(call, memory, served, place, offered, port, show is not None)
             address = place.address(port.getsockname()[1])
-            held.enter_context(http_noted(layout.http, address))
+            stack.enter_context(http_noted(layout.http, address))
             where += f", {address}/mcp"
 
         def ready() -> None:
-            if show is not None:
+            if show is None:
+                _announce(f"Memory daemon running ({where}, interval: {_spelled(span)})")
+            else:
                 show(address)
-                return
-            minutes, seconds = divmod(int(every.total_seconds()), 60)
-            hours, minutes = divmod(minutes, 60)
-            interval = (
-                (f"{hours}h" if hours else "")
-                + (f"{minutes}m" if hours or minutes else "")
-                + f"{seconds}s"
-            )
-            _announce(f"Memory daemon running ({where}, interval: {interval})")
 
         scheduler = Scheduler(memory, dream.endpoint_of(settings))
         callers = memory.as_caller(call.caller, "socket")
@@ -365,7 +377,7 @@ def _serve(
                 callers, lambda names, like: registry(names, memory.settings, hooks, like)
             )
         daemon = Daemon(
-            scheduler, every, callers, served, listener, methods, web, sessions, has_upkeep, idle
+            scheduler, span, callers, served, listener, methods, web, sessions, has_upkeep, idle
         )
         if once:
             if daemon.round():
@@ -382,16 +394,16 @@ def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
     from memoranda.engine import daemon_client
     from memoranda.serve.daemon import Running, daemon_lock
 
-    held = ExitStack()
+    stack = ExitStack()
     try:
-        held.enter_context(daemon_lock(lock, is_autostarted))
+        stack.enter_context(daemon_lock(lock, is_autostarted))
     except Running as running:
         if is_autostarted or not running.is_autostarted:
             raise
         with suppress(TimeoutError):
             daemon_client.stop(lock, _ENDS_WITHIN)
-        held.enter_context(daemon_lock(lock))
-    return held
+        stack.enter_context(daemon_lock(lock))
+    return stack
 
 
 def _port(place: Place, any_port: bool) -> socket:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoranda import documents
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, group, option, stored
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from memoranda.engine.attachments import Conventions, Inventory, LeftOut
     from memoranda.engine.projects import Project
 
-_PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
 _FOUND_KEYS = ("notes", "attachments", "left_out", "symlinks", "unreadable")
 _CONVENTION_KEYS = (
     "programs",
@@ -38,8 +38,8 @@ _CONVENTION_KEYS = (
     "warnings",
 )
 _ACCESS_KEYS = ("read_only", "agents", "write_folder", "ignore")
+# Names told of each kind of what is no note.
 _SHOWN = 8
-"""Names told of each kind of what is no note."""
 
 project = group(
     "project",
@@ -54,25 +54,11 @@ _ADDED = lambda context: [
 ]
 
 
-def _rows(memory: MemorySession, *projects: Project) -> list[dict[str, Any]]:
-    counts = memory.stats().projects
-    cells = (
-        (each.name, str(each.root), counts.get(each.name, 0), each.default, each.built_in)
-        for each in projects
-    )
-    return [dict(zip(_PROJECT_KEYS, row, strict=True)) for row in cells]
-
-
 @command(
     "add",
     "[NAME]",
     "[DIR]",
-    keys={
-        "project": _PROJECT_KEYS,
-        "found": _FOUND_KEYS,
-        "conventions": _CONVENTION_KEYS,
-        "access": _ACCESS_KEYS,
-    },
+    keys={"project": documents.PROJECT_KEYS},
     example="memory project add work ~/work/notes",
 )
 @flag("--default", "Make it the default project.", "as_default")
@@ -98,7 +84,8 @@ def project_add(
     add .` The files stay where they are and as they are, and the folder stays yours: take this for
     a vault you go on using. `memory ingest` copies notes into the memory instead. What was found in
     the folder of another program (Obsidian, Logseq, Foam, Dendron, zk, Basic Memory) is told, and
-    its settings are followed. With --native JSON has a list, `projects`.
+    its settings are followed. JSON then also has `access`, `found` and `conventions`; with --native
+    it has a list, `projects`.
     """
     if native:
         if words or as_default or is_read_only or agents or write_folder:
@@ -108,20 +95,25 @@ def project_add(
     access = ProjectAccess(is_read_only, tuple(split_list(agents)), write_folder or "")
     with call.memory() as memory:
         # projects/NAME, on every machine
-        place = folder if memory.settings.url is None else words[-1]
+        if memory.settings.url is None:
+            place = folder
+        else:
+            place = words[-1]
         is_new = memory.settings.url is None and not os.path.lexists(folder)
         added, action = memory.add_project(name, place, as_default, access=access)
         if action == "unchanged":
             raise Failure(f"project exists: {added.name}", "exists")
-        (row,) = _rows(memory, added)
+        (row,) = documents.projects(memory, [added])
         if action == "asked":
             return call.answer(f"Asked the owner for {added.root}: see memory review", project=row)
         lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"]
         if is_new and call.on_terminal:
             lines.append(f"{folder} was not there, and was made.")
         more = _found_lines(memory, added) + _access_lines(memory.access_to(added.name))
-        documents = _documents(memory, added) if more else {}
-        call.answer("\n".join(lines + more), project=row, **documents)
+        facts: dict[str, Any] = {}
+        if more:
+            facts = _facts(memory, added)
+        call.answer("\n".join(lines + more), project=row, **facts)
 
 
 def _add_native(call: Invocation) -> None:
@@ -129,21 +121,24 @@ def _add_native(call: Invocation) -> None:
 
     with call.memory() as memory:
         rows, refused = add_native(memory)
-        documents = _rows(memory, *rows)
+        added_rows = documents.projects(memory, rows)
         lines = [
             f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"
-            for row in documents
+            for row in added_rows
         ]
         lines += [f"Left out {folder}: {why}" for folder, why in refused]
-        said = "\n".join(lines) or "No memories of other programs that are not projects yet."
-        call.answer(said, projects=documents)
+        text = "\n".join(lines) or "No memories of other programs that are not projects yet."
+        call.answer(text, projects=added_rows)
 
 
 def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
     """The name of the project to add, and its folder."""
     if not words:
         raise Usage("accepts between 1 and 2 arg(s), received 0")
-    folder = absolute_path(words[-1]) if words[-1] else ""
+    if words[-1]:
+        folder = absolute_path(words[-1])
+    else:
+        folder = ""
     if len(words) > 1:
         return words[0], folder
     if not os.path.exists(folder):
@@ -157,10 +152,10 @@ def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
     return re.sub(r"[^\w .\-]+", "-", Path(folder).stem).strip(" .-")[:64], folder
 
 
-def _documents(memory: MemorySession, project: Project) -> dict[str, Any]:
+def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
     """What a folder holds, what its programs have set, and what agents may do, as JSON has it."""
     access = memory.access_to(project.name)
-    documents: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "access": {
             "read_only": access.is_read_only,
             "agents": list(access.agents),
@@ -169,22 +164,22 @@ def _documents(memory: MemorySession, project: Project) -> dict[str, Any]:
         }
     }
     if memory.vault(project.name) is None:
-        return documents
+        return facts
     found = memory.inventory(project.name)
     conventions = memory.conventions(project.name)
-    documents["found"] = {
+    facts["found"] = {
         "notes": found.notes,
         "attachments": [row._asdict() for row in found.attachments],
         "left_out": [row._asdict() for row in found.left_out],
         "symlinks": [row._asdict() for row in found.symlinks],
         "unreadable": found.unreadable,
     }
-    documents["conventions"] = {key: getattr(conventions, key) for key in _CONVENTION_KEYS}
-    return documents
+    facts["conventions"] = {key: getattr(conventions, key) for key in _CONVENTION_KEYS}
+    return facts
 
 
 def _found_lines(memory: MemorySession, project: Project) -> list[str]:
-    """What a folder holds besides notes, for a person; nothing for one that holds notes alone."""
+    """What a folder holds in addition to notes, for a person; nothing for one that holds notes alone."""
     if memory.vault(project.name) is None:
         return []
     found = memory.inventory(project.name)
@@ -211,8 +206,10 @@ def _places(conventions: Conventions) -> str:
         "templates": conventions.templates,
         "attachments": conventions.attachments,
     }
-    said = ", ".join(f"{name} in {place}" for name, place in places.items() if place)
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
+    sentence = ", ".join(f"{name} in {place}" for name, place in places.items() if place)
+    if not sentence:
+        return ""
+    return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
 def _inventory_lines(found: Inventory) -> list[str]:
@@ -235,14 +232,19 @@ def _inventory_lines(found: Inventory) -> list[str]:
 
 
 def _left_out_line(row: LeftOut) -> str:
-    notes = "1 note" if row.notes == 1 else f"{row.notes:,} notes"
+    if row.notes == 1:
+        notes = "1 note"
+    else:
+        notes = f"{row.notes:,} notes"
     return f"{row.path} ({notes}; {row.reason})"
 
 
 def _some(rows: Sequence[str]) -> str:
+    names = ", ".join(one_line(row) for row in rows[:_SHOWN])
     more = len(rows) - _SHOWN
-    shown = ", ".join(one_line(row) for row in rows[:_SHOWN])
-    return f"{shown} and {more} more" if more > 0 else shown
+    if more > 0:
+        return f"{names} and {more} more"
+    return names
 
 
 def _access_lines(access: ProjectAccess) -> list[str]:
@@ -260,7 +262,9 @@ def _access_lines(access: ProjectAccess) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[\w.\-]+", name) else f"'{name}'"
+    if re.fullmatch(r"[\w.\-]+", name):
+        return name
+    return f"'{name}'"
 
 
 @command(
@@ -299,17 +303,21 @@ def project_access(
         if is_read_only or is_writable:
             changed = replace(changed, is_read_only=is_read_only)
         if agents is not None:
-            names = [] if agents.strip().lower() == "all" else split_list(agents.lower())
+            names = split_list(agents.lower())
+            if names == ["all"]:
+                names = []
             changed = replace(changed, agents=tuple(names))
         if write_folder is not None:
             changed = replace(changed, write_folder=write_folder)
         if patterns:
-            changed = replace(changed, ignore=() if patterns == ("none",) else patterns)
+            if patterns == ("none",):
+                patterns = ()
+            changed = replace(changed, ignore=patterns)
         if changed != access:
             changed = memory.set_access(name, changed)
         project = memory.project(name)
         lines = _access_lines(changed) or ["All agents may read and write all of it."]
-        call.answer("\n".join(lines), access=_documents(memory, project)["access"])
+        call.answer("\n".join(lines), access=_facts(memory, project)["access"])
 
 
 @command(
@@ -319,6 +327,7 @@ def project_access(
         "found": _FOUND_KEYS,
         "conventions": _CONVENTION_KEYS,
         "links": ("path", "line", "target", "state", "reason"),
+        "total": (),
     },
     complete=_ADDED,
     example="memory project check vault",
@@ -330,8 +339,8 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
     with call.memory() as memory:
         project = memory.project(name)
         links = memory.unresolved_links(name)
-        documents = _documents(memory, project)
-        documents.pop("access")
+        facts = _facts(memory, project)
+        facts.pop("access")
         shown = links[: limit or None]
         rows = [
             {
@@ -344,7 +353,10 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
             for link in shown
         ]
         lines = _found_lines(memory, project)[:-1]
-        number = "one link leads" if len(links) == 1 else f"{len(links):,} links lead"
+        if len(links) == 1:
+            number = "one link leads"
+        else:
+            number = f"{len(links):,} links lead"
         lines.append(f"{number[:1].upper()}{number[1:]} nowhere.")
         lines += [
             one_line(f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}")
@@ -352,14 +364,14 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
         ]
         if len(links) > len(shown):
             lines.append(f"… and {len(links) - len(shown):,} more: --limit 0")
-        call.answer("\n".join(lines), links=rows, total=len(links), **documents)
+        call.answer("\n".join(lines), **facts, links=rows, total=len(links))
 
 
-@command("list", keys={"projects": _PROJECT_KEYS}, example="memory project list")
+@command("list", keys={"projects": documents.PROJECT_KEYS}, example="memory project list")
 def project_list(call: Invocation) -> None:
     """List the projects with their notes and folders."""
     with call.memory() as memory:
-        rows = _rows(memory, *memory.projects)
+        rows = documents.projects(memory, memory.projects)
         head = ("Name", "Notes", "Folder")
         if call.json:
             return call.document(projects=rows)
@@ -373,21 +385,21 @@ def project_list(call: Invocation) -> None:
 @command(
     "remove",
     "NAME",
-    keys={"project": _PROJECT_KEYS},
+    keys={"project": documents.PROJECT_KEYS},
     complete=_ADDED,
     example="memory project remove work",
 )
 def project_remove(call: Invocation, name: str) -> None:
     """Take a project off the list. Its files stay."""
     with call.memory() as memory:
-        (row,) = _rows(memory, memory.project(name))
+        (row,) = documents.projects(memory, [memory.project(name)])
         call.answer(f"Removed project {memory.remove_project(name).name}", project=row)
 
 
 @command(
     "default",
     "NAME",
-    keys={"project": _PROJECT_KEYS},
+    keys={"project": documents.PROJECT_KEYS},
     complete="project",
     example="memory project default work",
 )
@@ -395,4 +407,6 @@ def project_default(call: Invocation, name: str) -> None:
     """Make NAME the default project: where new notes go."""
     with call.memory() as memory:
         chosen = memory.set_default(name)
-        call.answer(f"Default project: {chosen.name}", project=_rows(memory, chosen)[0])
+        call.answer(
+            f"Default project: {chosen.name}", project=documents.projects(memory, [chosen])[0]
+        )

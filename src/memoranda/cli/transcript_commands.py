@@ -87,11 +87,11 @@ def transcripts_status(call: Invocation) -> None:
 
 
 def _whether_on(tier: Transcripts, here: dict[str, int]) -> str:
-    found = ", ".join(f"{title} ({count} files)" for title, count in here.items())
+    result = ", ".join(f"{title} ({count} files)" for title, count in here.items())
     if tier.is_on:
         return "Transcripts are read in place; nothing of them is a note."
-    if found:
-        return f"Transcripts are not read. Here: {found}. Turn it on: memory transcripts on"
+    if result:
+        return f"Transcripts are not read. Here: {result}. Turn it on: memory transcripts on"
     return "Transcripts are not read, and none was found on this machine."
 
 
@@ -159,12 +159,12 @@ def _synced(tier: Transcripts) -> TranscriptSync:
 
 def _report(call: Invocation, done: TranscriptSync) -> None:
     if done.is_busy:
-        said = "Another process is reading them right now."
+        reply = "Another process is reading them right now."
     else:
-        said = f"Read {done.turns} turns of {done.files} files."
+        reply = f"Read {done.turns} turns of {done.files} files."
         if done.gone:
-            said += f" {done.gone} files are gone."
-    lines = [said, *_skipped_lines(done.skipped)]
+            reply += f" {done.gone} files are gone."
+    lines = [reply, *_skipped_lines(done.skipped)]
     call.answer(
         "\n".join(lines),
         files=done.files,
@@ -216,16 +216,24 @@ def transcripts_search(
 
 
 def _moment(value: Any) -> datetime | None:
-    return value if isinstance(value, datetime) else None
+    if isinstance(value, datetime):
+        return value
+    return None
 
 
 def hit_lines(memory: MemorySession, hits: Sequence[TraceHit]) -> list[str]:
     """Hits for people: where, then the passage, and below it what answers it."""
     lines = []
     for hit in hits:
-        when = hit.time.astimezone(memory.settings.reading_zone) if hit.time else None
+        if hit.time:
+            when = hit.time.astimezone(memory.settings.reading_zone)
+        else:
+            when = None
         place = [hit.agent, hit.project, f"{when:%Y-%m-%d}" if when else ""]
-        mark = _MARK if hit.is_suspicious else ""
+        if hit.is_suspicious:
+            mark = _MARK
+        else:
+            mark = ""
         lines.append(one_line(", ".join(filter(None, place))) + f"  {hit.ref}")
         lines.append(f"  {mark}{hit.who}: {one_line(visible(hit.passage))}")
         if hit.answer:
@@ -245,11 +253,17 @@ def transcripts_show(call: Invocation, ref: str) -> None:
         if call.json:
             return call.document(turns=[hit.row() for hit in hits])
         first = hits[0]
-        when = first.time.astimezone(memory.settings.reading_zone) if first.time else None
+        if first.time:
+            when = first.time.astimezone(memory.settings.reading_zone)
+        else:
+            when = None
         place = [first.agent, first.folder, f"{when:%Y-%m-%d %H:%M}" if when else "", first.source]
         lines = [one_line(", ".join(filter(None, place))), ""]
         for hit in hits:
-            mark = _MARK if hit.is_suspicious else ""
+            if hit.is_suspicious:
+                mark = _MARK
+            else:
+                mark = ""
             lines.append(f"{mark}{hit.who}: {visible(hit.passage)}")
         call.answer("\n".join(lines))
 
@@ -261,5 +275,8 @@ def transcripts_forget(call: Invocation) -> None:
 
     with call.memory() as memory:
         was_there = Transcripts(memory).forget()
-        said = "The index of transcripts is deleted." if was_there else "There was no index."
-        call.answer(said, forgotten=was_there)
+        if was_there:
+            reply = "The index of transcripts is deleted."
+        else:
+            reply = "There was no index."
+        call.answer(reply, forgotten=was_there)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memoranda.clients.hook_events import HookEvent
-    from memoranda.clients.hook_sessions import SessionFile
     from memoranda.config import Settings
     from memoranda.engine import MemorySession
+    from memoranda.ledger.sessions import SessionRows
 
 SECONDS = 0.7
 """A hook ends itself after so long, whatever it was doing, so that it is over for its client after
@@ -155,13 +155,11 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
     """Do what `event` asks for, and return what the client is to be answered."""
     from memoranda.clients.hook_context import at_start, for_prompt
     from memoranda.clients.hook_events import CLIENTS, PROMPT, START, reply_of
-    from memoranda.clients.hook_sessions import SessionFile
     from memoranda.engine.pausing import paused_agents
     from memoranda.engine.served import log_of
-    from memoranda.store.layout import Layout
 
     known = CLIENTS[event.client]
-    session = SessionFile(Layout(memory.home).sessions, event.client, event.session)
+    session = memory.session_rows(event.client, event.session)
     by = {"client": event.client, "session": event.session}
     owner = memory.as_caller(memory.agent, "hook", **by)
     agent = memory.agent
@@ -195,11 +193,11 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
         )
     saw = now if event.kind == START else None
     if saw or told.text:
-        session.add(saw=saw, notes=told.notes, text=told.text)
+        session.add(now, saw=saw, notes=told.notes, text=told.text)
     return reply_of(event, told.text)
 
 
-def _on_action(memory: MemorySession, event: HookEvent, session: SessionFile) -> str:
+def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
     """What the client is told of a tool that is about to run, or failed."""
     from memoranda.clients.hook_action import for_action
     from memoranda.clients.hook_events import CLIENTS, reply_of
@@ -208,5 +206,5 @@ def _on_action(memory: MemorySession, event: HookEvent, session: SessionFile) ->
         return ""
     told = for_action(memory, event, session)
     if told.text:
-        session.add(notes=told.notes, text=told.text)
+        session.add(memory.clock(), notes=told.notes, text=told.text)
     return reply_of(event, told.text)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from memoranda.clients.hook_context import MARKS, PLAIN_MARK, Told, fenced, tokens_in
 from memoranda.clients.hook_events import HookEvent
 from memoranda.clients.hook_glance import action_of
-from memoranda.clients.hook_sessions import SessionFile
 from memoranda.engine import MemorySession
+from memoranda.ledger.sessions import SessionRows
 from memoranda.text.unicode import visible
 from memoranda.transcripts.recall import facts
 
@@ -15,7 +15,7 @@ ACTION_TOKENS = 200
 _MOST_FACTS = 3
 
 
-def for_action(memory: MemorySession, event: HookEvent, session: SessionFile) -> Told:
+def for_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> Told:
     """What is known of the action, each fact once in a session."""
     room = ACTION_TOKENS - tokens_in(fenced(""))
     lines: list[str] = []

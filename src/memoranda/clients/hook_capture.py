@@ -16,11 +16,11 @@ from typing import Any
 
 from memoranda.clients.hook_context import cut, project_names
 from memoranda.clients.hook_events import HookEvent
-from memoranda.clients.hook_sessions import SessionFile
 from memoranda.clients.hook_waiting import asked_in
 from memoranda.clients.hook_words import FENCED, own_words
 from memoranda.engine import MemorySession
 from memoranda.engine.asked import store as store_asked
+from memoranda.ledger.sessions import SessionRows
 from memoranda.note.links import slug
 from memoranda.note.model import TRACE_PROJECT, Draft
 from memoranda.store.base import sha256
@@ -39,18 +39,18 @@ _NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 
-def remember(memory: MemorySession, event: HookEvent, session: SessionFile) -> str:
+def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
     """Store what a person asked to remember as the owner's, in the category it belongs to. Returns
     what the agent is to know of it.
     """
     told = []
-    for asked in asked_in(event, session, memory.clock()):
+    for asked in asked_in(event, session.texts, memory.clock()):
         found = memory.secrets_in(asked.text)
         if found:
             told.append(f"Not stored in memory: it looks like a secret ({found[0].rule.id}).")
             continue
         note = store_asked(memory, asked)
-        session.add(notes=[note], text=asked.text)
+        session.add(memory.clock(), notes=[note], text=asked.text)
         told.append(
             "Stored in memory as the user said it, no need to store it again: "
             f"{_line(asked.text, 200)}"
@@ -58,7 +58,7 @@ def remember(memory: MemorySession, event: HookEvent, session: SessionFile) -> s
     return "\n".join(told)
 
 
-def checkpoint(memory: MemorySession, event: HookEvent, session: SessionFile) -> None:
+def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) -> None:
     """Write an extract of the session so far over the last one: what was asked, files, commands,
     the last answer. Nothing where the owner has turned traces off.
     """

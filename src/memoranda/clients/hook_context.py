@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.clients.hook_conversation import conversation
 from memoranda.clients.hook_events import HookEvent, is_long_enough
-from memoranda.clients.hook_sessions import SessionFile
 from memoranda.clients.hook_words import TAG, own_words
 from memoranda.engine import MemorySession
 from memoranda.engine.overview import contents
 from memoranda.engine.profile import PINNED, ProfileEntry, profile
 from memoranda.engine.telling import Telling, author, claimed
 from memoranda.index.rows import Hit, NoteInfo, day_of
+from memoranda.ledger.sessions import SessionRows
 from memoranda.note.citations import CITES
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT, REMINDERS, TRACE_PROJECT
 from memoranda.note.reminder import Reminder
@@ -86,7 +86,7 @@ def cut(text: str, most: int) -> str:
     return f"{text[: most - 1].rstrip()}…"
 
 
-def at_start(memory: MemorySession, event: HookEvent, session: SessionFile) -> Told:
+def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> Told:
     """What a session is told as it begins; of a session that goes on only what is new since."""
     now = memory.clock()
     if session.is_known:
@@ -144,7 +144,7 @@ def _owner_first(memory: MemorySession, entries: Iterable[ProfileEntry]) -> list
 
 
 def for_prompt(
-    memory: MemorySession, event: HookEvent, session: SessionFile, said: str = ""
+    memory: MemorySession, event: HookEvent, session: SessionRows, said: str = ""
 ) -> Told:
     """What memory has about a prompt, and the sentence `said` before it; empty when there is
     neither.

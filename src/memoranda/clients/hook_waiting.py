@@ -13,15 +13,22 @@ from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
 from memoranda.clients.hook_events import PROMPT, HookEvent
-from memoranda.clients.hook_sessions import SessionFile
 from memoranda.clients.hook_words import asked_to_remember
 from memoranda.engine.asked import Asked, put_aside
 
 
-def asked_in(event: HookEvent, session: SessionFile, now: datetime) -> Iterator[Asked]:
-    """What the prompt of an event asks to remember, without what came from memory."""
-    for text in asked_to_remember(event.prompt):
-        if session.without_given(text):
+def asked_in(event: HookEvent, given: set[str], now: datetime) -> Iterator[Asked]:
+    """What the prompt of an event asks to remember, without the lines that came from memory, whose
+    hashes are `given`.
+    """
+    texts = asked_to_remember(event.prompt)
+    if not texts:
+        return
+    # A prompt that asks nothing, the usual one, need not wait for this
+    from memoranda.ledger.sessions import without_lines
+
+    for text in texts:
+        if without_lines(text, given):
             # The same sentence in the same session is the same memory
             name = "\0".join([event.client, event.session, text])
             identity = str(uuid5(NAMESPACE_URL, f"memoranda-asked:{name}"))
@@ -34,8 +41,12 @@ def keep_asked(event: HookEvent, home: Path, now: datetime) -> list[Path]:
         return []
     from memoranda.store.layout import Layout
 
-    session = SessionFile(Layout(home).sessions, event.client, event.session)
-    return [put_aside(home, asked) for asked in asked_in(event, session, now)]
+    if not asked_to_remember(event.prompt):
+        return []
+    from memoranda.ledger.sessions import texts_given
+
+    given = texts_given(Layout(home).ledger, event.client, event.session)
+    return [put_aside(home, asked) for asked in asked_in(event, given, now)]
 
 
 def forget(paths: list[Path]) -> None:

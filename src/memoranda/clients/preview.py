@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 from typing import NamedTuple
 
 from memoranda.clients.hook_context import at_start, for_prompt
 from memoranda.clients.hook_events import PROMPT, START, HookEvent
-from memoranda.clients.hook_sessions import SessionFile
 from memoranda.clients.table import clients
 from memoranda.engine import MemorySession
 
@@ -36,13 +33,11 @@ def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
     """What `agent` would be told if a session began now, and for `prompt`."""
     caller = memory.as_caller(agent, "preview")
     caller.only_reads = True
-    with tempfile.TemporaryDirectory() as folder:
-        start = SessionFile(Path(folder), _CLIENT, _SESSION)
-        told = caller.at_once(lambda: at_start(caller, _event(START, ""), start))
-        added = ""
-        if prompt.strip():
-            fresh = SessionFile(Path(folder), _CLIENT, f"{_SESSION} of a prompt")
-            added = for_prompt(caller, _event(PROMPT, prompt), fresh).text
+    session = caller.session_rows(_CLIENT, _SESSION)
+    told = caller.at_once(lambda: at_start(caller, _event(START, ""), session))
+    added = ""
+    if prompt.strip():
+        added = for_prompt(caller, _event(PROMPT, prompt), session).text
     return Preview(told.text, added)
 
 

@@ -1,4 +1,4 @@
-"""Verbs about what lies in a project's folder beside its notes: attachments, symlinks, what is left
+"""Verbs about what is in a project's folder beside its notes: attachments, symlinks, what is left
 out; and about links that lead to no note, with the reason."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LARGEST_CANVAS = 4 << 20
 @dataclass(slots=True)
 class AttachedFile:
     """A file that is no note. `size` in bytes; `linked_from` are the paths of notes that link to
-    it; `notes` are the paths a canvas has on it, and `texts` how many cards of its own."""
+    it; `notes` are the paths a canvas has on it, and `texts` is how many cards with text it has."""
 
     project: str
     path: str
@@ -87,8 +87,8 @@ class AttachmentVerbs(ReadVerbs):
 
     @verb
     def inventory(self, project: str) -> Inventory:
-        """What the folder of a project holds besides notes. Raises ProjectNotFound, InvalidInput
-        for a project that is no folder of its own."""
+        """What the folder of a project holds, attachments and symlinks too. Raises
+        ProjectNotFound, InvalidInput for a project that memoranda keeps itself."""
         self.engine.fresh()
         store = self.vault(project)
         if store is None:
@@ -103,11 +103,14 @@ class AttachmentVerbs(ReadVerbs):
         store = self.vault(project)
         if store is None:
             return []
-        found = inventory_of(store, folder, is_deep=depth > 1).attachments
-        level = folder.count("/") + 1 if folder else 0
+        attachments = inventory_of(store, folder, is_deep=depth > 1).attachments
+        if folder:
+            level = len(folder.split("/"))
+        else:
+            level = 0
         return [
             attachment
-            for attachment in found
+            for attachment in attachments
             if attachment.path.count("/") < level + depth
             and (not glob or fnmatch.fnmatch(attachment.path.rpartition("/")[2], glob))
         ]
@@ -122,10 +125,13 @@ class AttachmentVerbs(ReadVerbs):
             if store is None or (attachment_kind(plain) == "file" and "." not in plain):
                 continue
             head, _, rest = plain.partition("/")
-            inside = rest if head.casefold() == store.name.casefold() and rest else plain
-            found = inventory_of(store).attachment(inside, usual=store.conventions.attachments)
-            if found is not None:
-                return self._described(store, found)
+            inside = plain
+            if rest and head.casefold() == store.name.casefold():
+                inside = rest
+            usual = store.conventions.attachments
+            attachment = inventory_of(store).attachment(inside, usual=usual)
+            if attachment is not None:
+                return self._described(store, attachment)
         return None
 
     def _asked(self, project: str | None) -> builtins.list[str]:
@@ -137,18 +143,21 @@ class AttachmentVerbs(ReadVerbs):
             name for name in dict.fromkeys(names) if self.engine.access_to(name).admits(self.agent)
         ]
 
-    def _described(self, store: FolderStore, found: Attachment) -> AttachedFile:
-        changed = stamp(found.changed)
-        attached = AttachedFile(store.name, found.path, found.kind, found.size, changed)
-        attached.linked_from = self._linking(store.name, found.path)
-        if found.path.lower().endswith(".canvas") and found.size <= _LARGEST_CANVAS:
-            _read_canvas(Path(store.root, found.path), attached)
+    def _described(self, store: FolderStore, attachment: Attachment) -> AttachedFile:
+        changed = stamp(attachment.changed)
+        attached = AttachedFile(
+            store.name, attachment.path, attachment.kind, attachment.size, changed
+        )
+        attached.linked_from = self._linking(store.name, attachment.path)
+        if attachment.path.lower().endswith(".canvas") and attachment.size <= _LARGEST_CANVAS:
+            _read_canvas(Path(store.root, attachment.path), attached)
         return attached
 
     def _linking(self, project: str, path: str) -> builtins.list[str]:
         """The paths of notes whose text has a link with the name of this file."""
         name = posixpath.basename(path)
-        short = name[:-3] if name.lower().endswith(".excalidraw.md") else name
+        # Links leave the `.md` of a drawing out
+        short = re.sub(r"(?i)(\.excalidraw)\.md$", r"\1", name)
         infos, _ = self.index.notes.listing(
             Query(projects=(project,), contains=short), viewer=self.agent, order="path", limit=200
         )
@@ -161,7 +170,7 @@ class AttachmentVerbs(ReadVerbs):
 
     def symlink(self, name: str, project: str | None = None) -> tuple[str, str] | None:
         """(project, path) of the note that a symlink inside a project leads to, where `name` is the
-        path of the symlink; None where it is none, or leads elsewhere."""
+        path of the symlink; None for another path, and for a symlink that leads elsewhere."""
         for candidate in self._asked(project):
             store = self.vault(candidate)
             if store is None:
@@ -171,7 +180,9 @@ class AttachmentVerbs(ReadVerbs):
                     continue
                 if Path(store.root, path).is_symlink():
                     target = symlink_at(store, path)
-                    return (store.name, target.target) if target.is_inside else None
+                    if target.is_inside:
+                        return store.name, target.target
+                    return None
         return None
 
     def mark_attachments(self, info: NoteInfo, edges: Sequence[Edge]) -> builtins.list[Edge]:
@@ -201,7 +212,9 @@ class AttachmentVerbs(ReadVerbs):
         self.engine.fresh()
         store = self.vault(project)
         name = self.engine.store(project).name
-        inventory = inventory_of(store) if store is not None else Inventory()
+        inventory = Inventory()
+        if store is not None:
+            inventory = inventory_of(store)
         reasons = _Reasons(store, inventory)
         links: list[UnresolvedLink] = []
         for info in self.index.notes.below(name, ""):
@@ -254,7 +267,9 @@ class _Reasons:
     def _left_out(self, path: str) -> str:
         if self._store is None:
             return ""
-        note = path if self._store.has_note_name(path) else f"{path}.md"
+        note = path
+        if not self._store.has_note_name(path):
+            note = f"{path}.md"
         reason = self._store.rules.reason(note)
         if reason and Path(self._store.root, note).exists():
             return f"{note} is left out by {reason}"
@@ -266,7 +281,7 @@ class _Reasons:
 
 
 def _read_canvas(file: Path, attached: AttachedFile) -> None:
-    """What is on a canvas of Obsidian (JSON Canvas 1.0), as far as it can be read."""
+    """What is on a canvas of Obsidian (JSON Canvas 1.0); nothing of one that cannot be read."""
     try:
         canvas = json.loads(file.read_text("utf-8"))
         nodes = [node for node in canvas["nodes"] if isinstance(node, dict)]

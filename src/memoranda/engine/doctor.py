@@ -7,11 +7,13 @@ import os
 import re
 import sqlite3
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
 
 from memoranda import former_name
 from memoranda.config import absolute, owner_of
+from memoranda.engine.access_table import AccessRefused, AccessTable
 from memoranda.engine.embedding import Embedding
 from memoranda.engine.engine import Engine
 from memoranda.engine.erase import finish
@@ -39,8 +41,9 @@ from memoranda.note.reminder import Reminder
 from memoranda.query import Query
 from memoranda.store.base import sha256
 from memoranda.store.files import is_alive, lock_file, reason
-from memoranda.store.layout import SKIPPED_FOLDERS, TEMP_PREFIX
+from memoranda.store.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
 from memoranda.store.path_guard import open_folder
+from memoranda.store.synced_folders import synced_by
 from memoranda.store.walking import walk
 
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
@@ -105,6 +108,8 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         trouble = engine.home.trouble()
         if trouble:
             found.append(_home_trouble(engine, trouble))
+        found += _not_taken_over(engine)
+        found += _synced(engine)
         found += _leftovers(engine)
         found += [
             Finding("info", "former_name", path, text)
@@ -130,6 +135,32 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         found += _ownership(engine)
     order = ("error", "warning", "info")
     return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
+
+
+def _synced(engine: Engine) -> list[Finding]:
+    """Whether another program copies the ledger and the index between machines."""
+    program = synced_by(engine.layout.private)
+    if not program:
+        return []
+    text = (
+        f"{program} holds it: two machines that use it would damage the history; keep the home on "
+        "this machine (memory move-home) and the notes there as projects (memory project add)"
+    )
+    return [Finding("warning", "synced_home", PRIVATE, text)]
+
+
+def _not_taken_over(engine: Engine) -> list[Finding]:
+    """Files in which a version before kept what is in the ledger now, and that cannot be read."""
+    layout = engine.layout
+    with suppress(AccessRefused):
+        AccessTable(layout.root).all()
+    places = (layout.review, layout.requests, layout.access, layout.access_log)
+    text = "a version before kept it, and it cannot be taken over: it is damaged; move it away"
+    return [
+        Finding("error", "not_taken_over", f"{PRIVATE}/{place.name}", text)
+        for place in places
+        if place.exists() and engine.home.database.is_writable
+    ]
 
 
 def _home_trouble(engine: Engine, trouble: str) -> Finding:

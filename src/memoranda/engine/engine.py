@@ -2,8 +2,7 @@
 stores.
 
 One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always
-guard, then lock. While changes are staged, the lock is held on and their rows are in one open
-transaction of the index.
+guard, then lock. While changes wait to be made together, the lock is held on.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import datetime, timedelta
 from functools import wraps
@@ -30,8 +29,6 @@ from memoranda.errors import (
     Conflict,
     MemorandaError,
     NotFound,
-    NotPutBack,
-    OutcomeUnknown,
     ProjectNotFound,
     ProjectOutOfReach,
     ProjectRefused,
@@ -40,6 +37,7 @@ from memoranda.errors import (
 from memoranda.index.index import Index
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.home import Home
+from memoranda.ledger.planned_change import PlannedChange, accepted, end
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     BUILT_IN_PROJECTS,
@@ -52,7 +50,7 @@ from memoranda.note.names import named_one
 from memoranda.note.project_access import EVERYTHING, ProjectAccess
 from memoranda.store.base import File, Stamp, Store
 from memoranda.store.files import lock_folders, reason, storing
-from memoranda.store.folder import FolderStore
+from memoranda.store.folder import FolderStore, add_name_of_day
 from memoranda.store.layout import Layout
 from memoranda.text.utf16 import utf16_text
 
@@ -70,10 +68,10 @@ ONLY_SHARED = (
 )
 _CONFLICT_RETRIES = 4
 _PIECE = 0.004
+# Seconds of work behind the calls before the guard is given back, and until it is taken again.
 _BETWEEN = 0.004
-"""Seconds of work behind the calls before the guard is given back, and until it is taken again."""
+# Seconds a call that only reads waits for the lock, to bring the index up to date.
 _READ_WAITS = 1.0
-"""Seconds a call that only reads waits for the lock, to bring the index up to date."""
 
 
 class Engine:
@@ -97,7 +95,8 @@ class Engine:
         if settings.url is not None and extra:
             raise ProjectRefused(
                 ", ".join(
-                    each.root if isinstance(each, Store) else str(each) for each in extra.values()
+                    store.root if isinstance(store, Store) else str(store)
+                    for store in extra.values()
                 ),
                 ONLY_SHARED,
             )
@@ -113,14 +112,13 @@ class Engine:
                 self.layout, clock, settings.url, settings.space, serves=serving
             )
         self._folders = ExitStack()
-        self.guard = Guard(self._carry_out, lambda: self.home.staged)
-        self.home.settle = self.guard.settle
-        self.access = self.home.access
+        self.guard = Guard(self.home.queue, self.make_waiting)
+        self.reads = self.home.reads
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
         self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
         self.stores: dict[str, Store] = {
-            name: each for name, each in extra.items() if isinstance(each, Store)
+            name: store for name, store in extra.items() if isinstance(store, Store)
         }
         self._open_stores()
         self.freshness = Freshness(
@@ -149,24 +147,27 @@ class Engine:
         self.config_trouble = ""
         self.call_waits = CALL_WAITS
         self._depth = 0
-        self._is_writing = False
-        self._closed = False
+        self.is_writing = False
+        self.is_closed = False
+        self.before_close: list[Callable[[], None]] = []
+        """What is done while the home is still open."""
 
     def close(self) -> None:
         """Release the index, the watch and the home."""
         with self.guard:
-            if self._closed:
+            if self.is_closed:
                 return
-            self._closed = True
+            for work in self.before_close:
+                work()
+            self.is_closed = True
             self._ended.set()
             self.freshness.close()
             self.index.close()
-            self.access.close()
             self.home.close()
 
     def _check_open(self) -> None:
         # Its file descriptors may be other files' by now
-        if self._closed:
+        if self.is_closed:
             raise StorageError("the memory", "it was closed")
 
     def _open_stores(self) -> None:
@@ -183,11 +184,11 @@ class Engine:
             stores[name] = FolderStore(
                 name, place, every_text=is_text, links=is_text, optional=True
             )
-        for name, given in {**self.settings.projects, **self.extra}.items():
+        for name, given_place in {**self.settings.projects, **self.extra}.items():
             if name in stores:
                 continue
             before = self.stores.get(name)
-            place = absolute(given)
+            place = absolute(given_place)
             if self.settings.url is not None:
                 stores[name] = FolderStore(name, place, optional=True)
             elif before is not None and before.holds_entities and before.root == str(place):
@@ -202,10 +203,6 @@ class Engine:
         self.index.projects = frozenset(stores)
         if self.only:
             stores = {name: store for name, store in stores.items() if name.lower() in self.only}
-        for store in stores.values():
-            if isinstance(store, FolderStore):
-                store.show = self.home.show
-                store.staged = self.home.staged_files
         # At once: threads without the guard may look a project up meanwhile
         self.stores = stores
 
@@ -213,7 +210,7 @@ class Engine:
         """Take up what changed in the configuration, by whatever program; projects gone leave the
         index. Of one that cannot be read nothing is, and `config_trouble` says why."""
         is_same = config.file_stamp(self.settings.file) == self.settings.stamp
-        if self._is_writing or (is_same and not self.config_trouble):
+        if self.is_writing or (is_same and not self.config_trouble):
             return
         with self.guard:
             before = self.settings
@@ -221,7 +218,10 @@ class Engine:
                 self.settings = config.again(before)
                 self.config_trouble = ""
             except ConfigError as error:
-                why = error.reason if isinstance(error, ConfigFileError) else str(error)
+                if isinstance(error, ConfigFileError):
+                    why = error.reason
+                else:
+                    why = str(error)
                 self.config_trouble = (
                     f"{before.file.name} is not in force as it is now, but as it was before: {why}"
                 )
@@ -287,7 +287,7 @@ class Engine:
         if self.freshness.is_current and not (whole and self.freshness.late):
             return result
         # Else others wrote until the lock was held
-        is_kept = not self._is_writing or self.home.staged is not None
+        is_kept = not self.is_writing or bool(self.home.queue.changes)
         if (
             is_kept
             and not whole
@@ -297,12 +297,10 @@ class Engine:
             self.freshness.retire_expired()
         else:
             try:
-                with nullcontext() if self._is_writing else waits_at_most(_READ_WAITS):
-                    result = self.freshness.update(
-                        progress, is_locked=self._is_writing, whole=whole
-                    )
+                with nullcontext() if self.is_writing else waits_at_most(_READ_WAITS):
+                    result = self.freshness.update(progress, is_locked=self.is_writing, whole=whole)
             except (StorageError, OSError, sqlite3.OperationalError) as error:
-                if self._is_writing or (
+                if self.is_writing or (
                     isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)
                 ):
                     raise
@@ -335,7 +333,7 @@ class Engine:
         while not self._ended.wait(_BETWEEN):
             try:
                 with self.guard:
-                    if self._closed or not self.freshness.late:
+                    if self.is_closed or not self.freshness.late:
                         self._behind = None
                         return
                     self.freshness.catch_up(_PIECE)
@@ -350,7 +348,7 @@ class Engine:
         with self.guard:
             self._check_open()
             self.reload_config()
-            if not self.freshness.is_swept and not self._is_writing:
+            if not self.freshness.is_swept and not self.is_writing:
                 self.fresh()
                 # Others write until the lock is held
                 self.freshness.is_current = False
@@ -358,7 +356,6 @@ class Engine:
     def rebuild_index(self) -> None:
         """Throw the index away; the next call that needs it makes it anew from the notes."""
         with self.guard, self.home.lock:
-            self.guard.settle()
             self.index.rebuild()
             self.freshness.forget()
 
@@ -372,7 +369,10 @@ class Engine:
         except NotFound:
             # The index keeps the notes of a project that went away
             if not os.path.lexists(store.root):
-                place = "file" if store.holds_entities else "folder"
+                if store.holds_entities:
+                    place = "file"
+                else:
+                    place = "folder"
                 why = f"the {place} of project {store.name} is missing"
                 remedy = f"Put the {place} back, or let its owner run memory project remove {store.name}."
                 raise CannotRead(info.path, why, remedy) from None
@@ -442,13 +442,16 @@ class Engine:
                 warnings.append(NOT_UTF8)
         changed = None
         if file.changed_ns is not None:
-            known = self.index.notes.get(project, path)
+            indexed = self.index.notes.get(project, path)
         else:
-            known = None
-        if known and known.inode == file.stamp.inode:
+            indexed = None
+        if indexed and indexed.inode == file.stamp.inode:
             # Other lines of the file changed since
-            changed = datetime.fromisoformat(known.changed)
+            changed = datetime.fromisoformat(indexed.changed)
         note = file.note(project, path, text, changed)
+        store = self.stores.get(project)
+        if isinstance(store, FolderStore):
+            add_name_of_day(note, store)
         access = self.access_to(project)
         if access.agents:
             note.scope = access.scope_of(note.scope)
@@ -456,10 +459,11 @@ class Engine:
         return note
 
     def count_pending_reads(self, infos: Iterable[NoteInfo]) -> None:
-        """Add the reads still in the access log to the counts shown."""
-        counts = self.access.counts()
+        """Add the reads that no header has yet to the counts shown."""
+        infos = list(infos)
+        counts = self.reads.counts([info.id for info in infos])
         for info in infos if counts else ():
-            info.access_count += counts.get(info.id, 0)
+            info.access_count += counts[info.id]
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -469,14 +473,14 @@ class Engine:
         Inside another one, on the same thread, it takes no lock again. Raises StorageError when the
         disk refuses.
         """
-        if self._is_writing and self.guard.is_mine:
+        if self.is_writing and self.guard.is_mine:
             yield
             return
         try:
             with waits_at_most(self.call_waits), self.guard:
                 self._check_open()
                 with self.home.writing():
-                    if self.guard.batch is None:
+                    if not self.home.queue.changes:
                         inside = (
                             # Other homes may use the folders outside it too
                             f"{self.layout.root}/"
@@ -492,12 +496,12 @@ class Engine:
                         # It could not be written while others had the lock
                         if self.index.close_stand_in():
                             self.freshness.is_current = False
-                    self._is_writing = True
+                    self.is_writing = True
                     try:
                         yield
                     finally:
-                        self._is_writing = False
-                        if self.guard.batch is None:
+                        self.is_writing = False
+                        if not self.home.queue.changes:
                             self._folders.close()
         except OSError as error:
             raise StorageError("the memory", reason(error)) from None
@@ -507,37 +511,61 @@ class Engine:
                 raise
             raise StorageError("the index", self.index.explain(error)) from None
 
-    def _carry_out(self) -> None:
-        """Make all that is staged durable and show it in the index. Raises Again when it had to be
-        undone, NotPutBack when that failed too, OutcomeUnknown."""
+    def make(self, planned: PlannedChange) -> None:
+        """Make a change and show it in the index. The lock is held. Raises as `Home.commit`."""
+        self.home.make([planned])
+        if planned.error is not None:
+            raise planned.error
+        self._show([planned])
+
+    def make_waiting(self) -> None:
+        """Make the changes that wait together and show them in the index."""
+        if not self.home.queue.changes:
+            return
+        changes = list[PlannedChange]()
+        is_made = False
         try:
-            with self.home.lock:
-                staged = self.home.staged_steps()
-                try:
-                    self.home.flush()
-                except BaseException:
-                    self.index.end(commit=False)
-                    self.freshness.forget(whole=True)
-                    self.day_use = DayUse(self.home.history)
-                    raise
-                try:
-                    for step in staged:
-                        if step.do == "put" and step.stamp is not None:
-                            self.index.note_rename(step.project, step.path, step.stamp)
-                    self.index.end()
-                except sqlite3.Error as error:
-                    self.unshown(error)
-        except (NotPutBack, OutcomeUnknown):
-            raise
-        except (MemorandaError, OSError) as error:
-            raise Again from error
+            with self.home.writing():
+                changes += self.home.queue.changes
+                self.home.make_waiting()
+                is_made = True
+                self._show(changes)
         finally:
-            if not self._is_writing:
+            end(changes, made=is_made)
+            if not self.is_writing:
                 self._folders.close()
+
+    def _show(self, changes: Sequence[PlannedChange]) -> None:
+        """Show changes that were made in the index, in one transaction."""
+        try:
+            with self.index.transaction():
+                for planned in accepted(changes):
+                    if planned.show is not None:
+                        planned.show(planned.change)
+        except (sqlite3.Error, OSError, StorageError) as error:
+            # The files are safe and acknowledged; the index catches up by a sweep.
+            self.unshown(error)
+
+    def wait_for(self, planned: PlannedChange) -> None:
+        """Let others in until a change that waits is made. Raises as `Home.commit`, and Again where
+        it was refused because of the others.
+        """
+        depth = self._depth
+        self._depth = 0
+        self.index.unpin()
+        try:
+            self.guard.wait_for(planned)
+        finally:
+            self._depth = depth
+            self.freshness.is_current = False
+        if planned.error is None:
+            return
+        if planned.may_go_alone and self.guard.may_repeat:
+            raise Again
+        raise planned.error
 
     def unshown(self, error: Exception) -> None:
         """The index could not take up a change that is on disk: a sweep will tell it."""
-        self.index.end(commit=False)
         self.freshness.forget(whole=True)
         if isinstance(error, sqlite3.Error) and self.index.is_corrupt(error):
             self.rebuild_index()
@@ -549,7 +577,7 @@ class Engine:
         """
         with waits_at_most(self.call_waits), self.guard:
             self._check_open()
-            if not self._is_writing:
+            if not self.is_writing:
                 if self.home.unfinished():
                     self.home.try_to_recover()
                 self.freshness.elsewhere = self.home.follow()
@@ -590,7 +618,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
             is_outermost = not engine._depth
             commits = engine.commits
             # What changed elsewhere, in a database and the configuration
-            if is_outermost and not engine._is_writing:
+            if is_outermost and not engine.is_writing:
                 engine.freshness.elsewhere = engine.home.follow()
                 engine.reload_config()
             engine._depth += 1

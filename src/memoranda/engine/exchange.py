@@ -33,9 +33,11 @@ from memoranda.errors import (
 )
 from memoranda.index.rows import NoteInfo
 from memoranda.index.rows import foreign_rows as foreign_rows
+from memoranda.ledger.access_rows import AccessRows
 from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.postgres.new_space import Key, NewSpace
 from memoranda.ledger.postgres.space_rows import FileRow
+from memoranda.ledger.reads import ReadRow
 from memoranda.note.markdown import Record
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.store.base import File, Values, sha256
@@ -86,9 +88,9 @@ class Exchange:
         """The memories the caller sees, of one category and scope if given, as handles for `page`:
         oldest first, then by id. Eight bytes each."""
         self.engine.fresh()
-        found = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
+        rows_found = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
         self._index_identity = self._index.identity
-        return found
+        return rows_found
 
     @verb
     def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
@@ -116,11 +118,13 @@ class Exchange:
     @verb
     def survivors(self, ids: Iterable[str]) -> dict[str, str]:
         """The contents of the memories these ids were merged into."""
-        found = self._index.notes.survivors(ids)
-        contents = {info.row: content for info, content in self._with_contents([*found.values()])}
+        survivors_found = self._index.notes.survivors(ids)
+        contents = {
+            info.row: content for info, content in self._with_contents([*survivors_found.values()])
+        }
         return {
             identity: contents[info.row]
-            for identity, info in found.items()
+            for identity, info in survivors_found.items()
             if self.memory.sees(info.scope)
         }
 
@@ -143,7 +147,7 @@ class Exchange:
     def put(self, records: Sequence[Record]) -> None:
         """Store records as `Upkeep.put` does; their access counts are the whole ones from then on."""
         Upkeep(self.memory).put(records, VERB)
-        self.engine.access.restart(*(record.id for record in records))
+        self.engine.reads.restart(*(record.id for record in records))
 
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
@@ -151,8 +155,13 @@ class Exchange:
         just before.
         """
         lost = [
-            (Touched("put", each.project, each.path, new=each.etag, scope=each.scope), data)
-            for each, data in older
+            (
+                Touched(
+                    "put", touched.project, touched.path, new=touched.etag, scope=touched.scope
+                ),
+                data,
+            )
+            for touched, data in older
         ]
         keep_lost(self.memory, lost)
 
@@ -161,7 +170,9 @@ class Exchange:
         ProjectNotFound.
         """
         store = self.engine.store(project)
-        return None if store.holds_entities else store.name
+        if store.holds_entities:
+            return None
+        return store.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
         """Give a file the time of its note: of a note without a header it is all there is."""
@@ -178,17 +189,22 @@ class Exchange:
             return None
 
     @verb
+    def paths_in(self, project: str, folder: str) -> list[str]:
+        """The paths of the notes in a folder of a project."""
+        return sorted(self.engine.store(project).list(folder).stamps)
+
+    @verb
     def holder(
         self, project: str, *, permalink: str | None = None, identity: str | None = None
     ) -> NoteInfo | None:
         """The note of a project that has this permalink, or this id."""
         self.engine.fresh()
         if permalink:
-            found = [self._index.notes.by_permalink(project, permalink)]
+            holders = [self._index.notes.by_permalink(project, permalink)]
         else:
-            found = []
-        found += self._index.notes.with_ids([identity], (project,)) if identity else []
-        return next(filter(None, found), None)
+            holders = []
+        holders += self._index.notes.with_ids([identity], (project,)) if identity else []
+        return next(filter(None, holders), None)
 
     @verb
     def is_taken(self, project: str, path: str) -> bool:
@@ -221,11 +237,11 @@ def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> No
     history = session.engine.home.history
     files = list[Touched]()
     with session.engine.writing():
-        for each, data in lost:
-            each.old = sha256(data)
-            if not history.has_text(each.old):
+        for touched, data in lost:
+            touched.old = sha256(data)
+            if not history.has_text(touched.old):
                 history.keep_bytes(data)
-                files.append(each)
+                files.append(touched)
         if files:
             about = (files[0].project, files[0].path)
             moment = stamp(session.engine.clock())
@@ -283,45 +299,50 @@ class Contents:
         elsewhere.
         """
         self.engine.fresh()
-        found = Listed()
+        found_listing = Listed()
         for name, store in self.engine.stores.items():
             if name in self.engine.extra:
                 continue
             if store.trouble():
-                found.unreadable.append(f"{self.folder(name)}/")
+                found_listing.unreadable.append(f"{self.folder(name)}/")
             elif store.holds_entities:
                 if os.path.exists(store.root):
-                    found.files[self.folder(name)] = name, "", stamp_of(os.stat(store.root))
+                    found_listing.files[self.folder(name)] = name, "", stamp_of(os.stat(store.root))
             elif name in self.engine.layout.built_in:
-                self._walk(name, store.root, found)
+                self._walk(name, store.root, found_listing)
             else:
                 listing = store.list()
-                found.files |= {
+                found_listing.files |= {
                     f"{self.folder(name)}/{path}": (name, path, at)
                     for path, at in listing.stamps.items()
                 }
-                found.unreadable += [f"{self.folder(name)}/{path}" for path in listing.unreadable]
-        return found
+                found_listing.unreadable += [
+                    f"{self.folder(name)}/{path}" for path in listing.unreadable
+                ]
+        return found_listing
 
-    def _walk(self, project: str, root: str, found: Listed) -> None:
+    def _walk(self, project: str, root: str, listing: Listed) -> None:
         waiting = [""]
         while waiting:
             folder = waiting.pop()
             try:
                 with os.scandir(os.path.join(root, folder)) as entries:
                     for entry in entries:
-                        path = f"{folder}/{entry.name}" if folder else entry.name
+                        if folder:
+                            path = f"{folder}/{entry.name}"
+                        else:
+                            path = entry.name
                         if not is_kept_name(project, entry.name):
                             continue
                         if entry.is_dir(follow_symlinks=False):
                             waiting.append(path)
                         elif entry.is_file(follow_symlinks=False):
                             stamp = stamp_of(entry.stat(follow_symlinks=False))
-                            found.files[f"{self.folder(project)}/{path}"] = project, path, stamp
+                            listing.files[f"{self.folder(project)}/{path}"] = project, path, stamp
             except FileNotFoundError:
                 continue
             except OSError:
-                found.unreadable.append(f"{self.folder(project)}/{folder}")
+                listing.unreadable.append(f"{self.folder(project)}/{folder}")
 
     def folder(self, project: str) -> str:
         """The name of a project's folder, or graph file, in a copy."""
@@ -335,30 +356,34 @@ class Contents:
             return f"{OWN}/{name}.jsonl"
         return f"{OWN}/{name}"
 
-    def name(self, each: Touched, path: str) -> str | None:
+    def name(self, touched: Touched, path: str) -> str | None:
         """What the file (or folder) at `path` that a change touched is called in a copy; None for
         what is not in it: the home's own records, projects of another process or gone since, hidden
         files."""
-        known = each.project in self.engine.stores and each.project not in self.engine.extra
-        if not known or each.project == PRIVATE or each.root or each.do == "lines":
+        is_known = (
+            touched.project in self.engine.stores and touched.project not in self.engine.extra
+        )
+        if not is_known or touched.project == PRIVATE or touched.root or touched.do == "lines":
             for name, store in self.engine.stores.items():
                 if (
                     store.holds_entities
-                    and each.file
-                    and os.path.realpath(each.file) == os.path.realpath(store.root)
+                    and touched.file
+                    and os.path.realpath(touched.file) == os.path.realpath(store.root)
                 ):
                     if name in self.engine.extra:
                         return None
                     return self.folder(name)
             return None
         parts = path.split("/")
-        if each.project in self.engine.layout.built_in:
-            is_kept = all(is_kept_name(each.project, part) for part in parts)
+        if touched.project in self.engine.layout.built_in:
+            is_kept = all(is_kept_name(touched.project, part) for part in parts)
         else:
-            is_folder = each.do in ("mkdir", "rmdir") or (each.do == "move" and each.old is None)
-            is_kept = is_folder or self.engine.stores[each.project].is_note(path)
+            is_folder = touched.do in ("mkdir", "rmdir") or (
+                touched.do == "move" and touched.old is None
+            )
+            is_kept = is_folder or self.engine.stores[touched.project].is_note(path)
         if is_kept and not climbs(path):
-            return f"{self.folder(each.project)}/{path}"
+            return f"{self.folder(touched.project)}/{path}"
         return None
 
     @verb
@@ -389,22 +414,23 @@ class Contents:
         """The changes with a higher number than `after`, the oldest first, as far back as the
         history goes.
         """
-        every = self.engine.home.history.changes()
-        return [*takewhile(lambda each: each.number > after, every)][::-1]
+        all_changes = self.engine.home.history.changes()
+        return [*takewhile(lambda change: change.number > after, all_changes)][::-1]
 
     @verb
     def have_texts(self) -> None:
         """Have every text of the history in the home's folder, which for notes in a database holds
         those used here.
         """
-        for digest in sorted(each for each in self.engine.home.history.referenced() if each):
+        for digest in sorted(
+            digest_found for digest_found in self.engine.home.history.referenced() if digest_found
+        ):
             self.text(digest)
 
     @verb
-    def reads(self) -> bytes:
-        """The access log of a home with these reads (docs/format.md)."""
-        with self.engine.access.locked() as log:
-            return log.lines(log.counts, log.used)
+    def reads(self) -> dict[str, ReadRow]:
+        """The reads that no header has yet, by id; of notes in a database those of all machines."""
+        return self.engine.reads.whole()
 
 
 def is_kept_name(project: str, name: str) -> bool:
@@ -463,23 +489,26 @@ class IntoDatabase:
             with self.session.exclusive():
                 self._fill(space, self._places(), None)
                 # What the server makes of its bytes must be what was read here.
-                there = space.read_again()
+                stored = space.read_again()
                 names = {key: name for key, (name, _) in self._places().items()}
                 read = {
                     key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"
                 }
+                answers = self._answers()
+                read |= {key: row.sha256 or "" for key, row in answers.items()}
                 lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
-                if there != read or space.lines() != lines or len(space.texts()) != self.texts:
+                if stored != read or space.lines() != lines or len(space.texts()) != self.texts:
                     why = "what it holds is not what was read; run the move again"
                     raise StorageError(self.address.rpartition("@")[2], why)
-                self.digests = {names[key]: digest for key, digest in there.items()}
+                self.digests = {
+                    names[key]: digest for key, digest in stored.items() if key not in answers
+                }
                 self.size = sum(
                     stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file"
                 )
-                access = self.session.engine.access
-                counts = access.counts()
+                reads = self.session.engine.reads
                 last = self.session.engine.home.history.last
-                space.finish(last, counts, access.used(), self._shared())
+                space.finish(last, reads.counts(), reads.used(), self._shared())
         finally:
             space.close()
 
@@ -487,17 +516,27 @@ class IntoDatabase:
         """(project, path) of every file, folder and link → its name in a copy, and where it lies."""
         engine = self.session.engine
         contents = Contents(self.session)
-        self.left, self.outside, found = [], [], dict[Key, tuple[str, str]]()
+        self.left, self.outside, places_by_key = [], [], dict[Key, tuple[str, str]]()
         inside = f"{os.path.realpath(engine.layout.root)}/"
         for name, store in engine.stores.items():
             if store.holds_entities or not f"{os.path.realpath(store.root)}/".startswith(inside):
                 self.outside.append(name)
                 continue
             for path in self._below(name, store.root):
-                found[name, path] = f"{contents.folder(name)}/{path}", f"{store.root}/{path}"
-        for place in (engine.layout.review, engine.layout.requests):
-            if place.exists():
-                found[PRIVATE, place.name] = f"{PRIVATE}/{place.name}", str(place)
+                places_by_key[name, path] = (
+                    f"{contents.folder(name)}/{path}",
+                    f"{store.root}/{path}",
+                )
+        return places_by_key
+
+    def _answers(self) -> dict[Key, FileRow]:
+        """The rows of what the owner answered and agents ask for."""
+        rows = self.session.engine.home.review_rows
+        found: dict[Key, FileRow] = {}
+        for path in rows.paths():
+            data = rows.bytes_at(path) or b""
+            key = (PRIVATE, path)
+            found[key] = FileRow(*key, "file", data, sha256(data), None, 0o600, None)
         return found
 
     def _below(self, project: str, root: str) -> Iterator[str]:
@@ -505,17 +544,24 @@ class IntoDatabase:
         while waiting:
             folder = waiting.pop()
             try:
-                entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda each: each.name)
+                entries = sorted(
+                    os.scandir(os.path.join(root, folder)), key=lambda dir_entry: dir_entry.name
+                )
             except FileNotFoundError:
                 continue
-            for each in entries:
-                path = f"{folder}/{each.name}" if folder else each.name
-                is_kept = is_kept_name(project, each.name)
+            for dir_entry in entries:
+                if folder:
+                    path = f"{folder}/{dir_entry.name}"
+                else:
+                    path = dir_entry.name
+                is_kept = is_kept_name(project, dir_entry.name)
                 with suppress(MemorandaError):
                     is_kept = is_kept and clean(path, project, hidden=True) == path
-                    if is_kept and (each.is_symlink() or each.is_file() or each.is_dir()):
+                    if is_kept and (
+                        dir_entry.is_symlink() or dir_entry.is_file() or dir_entry.is_dir()
+                    ):
                         yield path
-                        waiting += [path] if each.is_dir(follow_symlinks=False) else []
+                        waiting += [path] if dir_entry.is_dir(follow_symlinks=False) else []
                         continue
                 self.left.append(f"{project}/{path}")
 
@@ -525,35 +571,39 @@ class IntoDatabase:
         places: dict[Key, tuple[str, str]],
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Make the database hold what is here: files, then the history."""
-        there = space.files()
-        space.remove_files([key for key in there if key not in places])
-        self._seen = {key: seen for key, seen in self._seen.items() if key in places}
-        done = 0
+        """Make the database hold what is here: files and answers, then the history."""
+        stored_files = space.files()
+        answers = self._answers()
+        space.remove_files(
+            [key for key in stored_files if key not in places and key not in answers]
+        )
+        space.put_files(answers.values())
+        self._seen = {key: seen_row for key, seen_row in self._seen.items() if key in places}
+        copied = 0
         for batch in batches(
-            self._rows(places, there), _ROWS, lambda row: len(row.body or b""), _BYTES
+            self._rows(places, stored_files), _ROWS, lambda row: len(row.body or b""), _BYTES
         ):
             space.put_files([row for row in batch if row.kind])
-            done += len(batch)
+            copied += len(batch)
             if progress is not None:
-                progress(done, len(places))
+                progress(copied, len(places))
         lines, known_lines = self._lines(), space.lines()
         space.remove_lines([number for number in known_lines if number not in lines])
         fresh = [row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]
         for part in batches(fresh, _ROWS, lambda _: 0, 1):
             space.put_lines(part)
         history = self.session.engine.home.history
-        here = set(history.texts())
-        known = space.texts()
-        space.remove_texts(known - here)
-        for digests in batches(sorted(here - known), _ROWS, lambda _: 0, 1):
+        own_texts = set(history.texts())
+        stored_texts = space.texts()
+        space.remove_texts(stored_texts - own_texts)
+        for digests in batches(sorted(own_texts - stored_texts), _ROWS, lambda _: 0, 1):
             space.put_texts([(digest, self._older_text(digest)) for digest in digests])
-        self.texts, self.changes = len(here), len(lines)
+        self.texts, self.changes = len(own_texts), len(lines)
 
     def _rows(
         self,
         places: dict[Key, tuple[str, str]],
-        there: dict[Key, tuple[str, str | None, int | None]],
+        stored_files: dict[Key, tuple[str, str | None, int | None]],
     ) -> Iterator[FileRow]:
         """A row for each place; of kind "" for one that is in the database already."""
         for (project, path), (_, place) in places.items():
@@ -562,8 +612,8 @@ class IntoDatabase:
                 status = os.lstat(place)
                 stamp = stamp_of(status)
                 mode = stat.S_IMODE(status.st_mode)
-                known = self._seen.get((project, path))
-                if known is not None and known[0] == stamp:
+                seen_row = self._seen.get((project, path))
+                if seen_row is not None and seen_row[0] == stamp:
                     continue
                 if stat.S_ISLNK(status.st_mode):
                     row = FileRow(
@@ -577,7 +627,7 @@ class IntoDatabase:
                         project, path, "file", file.data, file.etag, None, mode, file.stamp.mtime_ns
                     )
                 self._seen[project, path] = stamp, row.kind, row.sha256 or ""
-                is_there = there.get((project, path)) == (
+                is_there = stored_files.get((project, path)) == (
                     row.kind,
                     row.sha256 or row.link,
                     row.mode,
@@ -610,10 +660,12 @@ class IntoDatabase:
             if config_text.stored(config_text.read(layout.config), "storage.root")
             else {}
         )
-        found = {}
+        shared_files = {}
         if layout.config.exists():
-            found[layout.config.name] = config_text.change(layout.config, changes).encode()
-        for each in (layout.access, layout.dream_report):
-            if each.exists():
-                found[each.name] = each.read_bytes()
-        return found
+            shared_files[layout.config.name] = config_text.change(layout.config, changes).encode()
+        tokens = AccessRows(self.session.engine.home.database).dump()
+        if tokens is not None:
+            shared_files[layout.access.name] = tokens
+        if layout.dream_report.exists():
+            shared_files[layout.dream_report.name] = layout.dream_report.read_bytes()
+        return shared_files

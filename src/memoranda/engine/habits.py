@@ -17,8 +17,8 @@ from memoranda.store.conventions import Conventions, daily_path
 from memoranda.store.folder import FolderStore
 
 _SAMPLE = 200
+# How many notes are looked at, and the part of them that has a key which is a habit.
 _SHARE = 0.25
-"""How many notes are looked at, and the part of them that has a key which is a habit."""
 _DAY = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _INLINE_TAG = re.compile(r"[^\s#,.;:!?()\[\]{}'\"]+")
 _LOGSEQ = "Logseq"
@@ -60,11 +60,13 @@ def usual_folder(session: ReadVerbs, project: str) -> str:
     store = session.engine.store(project)
     if not isinstance(store, FolderStore):
         return ""
-    own = session.engine.access_to(store.name).write_folder
-    if own and not session.is_owner:
-        return own
+    write_folder = session.engine.access_to(store.name).write_folder
+    if write_folder and not session.is_owner:
+        return write_folder
     folder = store.conventions.new_notes
-    return "" if store.rules.reason(folder, is_folder=True) else folder
+    if store.rules.reason(folder, is_folder=True):
+        return ""
+    return folder
 
 
 def usual_place_of_day(session: ReadVerbs, project: str, title: str) -> tuple[str, str] | None:
@@ -79,7 +81,9 @@ def usual_place_of_day(session: ReadVerbs, project: str, title: str) -> tuple[st
     except ValueError:
         return None
     folder, _, name = path.rpartition("/")
-    return (folder, name) if name else None
+    if not name:
+        return None
+    return folder, name
 
 
 def with_tags(text: str, tags: Sequence[str], habits: Habits) -> tuple[str, Sequence[str]]:

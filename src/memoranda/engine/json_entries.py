@@ -1,6 +1,6 @@
 """Key-value entries in the JSON files of an agent-memory folder, used in place (contract 004, 7).
 
-Recalls are counted in the home's access log and added to the files at the end, so a recall writes
+Recalls are counted in the home's ledger and added to the files at the end, so a recall writes
 none of them. What is replaced or removed here is gone: a folder of another program has no history.
 """
 
@@ -32,8 +32,8 @@ from memoranda.engine.entries import (
 )
 from memoranda.engine.transaction import HomeSession
 from memoranda.errors import MemorandaError, StorageError
+from memoranda.ledger.reads import Reads
 from memoranda.note.entry import seconds
-from memoranda.store.access import AccessLog
 from memoranda.store.files import reason, storing
 from memoranda.store.inplace import Content, JsonFiles, Row, stem_of
 from memoranda.text.unicode import repair_surrogates
@@ -52,7 +52,9 @@ class JsonEntryFolder:
 
     def entries(self, session: HomeSession) -> JsonEntries:
         """The entries as the caller `session` is bound to."""
-        self.engine = session.engine
+        if self.engine is not session.engine:
+            self.engine = session.engine
+            self.engine.before_close.append(self.fold)
         return JsonEntries(session, self)
 
     def fold(self) -> None:
@@ -60,15 +62,15 @@ class JsonEntryFolder:
         the next time.
         """
         engine = self.engine
-        if engine is None or not engine.access.counts():
+        if engine is None or engine.is_closed or not engine.reads.counts():
             return
         with engine.guard, suppress(OSError):
             for stem in self.files.stems():
                 with suppress(OSError, ValueError):
-                    if not self._pending(stem, self.files.read(stem), engine.access):
+                    if not self._pending(stem, self.files.read(stem), engine.reads):
                         continue
                     with self.files.changing(stem) as (content, replace_rows):
-                        pending = self._pending(stem, content, engine.access)
+                        pending = self._pending(stem, content, engine.reads)
                         rows = [*content.rows]
                         for n, (name, recalls) in pending.items():
                             row = rows[n]
@@ -83,18 +85,16 @@ class JsonEntryFolder:
                                 )
                         if pending:
                             replace_rows(rows)
-                        engine.access.restart(*(name for name, _ in pending.values()))
+                        engine.reads.restart(*(name for name, _ in pending.values()))
 
-    def _pending(
-        self, stem: str, content: Content, access: AccessLog
-    ) -> dict[int, tuple[str, int]]:
+    def _pending(self, stem: str, content: Content, reads: Reads) -> dict[int, tuple[str, int]]:
         """Entries with recalls to add: position -> (name in the log, number)."""
-        counts = access.counts()
+        counts = reads.counts()
         names = ((n, self.name(row, stem)) for n, row in enumerate(content.rows))
         return {n: (name, counts[name]) for n, name in names if counts.get(name)}
 
     def name(self, row: Row, stem: str) -> str:
-        """What the access log calls an entry; another one when it was written anew."""
+        """What the ledger calls an entry; another one when it was written anew."""
         parts = (
             str(self.files.root),
             namespace_of(row, stem),
@@ -131,19 +131,36 @@ class JsonEntries(Entries):
         if namespace != stem:
             row["namespace"] = namespace
         with self._changing(namespace, make=True) as (content, replace_rows):
-            old = [each for each in content.rows if _is(each, stem, namespace, key)]
-            for each in old:
-                row |= {name: kept for name, kept in each.items() if name not in _KNOWN}
+            old = [
+                row_before for row_before in content.rows if _is(row_before, stem, namespace, key)
+            ]
+            for row_before in old:
+                row |= {
+                    name: kept_value
+                    for name, kept_value in row_before.items()
+                    if name not in _KNOWN
+                }
             replace_rows(
-                [*(each for each in content.rows if not _is(each, stem, namespace, key)), row]
+                [
+                    *(
+                        row_before
+                        for row_before in content.rows
+                        if not _is(row_before, stem, namespace, key)
+                    ),
+                    row,
+                ]
             )
-            self.engine.access.restart(*(self._folder.name(each, stem) for each in (*old, row)))
+            self.engine.reads.restart(
+                *(self._folder.name(row_before, stem) for row_before in (*old, row))
+            )
             return self._entry(row, stem, content)
 
     def _find(self, namespace: str, key: str) -> Entry:
         stem = stem_of(namespace)
         content = self._read(stem, namespace)
-        row = next((each for each in content.rows if _is(each, stem, namespace, key)), None)
+        row = next(
+            (candidate for candidate in content.rows if _is(candidate, stem, namespace, key)), None
+        )
         if row is None:
             raise NoEntry(key, namespace)
         return self._entry(row, stem, content)
@@ -175,30 +192,33 @@ class JsonEntries(Entries):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        wanted = text.lower()
-        counts = self.engine.access.counts()
+        lowered = text.lower()
+        counts = self.engine.reads.counts()
         matches = []
-        stem = None if namespace is None else stem_of(namespace)
-        found = (
+        if namespace is None:
+            stem = None
+        else:
+            stem = stem_of(namespace)
+        found_matches = (
             self._readable()
             if stem is None or namespace is None
             else [(stem, self._read(stem, namespace))]
         )
-        for stem, content in found:
+        for stem, content in found_matches:
             for row in content.rows:
                 if namespace not in (None, namespace_of(row, stem)) or self._is_past(row):
                     continue
-                if wanted in row["key"].lower() or wanted in _value(row).lower():
+                if lowered in row["key"].lower() or lowered in _value(row).lower():
                     entry = self._entry(row, stem, content)
                     matches.append(
                         replace(entry, access_count=entry.access_count + counts.get(entry.id, 0))
                     )
         matches.sort(
-            key=lambda each: (
-                -each.access_count,
-                -int(each.created.timestamp()),
-                each.namespace,
-                each.key,
+            key=lambda match: (
+                -match.access_count,
+                -int(match.created.timestamp()),
+                match.namespace,
+                match.key,
             )
         )
         return matches[offset : offset + limit], len(matches)
@@ -309,12 +329,12 @@ class JsonEntries(Entries):
         stem = stem_of(namespace)
         with self._changing(namespace) as (content, replace_rows):
             rows = content.rows
-            meant = dict.fromkeys([n for n, row in enumerate(rows) if is_meant(row)][:most])
-            if meant:
-                replace_rows([row for n, row in enumerate(rows) if n not in meant])
+            dropped = dict.fromkeys([n for n, row in enumerate(rows) if is_meant(row)][:most])
+            if dropped:
+                replace_rows([row for n, row in enumerate(rows) if n not in dropped])
                 # A new row with the key starts at zero.
-                self.engine.access.restart(*(self._folder.name(rows[n], stem) for n in meant))
-        return len(meant)
+                self.engine.reads.restart(*(self._folder.name(rows[n], stem) for n in dropped))
+        return len(dropped)
 
     def _is_past(self, row: Row) -> bool:
         expires = _moment(row.get("expires_at"))
@@ -353,9 +373,9 @@ def namespace_of(row: Row, stem: str) -> str:
     """The namespace of a row in the file `stem`; a field of that name that means another file is
     not ours.
     """
-    said = row.get("namespace")
-    if isinstance(said, str) and said and stem_of(said) == stem:
-        return said
+    namespace = row.get("namespace")
+    if isinstance(namespace, str) and namespace and stem_of(namespace) == stem:
+        return namespace
     return stem
 
 

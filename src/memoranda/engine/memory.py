@@ -20,6 +20,7 @@ from memoranda.errors import MemorandaError, StorageError
 
 if TYPE_CHECKING:
     from memoranda.engine.erase import Erased
+    from memoranda.ledger.sessions import SessionRows
 
 
 class MemorySession(ReviewVerbs, ProjectVerbs):
@@ -51,6 +52,16 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
             observation=observation,
             dry_run=dry_run,
         )
+
+    def session_rows(self, client: str, name: str) -> SessionRows:
+        """What a session of a client with hooks was given."""
+        return self.engine.home.session(client, name)
+
+    def notes_given(self) -> tuple[int, set[str]]:
+        """How many sessions of clients with hooks were told something, and the ids of the notes."""
+        from memoranda.ledger.sessions import given_notes
+
+        return given_notes(self.engine.home.database)
 
     def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by memoranda; cheap."""
@@ -119,7 +130,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
             settings = config
         else:
             settings = load_settings(home, config)
-        few = frozenset(each.lower() for each in only)
+        few = frozenset(project_name.lower() for project_name in only)
         memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
         if face == "cli":
             memory.engine.call_waits = COMMAND_WAITS

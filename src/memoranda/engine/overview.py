@@ -1,7 +1,7 @@
-"""How memories are shown: as JSON, by the command and the agent tools (contract 001, 3 and 14); in
-the files derived from them, `memory.md`, the index an agent reads at start (contract 001, 10), and
-the lists of pending reminders (contract 001, 8), which are never read back (equal memories give
-equal bytes); and in numbers for people: how large a home is, how it grew, and who wrote what.
+"""How memories are shown in the files derived from them: `memory.md`, the index an agent reads at
+start (contract 001, 10), and the lists of pending reminders (contract 001, 8), which are never
+read back (equal memories give equal bytes); and in numbers for people: how large a home is, how
+it grew, and who wrote what.
 
 `pending.md` holds the reminders of scope `global` that fired and nobody has acknowledged, which
 every agent may read; those of `agent:X` are in `pending.X.md`.
@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memoranda.clock import EPOCH, parse_stamp, stamp
+from memoranda.clock import EPOCH
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.reading import ReadVerbs
@@ -28,17 +28,12 @@ from memoranda.index.note_queries import HomeCounts
 from memoranda.index.rows import NoteInfo
 from memoranda.note.links import first_line
 from memoranda.note.model import (
-    BAD_HEADER,
     CATEGORIES,
     CATEGORY_PROJECT,
-    FURTHER,
     GLOBAL,
-    MEMORY_PROJECTS,
     REMINDERS,
-    warning_text,
 )
 from memoranda.query import Query
-from memoranda.store.base import sha256
 from memoranda.store.files import open_own, put_derived
 from memoranda.text.unicode import one_line
 
@@ -57,30 +52,6 @@ WEEKS = 12
 Firing = Mapping[int, Mapping[str, Any]]
 """By row, the header keys a reminder is about to get."""
 
-KEYS = (
-    "id",
-    "content",
-    "content_hash",
-    "phase",
-    "category",
-    "scope",
-    "tags",
-    "source",
-    "created_at",
-    "updated_at",
-    "expires_at",
-    "access_count",
-    "links",
-    "version",
-    "path",
-)
-"""The keys of the `memory` object, in order; those of FURTHER that are set follow."""
-
-_NOTE_KEYS = ("project", "title", "type", "permalink")
-"""Further keys of a note that is no memory."""
-_LISTS = ("aliases", "merged", "unlinked", "kept_from", "supersedes")
-_TIMES = ("due_at", "fired_at", "acked_at", "last_used_at", "archived_at")
-
 
 def content_of(memory: ReadVerbs, info: NoteInfo) -> str:
     """The content of a memory the index knows: its text without frontmatter and final newline."""
@@ -94,87 +65,9 @@ def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
     return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
 
 
-def record(memory: ReadVerbs, each: Note | NoteInfo, content: str) -> dict[str, Any]:
-    """The `memory` object of JSON answers: fixed keys in their order, then the further ones that
-    are set.
-    """
-    row = {
-        "id": each.id,
-        "content": content,
-        "content_hash": sha256(content.encode("utf-8", "surrogatepass")),
-        "phase": each.phase,
-        "category": each.category,
-        "scope": each.scope,
-        "tags": list(each.tags),
-        "source": each.source,
-        "created_at": _stamped(each.created),
-        "updated_at": _stamped(each.updated or each.changed),
-        "expires_at": _stamped(each.expires) if each.expires else None,
-        "access_count": each.access_count,
-        "links": visible_links(memory, each.links),
-        "version": each.version,
-        "path": home_path(each),
-    }
-    if each.project not in MEMORY_PROJECTS:
-        row |= {key: getattr(each, key) for key in _NOTE_KEYS}
-    for key in FURTHER if not isinstance(each, NoteInfo) or each.may_say(FURTHER) else ():
-        value = each.header.get(key)
-        if value in (None, "", []):
-            continue
-        if key in _LISTS:
-            if isinstance(value, list):
-                value = [str(item) for item in value]
-            else:
-                value = [str(value)]
-        elif key in _TIMES:
-            value = str(value)
-            with suppress(ValueError, OverflowError):
-                value = stamp(parse_stamp(value))
-        if key == "unlinked":
-            value = visible_links(memory, value)
-        if value != []:
-            row[key] = value
-    if each.suspicious:
-        row["suspicious"] = list(each.suspicious)
-    complaint = warning_text(each.warnings, BAD_HEADER)
-    if complaint and each.project in MEMORY_PROJECTS:
-        row["header_error"] = complaint
-    return row
-
-
-def home_path(each: Note | NoteInfo) -> str:
+def home_path(note: Note | NoteInfo) -> str:
     """Where a memory lies, relative to the home."""
-    return f"{each.project.removeprefix('.')}/{each.path}"
-
-
-def records(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[dict[str, Any]]:
-    """The objects of several memories."""
-    every = list(infos)
-    marks = memory.validity_marks(every)
-    return [
-        record(memory, info, content) | ({"validity": marks[info.row]} if info.row in marks else {})
-        for info, content in zip(every, contents(memory, every), strict=True)
-    ]
-
-
-def read_record(memory: ReadVerbs, info: NoteInfo) -> dict[str, Any]:
-    """The object of one memory as it is on disk now, counted as read, and what is to be said of its
-    validity.
-    """
-    note = memory.read(info)
-    marks = memory.validity_marks([info])
-    return record(memory, note, note.content) | ({"validity": marks[info.row]} if marks else {})
-
-
-def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
-    """The ids of `links` without those of memories the caller may not see."""
-    shown = []
-    for link in links:
-        with suppress(NotFound):
-            if memory.agent is not None:
-                memory.memory_id(link)
-            shown.append(link)
-    return shown
+    return f"{note.project.removeprefix('.')}/{note.path}"
 
 
 def complaint(error: NotFound | Ambiguous) -> str:
@@ -184,12 +77,6 @@ def complaint(error: NotFound | Ambiguous) -> str:
     if isinstance(error, Ambiguous):
         return f'ambiguous id "{error.identifier}": {error.total} memories match'
     return f"memory not found: {error.identifier}"
-
-
-def _stamped(value: datetime | str) -> str:
-    if isinstance(value, str):
-        return value
-    return stamp(value)
 
 
 class Overview:
@@ -208,24 +95,24 @@ class Overview:
         engine.fresh()
         most = engine.settings.per_category
         zone = engine.settings.zone
-        every = engine.index.notes.sections(
-            most, engine.access.counts(), engine.clock().astimezone(zone)
+        all_sections = engine.index.notes.sections(
+            most, engine.reads.counts(), engine.clock().astimezone(zone)
         )
-        found = {each.category: each for each in every}
-        total = sum(each.total for each in found.values())
-        inbox = sum(each.inbox for each in found.values())
+        by_category = {section_found.category: section_found for section_found in all_sections}
+        total = sum(section_found.total for section_found in by_category.values())
+        inbox = sum(section_found.inbox for section_found in by_category.values())
         lines = [
             "# Memory Index",
             "",
             f"{total} memories, {inbox} in the inbox. Read one: `memory read ID`. Search: `memory search WORDS`.",
         ]
         for category in CATEGORIES:
-            if category not in found:
+            if category not in by_category:
                 continue
-            section = found[category]
+            section = by_category[category]
             lines += ["", f"## {category} ({section.total})", ""]
-            shown = [(info, "") for info in section.first]
-            left = section.total - most
+            rows_shown = [(info, "") for info in section.first]
+            hidden_count = section.total - most
             more = f"memory list --category {category}"
             # Those still to fire with their time, the next one first, undated ones last
             if category == REMINDERS:
@@ -236,18 +123,26 @@ class Overview:
                     (info, Reminder.of(info.header)) for info in engine.index.notes.reminders()
                 ]
                 waiting = [
-                    (each.due, info)
-                    for info, each in reminders
-                    if each.is_waiting and each.due and not each.is_undated
+                    (section_found.due, info)
+                    for info, section_found in reminders
+                    if section_found.is_waiting
+                    and section_found.due
+                    and not section_found.is_undated
                 ]
-                waiting.sort(key=lambda each: (each[0], each[1].id))
-                shown = [(info, f"{due.astimezone(zone):%Y-%m-%d %H:%M} ") for due, info in waiting]
-                shown += [(info, "no date ") for info, each in reminders if each.is_undated]
-                left = len(shown) - most
+                waiting.sort(key=lambda section_found: (section_found[0], section_found[1].id))
+                rows_shown = [
+                    (info, f"{due.astimezone(zone):%Y-%m-%d %H:%M} ") for due, info in waiting
+                ]
+                rows_shown += [
+                    (info, "no date ")
+                    for info, section_found in reminders
+                    if section_found.is_undated
+                ]
+                hidden_count = len(rows_shown) - most
                 more = "memory remind --list"
-                shown = shown[:most]
+                rows_shown = rows_shown[:most]
             for (info, lead), content in zip(
-                shown, contents(self.memory, [info for info, _ in shown]), strict=True
+                rows_shown, contents(self.memory, [info for info, _ in rows_shown]), strict=True
             ):
                 text = first_line(content).lstrip("#").strip()
                 if len(text) <= _LENGTH:
@@ -257,7 +152,7 @@ class Overview:
                 lines.append(
                     " ".join([f"- {info.id[:8]} {lead}{text}", *(f"#{tag}" for tag in info.tags)])
                 )
-            lines += [f"- … {left} more: `{more}`"] if left > 0 else []
+            lines += [f"- … {hidden_count} more: `{more}`"] if hidden_count > 0 else []
         if len(lines) > MOST_LINES:
             lines[MOST_LINES - 2 :] = ["", "… more: `memory list --limit 0`"]
         return "\n".join(lines) + "\n"
@@ -304,15 +199,15 @@ class Pending:
 
         days = self.engine.settings.pending_days
         headers = [(info, {**info.header, **(firing or {}).get(info.row, {})}) for info in infos]
-        found = [
+        reminders_found = [
             (
                 info,
                 Reminder.of({key: value for key, value in header.items() if value is not REMOVE}),
             )
             for info, header in headers
         ]
-        pending = [each for each in found if each[1].is_pending(now, days)]
-        return sorted(pending, key=lambda each: (each[1].shown_due or _NEVER, each[0].id))
+        pending = [row for row in reminders_found if row[1].is_pending(now, days)]
+        return sorted(pending, key=lambda row: (row[1].shown_due or _NEVER, row[0].id))
 
     def refresh(
         self, now: datetime | None = None, firing: Firing | None = None, *, create: bool = True
@@ -321,30 +216,30 @@ class Pending:
         StorageError. Without `create` a home that has no such file gets none."""
         engine = self.engine
         with engine.writing():
-            known = []
+            list_files = []
             # Those we made, not some file of the user's with such a name
             for path in engine.layout.pending_lists():
                 with suppress(OSError), open(open_own(path, os.O_RDONLY), "rb") as file:
-                    known += [path] if file.read(len(_HEAD)) == _HEAD.encode() else []
-            if not known and not create:
+                    list_files += [path] if file.read(len(_HEAD)) == _HEAD.encode() else []
+            if not list_files and not create:
                 return False
             parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {
-                path: [] for path in (engine.layout.pending, *known)
+                path: [] for path in (engine.layout.pending, *list_files)
             }
-            for each in self.listed(now or self.memory.clock(), self.reminders(), firing):
-                agent = (scope := each[0].scope).removeprefix(_AGENT)
+            for section_part in self.listed(now or self.memory.clock(), self.reminders(), firing):
+                agent = (scope := section_part[0].scope).removeprefix(_AGENT)
                 if scope == GLOBAL:
-                    parts[engine.layout.pending].append(each)
+                    parts[engine.layout.pending].append(section_part)
                 # Else nobody can have it: it was written by hand
                 elif agent != scope and is_agent(agent):
-                    parts.setdefault(engine.layout.pending_of(agent), []).append(each)
+                    parts.setdefault(engine.layout.pending_of(agent), []).append(section_part)
             written = False
             zone = engine.settings.reading_zone
             for path, part in sorted(parts.items()):
                 rows = []
-                said = contents(self.memory, [info for info, _ in part])
+                section_text = contents(self.memory, [info for info, _ in part])
                 for number, ((info, reminder), content) in enumerate(
-                    zip(part, said, strict=True), 1
+                    zip(part, section_text, strict=True), 1
                 ):
                     due = reminder.shown_due
                     if due:
@@ -390,7 +285,7 @@ def figures(memory: HistoryVerbs) -> Figures:
     zone = memory.settings.zone
     today = memory.clock().astimezone(zone).date()
     monday = today - timedelta(days=today.weekday())
-    written = {monday - timedelta(weeks=each): 0 for each in reversed(range(WEEKS))}
+    written = {monday - timedelta(weeks=weeks_ago): 0 for weeks_ago in reversed(range(WEEKS))}
     total = 0
     counts = memory.stats()
     for created, size in memory.index.notes.written(memory.agent):
@@ -409,14 +304,16 @@ def figures(memory: HistoryVerbs) -> Figures:
 
 def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
     """Who changed something since a moment, those who did so last first."""
-    found: dict[tuple[str | None, str], Writer] = {}
+    writers_found: dict[tuple[str | None, str], Writer] = {}
     for change in memory.log(limit=0, since=since):
         by = change.by or {}
         client = by.get("client") or change.face or ""
-        writer = found.setdefault((change.agent, client), Writer(change.agent, client, change.time))
+        writer = writers_found.setdefault(
+            (change.agent, client), Writer(change.agent, client, change.time)
+        )
         writer.verbs[change.verb] += 1
         writer.sessions.update(filter(None, [by.get("session")]))
-    return list(found.values())
+    return list(writers_found.values())
 
 
 def _size(places: Iterable[Path]) -> int:

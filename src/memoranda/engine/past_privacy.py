@@ -18,10 +18,10 @@ from memoranda.errors import MemorandaError
 from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.history import PlacedStep
 
+# The verb of changes whose removed notes live on in the note they write.
 _MERGE = "merge"
-"""The verb of changes whose removed notes live on in the note they write."""
+# Verbs of changes that bring a removed note back to its place.
 _RETURNING = ("undo", "restore")
-"""Verbs of changes that bring a removed note back to its place."""
 _OF_NOTES = ("put", "remove", "move")
 
 

@@ -85,7 +85,9 @@ class ReadVerbs(HomeSession):
         with self.engine.guard:
             warnings = self.engine.freshness.warnings
             trouble = self.engine.config_trouble
-            return [ProjectWarning(trouble), *warnings] if trouble else warnings
+            if trouble:
+                return [ProjectWarning(trouble), *warnings]
+            return warnings
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:
@@ -98,10 +100,10 @@ class ReadVerbs(HomeSession):
         not there, and where there is none either, the first there is."""
         self.engine.reload_config()
         stores = self.engine.stores
-        found = self.engine.project_name(self.settings.default_project) or "notes"
-        if found in stores:
-            return found
-        return next(iter(stores), found)
+        project_name = self.engine.project_name(self.settings.default_project) or "notes"
+        if project_name in stores:
+            return project_name
+        return next(iter(stores), project_name)
 
     @property
     def has_changed_memories(self) -> bool:
@@ -141,7 +143,7 @@ class ReadVerbs(HomeSession):
             info = self.find_ref(ref, project)
         note = self.parse(info.project, info.path, self.engine.file_of(info))
         if count:
-            self.engine.access.count_read(note.id)
+            self.engine.reads.count_read(note.id)
             self.served.append(note.id)
         return self.as_indexed(note)
 
@@ -207,8 +209,8 @@ class ReadVerbs(HomeSession):
                 raise
             for name in list(freshness.late):
                 path = identifier.removeprefix("memory://").removeprefix(f"{name}/")
-                for each in (path, f"{path}.md"):
-                    freshness.look_at(name, each)
+                for candidate in (path, f"{path}.md"):
+                    freshness.look_at(name, candidate)
             info = look()
         if freshness.late and not self._is_unchanged(info):
             freshness.look_at(info.project, info.path)
@@ -292,15 +294,15 @@ class ReadVerbs(HomeSession):
             memory = self.memory_id(ref)
         if memory is not None and memory.id == ref.strip().lower():
             return memory
-        named: NoteInfo | None = None
+        note_named: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
-            named = self.find_as_listed(ref, Looseness.EXACT)
-        if memory is None and named is None:
+            note_named = self.find_as_listed(ref, Looseness.EXACT)
+        if memory is None and note_named is None:
             return self.find_as_listed(ref, looseness)
-        if memory is None or named is None:
-            return memory or cast("NoteInfo", named)
-        if memory.row != named.row:
-            raise Ambiguous(ref, [memory.id, f"{named.project}/{named.path}"])
+        if memory is None or note_named is None:
+            return memory or cast("NoteInfo", note_named)
+        if memory.row != note_named.row:
+            raise Ambiguous(ref, [memory.id, f"{note_named.project}/{note_named.path}"])
         return memory
 
     def find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
@@ -320,23 +322,23 @@ class ReadVerbs(HomeSession):
     def memory_id(self, text: str) -> NoteInfo:
         """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises
         NotFound, Ambiguous. The index alone answers for a whole id when the file is as it says."""
-        given = text
+        reference = text
         text = text.strip().lower()
         if not text.isascii():
             # An id has no such characters
-            raise NotFound(given, CATEGORY_PROJECT)
-        found: NoteInfo | None = None
+            raise NotFound(reference, CATEGORY_PROJECT)
+        note: NoteInfo | None = None
         if len(text) == _ID_LENGTH and not self.engine.freshness.is_swept:
             with suppress(NotFound):
-                found = self.index.notes.find_id(text, viewer=self.agent)
-        if found is None or not self._is_unchanged(found):
+                note = self.index.notes.find_id(text, viewer=self.agent)
+        if note is None or not self._is_unchanged(note):
             self.engine.fresh()
             try:
-                found = self.index.notes.find_id(text, viewer=self.agent)
+                note = self.index.notes.find_id(text, viewer=self.agent)
             except NotFound:
-                raise NotFound(given, CATEGORY_PROJECT) from None
-        self.engine.count_pending_reads([found])
-        return found
+                raise NotFound(reference, CATEGORY_PROJECT) from None
+        self.engine.count_pending_reads([note])
+        return note
 
     @verb
     def search(
@@ -389,8 +391,8 @@ class ReadVerbs(HomeSession):
     def suspicion(self, info: NoteInfo) -> str:
         """The key of the question of `review` about a suspicious note: another one once its title,
         tags or text are others."""
-        said = "\0".join([info.title, *info.tags, self.index.notes.text_of(info.row)[1]])
-        return f"suspicious:{info.id}:{sha256(said.encode('utf-8', 'replace'))[:12]}"
+        text_of_note = "\0".join([info.title, *info.tags, self.index.notes.text_of(info.row)[1]])
+        return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts nobody asked for: it seems to hold injected
@@ -407,7 +409,7 @@ class ReadVerbs(HomeSession):
         if self.only_reads:
             return
         memories = [info.id for info in shown if info.project in MEMORY_PROJECTS]
-        self.engine.access.note_use(memories, self.clock())
+        self.engine.reads.note_use(memories, self.clock())
 
     def _nearness(self) -> Nearness | None:
         from memoranda.engine.embedding import Embedding
@@ -422,11 +424,13 @@ class ReadVerbs(HomeSession):
         `top` 0 = all. They are used, unless told otherwise. Raises InvalidInput when `query` holds
         no word."""
         self.engine.fresh()
-        found = self.index.smart(query, self._query(wanted, valid=True), viewer=self.agent, top=top)
-        self.engine.count_pending_reads(each.note for each in found.best)
+        result = self.index.smart(
+            query, self._query(wanted, valid=True), viewer=self.agent, top=top
+        )
+        self.engine.count_pending_reads(hit.note for hit in result.best)
         if use:
-            self.note_use(each.note for each in found.best)
-        return found
+            self.note_use(hit.note for hit in result.best)
+        return result
 
     @verb
     def context_for(
@@ -502,18 +506,6 @@ class ReadVerbs(HomeSession):
         self.engine.count_pending_reads(infos)
         return infos, total
 
-    def recent(
-        self,
-        timeframe: str = "7d",
-        *,
-        projects: tuple[str, ...] | None = None,
-        limit: int = 10,
-        offset: int = 0,
-    ) -> tuple[builtins.list[NoteInfo], int, datetime]:
-        """See `Memory.recent`."""
-        since = self.since(timeframe)
-        return *self.list(Query(projects=projects, after=since), limit=limit, offset=offset), since
-
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
         return clock.since(text, self.clock(), self.settings.zone)
@@ -556,12 +548,12 @@ class ReadVerbs(HomeSession):
         """Notes whose address matches a pattern with `*`, and how many."""
         self.engine.fresh()
         if project is None:
-            wanted = None
+            project_names = None
         else:
-            wanted = [self.engine.store(project).name]
+            project_names = [self.engine.store(project).name]
         pattern = links.parse_address(address)
         return self.index.notes.matching(
-            pattern, viewer=self.agent, projects=wanted, limit=limit, offset=offset
+            pattern, viewer=self.agent, projects=project_names, limit=limit, offset=offset
         )
 
     @verb
@@ -592,7 +584,7 @@ class ReadVerbs(HomeSession):
             limit=limit or None,
             offset=offset,
         )
-        found = [
+        found_entries = [
             DirectoryEntry(
                 "note", entry.path, entry.note.title, entry.note.permalink, entry.note.changed
             )
@@ -600,7 +592,7 @@ class ReadVerbs(HomeSession):
             else DirectoryEntry("folder", entry.path, notes=entry.notes)
             for entry in entries
         ]
-        return Directory(found, total)
+        return Directory(found_entries, total)
 
     def _kind(self, project: str, path: str) -> str:
         """What lies at `path` of a project for this caller; a note of another agent, or a folder

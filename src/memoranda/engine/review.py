@@ -3,15 +3,14 @@ became of them.
 
 Each source of questions is an entry of SOURCES. An answer that changes something is a change like
 any other, which `undo` takes back. One that changes nothing ("keep them apart") is written down in
-`.memoranda/review.json`, so that it is not asked again; that, too, is a change `undo` takes back.
-The folders that agents ask for as projects wait in `.memoranda/requests.json`; nothing is done
-before the owner has answered.
+the ledger, so that it is not asked again; that, too, is a change `undo` takes back. The folders
+that agents ask for as projects wait there too; nothing is done before the owner has answered.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
@@ -24,12 +23,11 @@ from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.telling import Telling, author, telling
 from memoranda.engine.transaction import HomeSession, Transaction
-from memoranda.errors import InvalidInput, NotFound, ProjectRefused, StorageError
+from memoranda.errors import InvalidInput, NotFound, ProjectRefused
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Step
+from memoranda.ledger.review_rows import ANSWER, REQUEST
 from memoranda.query import Query
-from memoranda.store.base import File, sha256
-from memoranda.store.files import read_file, reason
+from memoranda.store.base import sha256
 from memoranda.store.layout import PRIVATE
 from memoranda.text.unicode import flat
 
@@ -43,21 +41,20 @@ LIMIT = 50
 """Questions `review` returns unless told otherwise."""
 _FEW = 3
 _MANY = 25
+# So many questions of a kind are asked one by one; more as one, about so many at most, with this in
+# its key.
 _ALL = ":all:"
-"""So many questions of a kind are asked one by one; more as one, about so many at most, with this
-in its key.
-"""
+# The verb of an agent's request and of the answer to it.
 _ASK = "ask"
-"""The verb of an agent's request and of the answer to it."""
 AGENT_PREFIX = "agent:"
 _PREFERENCES = "preferences"
 _BURST = 50
+# So many new notes of one agent in such a time are asked about.
 _BURST_LASTS = timedelta(minutes=10)
-"""So many new notes of one agent in such a time are asked about."""
+# Notes about the owner that are asked about.
 _MOST_CLAIMS = 100
-"""Notes about the owner that are asked about."""
+# Requests that may wait.
 _MOST_REQUESTS = 100
-"""Requests that may wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +137,16 @@ class ReviewVerbs(HistoryVerbs):
         if kind is not None and kind not in SOURCES:
             raise InvalidInput(f'invalid kind "{kind}" (one of {", ".join(SOURCES)})')
         if self.agent is None:
-            for each in SOURCES if kind is None else (kind,):
-                items = self._open_of(each)
+            for kind_of_question in SOURCES if kind is None else (kind,):
+                items = self._open_of(kind_of_question)
                 yield from (
-                    items if kind or source(each).batch is None else _together(each, list(items))
+                    items
+                    if kind or source(kind_of_question).batch is None
+                    else _together(kind_of_question, list(items))
                 )
 
     def _open_of(self, kind: str) -> Iterator[ReviewItem]:
-        decided = self._decisions()[1]
+        decided = self._decisions()
         return (item for item in source(kind).find(self) if item.key not in decided)
 
     def is_held_back(self, info: NoteInfo) -> bool:
@@ -179,10 +178,7 @@ class ReviewVerbs(HistoryVerbs):
         unconfirmed = [info for info in infos if info.provenance.trust != "owner"]
         if self.agent is not None or not unconfirmed:
             return
-        file, known = self._decisions()
-        row = {"choice": KEEP, "time": stamp(self.clock())}
-        known |= {self._claim(info): row for info in unconfirmed}
-        change.steps.append(_rows_step(self.engine.layout.review, file, known))
+        self._answer(change, [self._claim(info) for info in unconfirmed], KEEP)
 
     @verb
     def confirm_notes(self, infos: Sequence[NoteInfo]) -> None:
@@ -205,98 +201,85 @@ class ReviewVerbs(HistoryVerbs):
             item = question
             items = [question]
         else:
-            items = list(self._open_of(kind)) if kind in SOURCES else []
-            found = next(
-                (each for each in (*items, *_together(kind, items)) if each.key == key), None
+            if kind in SOURCES:
+                items = list(self._open_of(kind))
+            else:
+                items = []
+            found_item = next(
+                (
+                    candidate
+                    for candidate in (*items, *_together(kind, items))
+                    if candidate.key == key
+                ),
+                None,
             )
-            if found is None and key.startswith(f"{kind}{_ALL}"):
+            if found_item is None and key.startswith(f"{kind}{_ALL}"):
                 raise InvalidInput(
                     "the list of this question changed meanwhile", "Ask for the questions anew."
                 )
-            if found is None:
+            if found_item is None:
                 raise NotFound(key, "the open questions")
-            item = found
-            items = [found] if found in items else items[:_MANY]
+            item = found_item
+            if found_item in items:
+                items = [found_item]
+            else:
+                items = items[:_MANY]
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
-        asked = source(kind)
-        if len(items) > 1 and asked.batch is not None and choice == "y":
-            asked.batch.apply(self, items)
-        elif len(items) > 1 or not asked.apply(self, item, choice):
-            self._write_down([each.key for each in items], choice)
+        question_source = source(kind)
+        if len(items) > 1 and question_source.batch is not None and choice == "y":
+            question_source.batch.apply(self, items)
+        elif len(items) > 1 or not question_source.apply(self, item, choice):
+            self._write_down([candidate.key for candidate in items], choice)
         return item
 
     def decision(self, key: str) -> str | None:
         """The letter written down for a question; None when it is open, or its answer changed
         something.
         """
-        found = self._decisions()[1].get(key)
-        if found is None:
+        answer = self.engine.home.review_value(ANSWER, key)
+        if answer is None:
             return None
-        return str(found.get("choice"))
+        return str(answer.get("choice"))
 
     def decided(self) -> frozenset[str]:
         """The keys of all questions whose answer was written down."""
-        return frozenset(self._decisions()[1])
+        return frozenset(self._decisions())
 
     @verb
     def _write_down(self, keys: Iterable[str], choice: str) -> None:
-        with self.change(VERB, fresh=False) as change:
-            file, known = self._decisions()
-            known |= {key: {"choice": choice, "time": stamp(self.clock())} for key in keys}
-            change.steps.append(_rows_step(self.engine.layout.review, file, known))
+        with self.change(VERB, (PRIVATE, VERB), fresh=False) as change:
+            self._answer(change, keys, choice)
 
-    def _decisions(self) -> tuple[File | None, dict[str, dict[str, str]]]:
-        """The file of answers and what it holds, by key. Raises StorageError for one that is
-        damaged.
-        """
-        path = self.engine.layout.review
-        file, known = _rows(path, "the answers of review")
-        if known is None or not all(isinstance(each, dict) for each in known.values()):
-            raise StorageError(
-                "the answers of review", f"{PRIVATE}/{path.name} is damaged; move it away"
-            )
-        return file, known
+    def _answer(self, change: Transaction, keys: Iterable[str], choice: str) -> None:
+        row = {"choice": choice, "time": stamp(self.clock())}
+        rows = self.engine.home.review_rows
+        change.steps += [rows.step(ANSWER, key, row) for key in dict.fromkeys(keys)]
 
-
-def _rows(path: Path, what: str) -> tuple[File | None, dict[str, dict[str, Any]] | None]:
-    """A file of questions or answers and what it holds, by key; None for one that is damaged.
-    Raises StorageError.
-    """
-    try:
-        file = read_file(str(path))
-        found = json.loads(file.data)
-    except FileNotFoundError:
-        return None, {}
-    except OSError as error:
-        raise StorageError(what, reason(error)) from None
-    except ValueError:
-        return file, None
-    return file, found if isinstance(found, dict) else None
+    def _decisions(self) -> dict[str, dict[str, Any]]:
+        """The answers by key. Raises StorageError for a file of a version before that is damaged."""
+        return self.engine.home.review_values(ANSWER)
 
 
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
     """These questions of a kind, or the one that stands for the first of them when they are many."""
-    batch = source(kind).batch if kind in SOURCES else None
+    if kind in SOURCES:
+        batch = source(kind).batch
+    else:
+        batch = None
     if batch is None or len(items) <= _FEW:
         return items
     many = items[:_MANY]
-    key = f"{kind}{_ALL}{sha256(json.dumps([each.key for each in many]).encode())[:12]}"
+    key = f"{kind}{_ALL}{sha256(json.dumps([item.key for item in many]).encode())[:12]}"
     count = f"{len(many)} of {len(items)}" if len(many) < len(items) else len(many)
-    refs = tuple(ref for each in many for ref in each.refs)
-    lines = tuple(line for each in many for line in each.lines)
+    refs = tuple(ref for item in many for ref in item.refs)
+    lines = tuple(line for item in many for line in item.lines)
     return [
         ReviewItem(
             key, kind, batch.text.format(count), refs, (("y", batch.yes), ("n", batch.no)), lines
         )
     ]
-
-
-def _rows_step(path: Path, old: File | None, rows: Mapping[str, Any], *, kept: bool = True) -> Step:
-    """The step that writes `rows`, by key, into a file of questions or answers, read as `old`."""
-    data = json.dumps(rows, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
-    return Step("put", PRIVATE, str(path.parent), path.name, data=data, old=old, kept=kept)
 
 
 @verb
@@ -370,7 +353,10 @@ def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
         infos.sort(key=lambda info: info.created)
         burst: list[NoteInfo] = []
         for info in infos:
-            begun = parse_stamp(burst[0].created) if burst else None
+            if burst:
+                begun = parse_stamp(burst[0].created)
+            else:
+                begun = None
             if begun is not None and parse_stamp(info.created) - begun > _BURST_LASTS:
                 if len(burst) >= _BURST:
                     yield burst
@@ -408,34 +394,33 @@ BURSTS = ReviewSource(_ask_bursts, _answer_burst)
 def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
     """Note that the caller asks for this project. Raises ProjectRefused when the owner has refused
     it, or too much waits."""
-    asked = sha256(json.dumps([name, str(root)]).encode())
-    key = f"project:{asked[:12]}"
+    request_key = sha256(json.dumps([name, str(root)]).encode())
+    key = f"project:{request_key[:12]}"
     with session.change(_ASK, (PRIVATE, ""), fresh=False) as change:
-        file, known = _requests(session)
-        if key in known:
+        requests = _requests(session)
+        if key in requests:
             return
-        if len(known) >= _MOST_REQUESTS:
+        if len(requests) >= _MOST_REQUESTS:
             raise ProjectRefused(
                 str(root), f"{_MOST_REQUESTS} folders wait for the owner's answer (memory review)"
             )
         row = {"name": name, "folder": str(root), "default": default, "agent": session.agent}
-        known[key] = row | {"time": stamp(session.engine.clock())}
-        change.steps.append(_rows_step(session.engine.layout.requests, file, known, kept=False))
+        row["time"] = stamp(session.engine.clock())
+        change.steps.append(session.engine.home.review_rows.step(REQUEST, key, row, kept=False))
 
 
 def asked_by(session: HomeSession, agent: str) -> list[str]:
     """The keys of what an agent asked for and has no answer to."""
-    return [key for key, row in _requests(session)[1].items() if row.get("agent") == agent]
+    return [key for key, row in _requests(session).items() if row.get("agent") == agent]
 
 
-def _requests(session: HomeSession) -> tuple[File | None, dict[str, dict[str, Any]]]:
-    """The file of requests and what it holds, by key; a damaged one holds nothing."""
-    file, known = _rows(session.engine.layout.requests, "the requests of agents")
-    return file, {key: row for key, row in (known or {}).items() if isinstance(row, dict)}
+def _requests(session: HomeSession) -> dict[str, dict[str, Any]]:
+    """What agents ask for, by key."""
+    return session.engine.home.review_values(REQUEST)
 
 
 def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
-    for key, row in _requests(memory)[1].items():
+    for key, row in _requests(memory).items():
         text = f'Agent {row.get("agent")} asks for the folder {row.get("folder")} as project "{row.get("name")}".'
         yield ReviewItem(
             key, "project", text, (str(row.get("folder")),), (("y", "add it"), ("n", "refuse"))
@@ -446,12 +431,11 @@ def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
     """Add the project, or leave it out for good."""
     if choice != "y":
         return False
-    row = _requests(memory)[1][item.key]
+    row = _requests(memory)[item.key]
     memory.add_project(str(row["name"]), str(row["folder"]), row.get("default") is True)
     with memory.change(_ASK, (PRIVATE, ""), fresh=False) as change:
-        file, known = _requests(memory)
-        known.pop(item.key, None)
-        change.steps.append(_rows_step(memory.engine.layout.requests, file, known, kept=False))
+        rows = memory.engine.home.review_rows
+        change.steps.append(rows.step(REQUEST, item.key, None, kept=False))
     return True
 
 

@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar, cast
 
 from memoranda.clock import waits_at_most
 from memoranda.engine.engine import Engine
+from memoranda.engine.guard import Again
 from memoranda.engine.pausing import check_not_paused
 from memoranda.engine.write_gate import check_limits, sign
 from memoranda.errors import (
@@ -30,6 +31,8 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.ledger.change import Change, Step
+from memoranda.ledger.planned_change import PlannedChange
+from memoranda.ledger.reads import ReadRow
 from memoranda.note.model import GLOBAL, KV_PROJECT, SCOPE, SCOPE_HINT, Note, Provenance
 from memoranda.note.project_access import is_among
 from memoranda.store.base import File, Stamp
@@ -118,14 +121,14 @@ class HomeSession:
         """`text` as it may be written into another program's file at `place`: secrets redacted if
         that is the owner's will, or refused, also where only the `whole` text will do. `old` is
         what it replaces. Raises SecretRefused."""
-        found = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
-        if not found:
+        problem = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
+        if not problem:
             return text
         if whole:
-            raise SecretRefused(found[0].rule.id, found[0].rule.why, place)
+            raise SecretRefused(problem[0].rule.id, problem[0].rule.why, place)
         from memoranda.text.gate import redact
 
-        return redact(text, found)
+        return redact(text, problem)
 
     def as_caller(self, agent: str | None, face: str | None = None, **by: str) -> Self:
         """The same open home for another caller."""
@@ -163,12 +166,14 @@ class HomeSession:
         changed.
         """
         check_not_paused(self)
+        is_outermost = not self.engine.is_writing
         with self.exclusive() if fresh else self.engine.writing():
             if fresh:
                 self.engine.fresh()
             transaction = Transaction(self, verb, about)
             yield transaction
-            transaction.commit()
+            transaction.commit(may_wait=is_outermost)
+        transaction.finish()
 
     def parse(self, project: str, path: str, file: File) -> Note:
         """The note these bytes are. Raises NotText."""
@@ -185,7 +190,7 @@ class HomeSession:
             if info.etag == note.etag:
                 note.suspicious = info.suspicious
                 note.provenance = info.provenance
-        note.access_count += self.engine.access.counts().get(note.id, 0)
+        note.access_count += self.engine.reads.counts([note.id])[note.id]
         return note
 
 
@@ -216,6 +221,7 @@ class Transaction:
         self.about = about
         self.steps: list[Step] = []
         self.made_from: list[Provenance] = []
+        self.folded: dict[str, ReadRow] = {}
         self.undoes: int | None = None
         self.details: dict[str, Any] | None = None
         self.run: int | None = None
@@ -223,6 +229,8 @@ class Transaction:
         self._session = session
         self._engine = session.engine
         self._notes: dict[tuple[str, str], Note] = {}
+        self._marked: list[str] = []
+        self._planned: PlannedChange | None = None
 
     def put(
         self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any
@@ -270,63 +278,106 @@ class Transaction:
         self.steps.append(step)
         return step
 
-    def commit(self) -> None:
-        """Carry out the steps and show them in the index. Raises Conflict, Exists, StorageError."""
+    def commit(self, *, may_wait: bool = False) -> None:
+        """Carry out the steps and show them in the index, or have them wait for others: then
+        `finish` tells what came of it. Raises Conflict, Exists, StorageError.
+        """
         if not self.steps:
             return
         engine = self._engine
         session = self._session
         self._remove_emptied()
-        for step in {each.root: each for each in reversed(self.steps)}.values():
+        self._make_roots()
+        if session.face != "cli":
+            session.notices.clear()
+        session.notices += engine.gate.admit(self.steps, self.verb, session.is_owner)
+        sign(
+            self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history
+        )
+        planned = self._plan()
+        self._planned = planned
+        if may_wait and self._may_wait(planned):
+            engine.home.wait(planned)
+            return
+        engine.guard.keep()
+        engine.make(planned)
+        planned.is_over.set()
+
+    def _make_roots(self) -> None:
+        """Make the folders of built-in projects at their first use; those of others are not ours
+        to make.
+        """
+        engine = self._engine
+        for step in {step.root: step for step in reversed(self.steps)}.values():
             if os.path.isdir(step.root):
                 continue
-            # The folder of a built-in project is made at its first use; that of an added one is not
-            # ours to make.
             if step.project not in engine.layout.built_in and engine.settings.url is None:
                 raise StorageError(step.path, f"the folder of project {step.project} is missing")
             with storing(step.path):
                 make_private(engine.layout.root / step.root)
-        if session.face != "cli":
-            session.notices.clear()
-        session.notices += engine.gate.admit(self.steps, self.verb, session.is_owner)
-        about = self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path)
-        check_limits(self.steps, engine.settings, session.agent, engine.day_use, engine.clock())
-        sign(
-            self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history
-        )
-        self.done = engine.home.commit(
+
+    def _plan(self) -> PlannedChange:
+        session = self._session
+        planned = self._engine.home.plan(
             self.verb,
             self.steps,
-            about=about,
+            about=self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path),
             agent=session.agent,
             face=session.face,
             undoes=self.undoes,
             details=self.details,
             run=session.run if self.run is None else self.run,
             by=session.by or None,
-            may_stage=engine.guard.may_stage,
+            folded=self.folded,
         )
-        engine.day_use.count(self.done)
+        planned.check = self._check_limits
+        planned.show = self._made
+        return planned
+
+    def _may_wait(self, planned: PlannedChange) -> bool:
+        """Whether the change can wait beside others. Raises Again where one of those is in its way:
+        the call was planned without sight of it.
+        """
+        guard = self._engine.guard
+        queue = self._engine.home.queue
+        if not guard.may_share:
+            return False
+        if queue.takes(planned):
+            return True
+        if queue.changes and guard.may_repeat:
+            raise Again
+        return False
+
+    def _check_limits(self) -> None:
+        engine = self._engine
+        check_limits(
+            self.steps, engine.settings, self._session.agent, engine.day_use, engine.clock()
+        )
+
+    def _made(self, change: Change) -> None:
+        """The change is on disk: count it, and show it in the index."""
+        engine = self._engine
+        engine.day_use.count(change)
+        engine.commits += 1
+        engine.changed_projects |= {step.project for step in self.steps}
+        self._show(change)
+
+    def finish(self) -> None:
+        """Wait until the change is made, if it waits for others. Raises as `commit`, Again."""
+        planned = self._planned
+        if planned is None:
+            return
+        if not planned.is_over.is_set():
+            self._engine.wait_for(planned)
+        elif planned.error is not None:
+            raise planned.error
+        self._engine.guard.may_repeat = False
+        self.done = planned.change
+        session = self._session
         session.changed = self.done.number
         if session.run == 0:
             session.run = self.done.run
-        engine.commits += 1
-        engine.changed_projects |= {step.project for step in self.steps}
-        try:
-            if engine.home.staged:
-                # What this change and those after it put into the index is one transaction, until
-                # all are on disk.
-                is_first = engine.guard.batch is None
-                engine.guard.stage()
-                if is_first:
-                    engine.index.begin()
-            else:
-                engine.guard.keep()
-            self._show(self.done)
-        except (sqlite3.Error, OSError, StorageError) as error:
-            # The files are safe and acknowledged, or about to be; the index catches up by a sweep.
-            engine.unshown(error)
-            engine.guard.settle()
+        session.notices += self._marked
 
     def _remove_emptied(self) -> None:
         """Remove the folders that a private note leaves empty: others would see their names."""
@@ -358,49 +409,50 @@ class Transaction:
         engine = self._engine
         index = self._engine.index
         removed: list[tuple[str, str]] = []
-        known: dict[tuple[str, str], Provenance] = {}
+        provenance: dict[tuple[str, str], Provenance] = {}
         written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
-        for step, each in zip(self.steps, change.files[-len(self.steps) :], strict=True):
-            if each.project == PRIVATE or not is_here(engine, each.project, each.root):
+        for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
+            if touched.project == PRIVATE or not is_here(engine, touched.project, touched.root):
                 continue
-            if each.do == "remove":
-                removed.append((each.project, each.path))
-            elif each.do == "put":
+            if touched.do == "remove":
+                removed.append((touched.project, touched.path))
+            elif touched.do == "put":
                 file = _file_of(step)
                 note = None
-                if engine.store(each.project).is_note(each.path):
-                    note = engine.indexable(each.project, each.path, file)
-                written[each.project, each.path] = (note, file.stamp) if note is not None else None
-                known[each.project, each.path] = change.provenance(each)
-            elif each.do == "move":
-                store = engine.store(each.project)
+                if engine.store(touched.project).is_note(touched.path):
+                    note = engine.indexable(touched.project, touched.path, file)
+                written[touched.project, touched.path] = (
+                    (note, file.stamp) if note is not None else None
+                )
+                provenance[touched.project, touched.path] = change.provenance(touched)
+            elif touched.do == "move":
+                store = engine.store(touched.project)
                 below = {
                     info.path: info.provenance
-                    for info in index.notes.below(each.project, each.path)
+                    for info in index.notes.below(touched.project, touched.path)
                 }
-                for path in dict.fromkeys([*below, each.path]):
-                    to = each.to + path[len(each.path) :]
+                for path in dict.fromkeys([*below, touched.path]):
+                    to = touched.to + path[len(touched.path) :]
                     # No link, folder or other file
                     is_note = store.is_note(to) and store.stamp(to) is not None
-                    removed.append((each.project, path))
-                    written[each.project, to] = engine.load(store, to) if is_note else None
+                    removed.append((touched.project, path))
+                    written[touched.project, to] = engine.load(store, to) if is_note else None
                     if path in below:
-                        known[each.project, to] = below[path]
+                        provenance[touched.project, to] = below[path]
         self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
-        self._session.notices += [
-            f"{each.project}/{each.path}: marked suspicious ({', '.join(each.suspicious)}); see memory review"
-            for each in self._notes.values()
-            if each.suspicious
+        self._marked = [
+            f"{note.project}/{note.path}: marked suspicious ({', '.join(note.suspicious)}); see memory review"
+            for note in self._notes.values()
+            if note.suspicious
         ]
-        with index.transaction():
-            for key in removed:
+        for key in removed:
+            index.remove(*key)
+        for key, loaded in written.items():
+            if loaded is None:
                 index.remove(*key)
-            for key, loaded in written.items():
-                if loaded is None:
-                    index.remove(*key)
-                else:
-                    loaded[0].provenance = known.get(key, loaded[0].provenance)
-                    loaded[0].permalink = index.put(*loaded)
+            else:
+                loaded[0].provenance = provenance.get(key, loaded[0].provenance)
+                loaded[0].permalink = index.put(*loaded)
 
     def written(self, step: Step) -> Note:
         """The note a `put` or `move` step made, after the commit."""
@@ -416,7 +468,7 @@ class Transaction:
             note = session.parse(step.project, path, file)
         # No other of the change can have given it another permalink
         elif len(self._notes) == 1:
-            note.access_count += self._engine.access.counts().get(note.id, 0)
+            note.access_count += self._engine.reads.counts([note.id])[note.id]
             return note
         try:
             return session.as_indexed(note)

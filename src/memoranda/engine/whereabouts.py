@@ -13,8 +13,8 @@ from memoranda.ledger.change import Change
 from memoranda.note.model import MEMORY_PROJECTS
 
 _ID_IN_NAME = re.compile(r"-([0-9a-f]{8})\.md$")
+# Places a note is followed through: a circle of moves ends there.
 _MOST_MOVES = 20
-"""Places a note is followed through: a circle of moves ends there."""
 
 Place = tuple[str, str]
 """A project, and a path in it."""

@@ -87,7 +87,7 @@ def expand(names: Sequence[str]) -> list[str]:
             f'Unknown toolset "{min(unknown)}". Toolsets: {", ".join(TOOLSETS)}, all.'
         )
     return list(
-        dict.fromkeys(each for name in names for each in (ALL if name == "all" else (name,)))
+        dict.fromkeys(toolset for name in names for toolset in (ALL if name == "all" else (name,)))
     )
 
 
@@ -106,13 +106,13 @@ def registry(
     InvalidInput for an unknown name."""
     from memoranda.faces.tool import Registry
 
-    wanted = expand(names)
+    toolset_names = expand(names)
     options: dict[str, dict[str, Any]] = {
         "memory": {
             "create_existing": settings.create_existing,
             "instructions": settings.instructions,
             "view_max_characters": settings.view_max_characters,
-            "with_notes": "notes" in wanted,
+            "with_notes": "notes" in toolset_names,
         },
         "notes": {"agents_may_add_projects": settings.agents_may_add_projects},
         "graph": {"like": like, "reply_chars": settings.graph_reply_chars, "open_graph": graphs},
@@ -126,7 +126,7 @@ def registry(
         "agent": {},
     }
     toolsets = []
-    for name in wanted:
+    for name in toolset_names:
         module = import_module(f"memoranda.faces.{FACES[name].module}")
         toolset = module.toolset(**options[name])
         if manners and name in manners:

@@ -85,8 +85,10 @@ class Contract:
             values["text"] = repair_surrogates(str(value))[:_CUT]
         template = self.wording[key]
         if "{json}" in template:
-            shown = json.dumps(value, ensure_ascii=True, default=str)
-            values["json"] = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+            value_text = json.dumps(value, ensure_ascii=True, default=str)
+            values["json"] = (
+                value_text if len(value_text) <= _SHOWN else value_text[: _SHOWN - 3] + "..."
+            )
         return InvalidInput(
             self.prefix + template.format(**values, found=_FOUND.get(type(value), "object"))
         )
@@ -108,8 +110,8 @@ def check(
     absent.
 
     `contract` is a key of texts/contracts.json; `tool` is how errors name the tool. `also` maps
-    further accepted names to the parameter they stand for, to a schema of their own, or to None
-    (ignored). Raises InvalidInput, in the words of the contract, for arguments that do not fit.
+    further accepted names to the parameter they mean, to a separate schema, or to None (ignored).
+    Raises InvalidInput, in the words of the contract, for arguments that do not fit.
     """
     rules = _contract(contract)
     if not isinstance(arguments, dict):
@@ -117,24 +119,9 @@ def check(
     properties = dict(schema.get("properties", {}))
     checker = _Checker(rules, tool, list(properties))
     if also:
-        given = arguments
-        arguments = {}
-        for name, value in given.items():
-            if name in properties:
-                target = name
-            else:
-                target = also.get(name, name)
-            if isinstance(target, Mapping):
-                arguments[name] = value
-                properties[name] = target
-            elif target == name and (value is not None or name not in arguments):
-                arguments[name] = value
-            elif target != name and target and value is not None and given.get(target) is None:
-                arguments[target] = value
-                checker.shown[target] = name
-    return checker.object(
-        arguments, {"properties": properties, "required": schema.get("required", ())}, ""
-    )
+        arguments = checker.with_usual_names(arguments, properties, also)
+    required = schema.get("required", ())
+    return checker.object(arguments, {"properties": properties, "required": required}, "")
 
 
 @dataclass(slots=True)
@@ -147,59 +134,99 @@ class _Checker:
     known: list[str]
     shown: dict[str, str] = field(default_factory=dict)
 
-    def object(self, given: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
-        rules = self.rules
+    def with_usual_names(
+        self, arguments: Arguments, properties: dict[str, Any], also: Also
+    ) -> Arguments:
+        """`arguments` with further names (see `check`) replaced by those of the schema; a further name
+        with a schema is added to `properties`.
+        """
+        renamed: Arguments = {}
+        for name, value in arguments.items():
+            target = name if name in properties else also.get(name, name)
+            if isinstance(target, Mapping):
+                renamed[name] = value
+                properties[name] = target
+            elif target == name:
+                if value is not None or name not in renamed:
+                    renamed[name] = value
+            # A further name counts where the usual one is not given.
+            elif target and value is not None and arguments.get(target) is None:
+                renamed[target] = value
+                self.shown[target] = name
+        return renamed
+
+    def object(self, arguments: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
+        """The checked arguments of an object at `path` ("" = the call's own). Raises InvalidInput."""
         properties = schema["properties"]
         required = schema.get("required", ())
         present = {
             name: value
-            for name, value in given.items()
+            for name, value in arguments.items()
             if name in properties and not self._is_absent(value, name in required)
         }
         checked: Arguments = {}
-        for name in rules.empty:
+        for name in self.rules.empty:
             if name in required and name not in present:
                 present[name] = checked[name] = ""
-        for turn in rules.order:
-            if turn == "schema":
-                names: Iterable[str] = properties
-            elif turn == "given":
-                names = [name for name in given if name in present or name not in properties]
-            elif turn == "reverse":
-                names = sorted(present, reverse=True)
-            elif turn == "required":
-                names = [name for name in required if name not in present]
-            else:
-                names = sorted(given.keys() - properties.keys())
-            for name in names:
-                value = present.get(name)
-                inner = properties.get(name)
-                if path:
-                    place = f"{path}.{name}"
-                else:
-                    place = self.shown.get(name, name)
+        for turn in self.rules.order:
+            for name in self._names_in_turn(turn, arguments, present, schema):
                 if name in present:
-                    checked[name] = self.value(value, inner, place)
+                    if path:
+                        place = f"{path}.{name}"
+                    else:
+                        place = self.shown.get(name, name)
+                    checked[name] = self.value(present[name], properties.get(name), place)
                 elif name in required:
-                    error = self._error("required", place, kind=inner.get("type"))
-                    for other in rules.meant.get(name, ()):
-                        if other in given and other not in properties:
-                            raise InvalidInput(
-                                str(error) + rules.wording["meant"].format(other=other, name=name)
-                            )
-                    raise error
-                elif name not in properties and "unknown" in rules.wording:
-                    unknown = sorted(given.keys() - properties.keys())
-                    verb = "was" if len(unknown) == 1 else "were"
-                    known = ", ".join(self.known) or "none"
-                    raise self._error(
-                        "unknown", name, known=known, names=", ".join(map(repr, unknown)), verb=verb
-                    )
+                    if path:
+                        place = f"{path}.{name}"
+                    else:
+                        place = self.shown.get(name, name)
+                    raise self._missing(name, place, arguments, properties)
+                elif name not in properties and "unknown" in self.rules.wording:
+                    raise self._unknown(name, arguments, properties)
         if len(checked) == len(properties):
             return checked
-        return {
-            name: each["default"] for name, each in properties.items() if "default" in each
-        } | checked
+        defaults = {
+            name: inner["default"] for name, inner in properties.items() if "default" in inner
+        }
+        return defaults | checked
+
+    def _names_in_turn(
+        self, turn: str, given: Arguments, present: Arguments, schema: Mapping[str, Any]
+    ) -> Iterable[str]:
+        """The names that a contract's order of checks looks at in one turn."""
+        properties = schema["properties"]
+        if turn == "schema":
+            return list(properties)
+        if turn == "given":
+            return [name for name in given if name in present or name not in properties]
+        if turn == "reverse":
+            return sorted(present, reverse=True)
+        if turn == "required":
+            return [name for name in schema.get("required", ()) if name not in present]
+        return sorted(given.keys() - properties.keys())
+
+    def _missing(
+        self, name: str, place: str, given: Arguments, properties: Mapping[str, Any]
+    ) -> InvalidInput:
+        """The error for a required argument that is missing, with a name the caller may have meant."""
+        error = self._error("required", place, kind=properties[name].get("type"))
+        for other in self.rules.meant.get(name, ()):
+            if other in given and other not in properties:
+                meant = self.rules.wording["meant"].format(other=other, name=name)
+                return InvalidInput(str(error) + meant)
+        return error
+
+    def _unknown(self, name: str, given: Arguments, properties: Mapping[str, Any]) -> InvalidInput:
+        """The error for arguments that the schema does not have."""
+        unknown = sorted(given.keys() - properties.keys())
+        return self._error(
+            "unknown",
+            name,
+            known=", ".join(self.known) or "none",
+            names=", ".join(map(repr, unknown)),
+            verb="was" if len(unknown) == 1 else "were",
+        )
 
     def _is_absent(self, value: Any, is_required: bool) -> bool:
         """Whether a value says that its argument was not given."""
@@ -210,7 +237,9 @@ class _Checker:
         return self.rules.blank == "absent" or not is_required
 
     def value(self, value: Any, schema: Mapping[str, Any], name: str) -> Any:
-        rules, kind = self.rules, schema.get("type", "list" if "list" in self.rules.kinds else None)
+        """The checked value of an argument. Raises InvalidInput."""
+        rules = self.rules
+        kind = schema.get("type", "list" if "list" in rules.kinds else None)
         if kind is None:
             return value
         if type(value) not in _TYPES[kind]:
@@ -223,30 +252,42 @@ class _Checker:
             options = ", ".join(schema["enum"])
             raise self._error("enum", name, value=value, enum=schema["enum"], options=options)
         if is_number:
-            minimum = schema.get("minimum", rules.minimum)
-            maximum = schema.get("maximum")
-            if (minimum is not None and value < minimum) or (
-                maximum is not None and value > maximum
-            ):
-                key = "minimum" if maximum is None else "range"
-                raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
+            self._check_range(value, schema, name)
         elif kind == "object" and "properties" in schema:
             value = self.object(value, schema, name)
         elif kind in ("array", "list"):
-            items = schema.get("items", _TEXT)
-            if "item" not in rules.wording:
-                value = [self.value(each, items, f"{name}[{at}]") for at, each in enumerate(value)]
-            elif items["type"] == "string" and (
-                wrong := [each for each in value if not isinstance(each, str)]
-            ):
-                raise self._error("item", name, value=wrong[0])
+            value = self._items(value, schema.get("items", _TEXT), name)
         elif kind == "string" and rules.repair:
             value = repair_surrogates(value)
         if "unicode" in rules.wording and has_surrogate(value):
             raise self._error("unicode", name)
         if kind == "list":
-            return [text for each in value if (text := each.strip())]
+            texts = [text.strip() for text in value]
+            return [text for text in texts if text]
         return value
+
+    def _check_range(self, value: float, schema: Mapping[str, Any], name: str) -> None:
+        """Raise InvalidInput for a number outside the schema's or the contract's range."""
+        minimum = schema.get("minimum", self.rules.minimum)
+        maximum = schema.get("maximum")
+        is_small = minimum is not None and value < minimum
+        is_large = maximum is not None and value > maximum
+        if is_small or is_large:
+            if maximum is None:
+                key = "minimum"
+            else:
+                key = "range"
+            raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
+
+    def _items(self, values: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
+        """The checked items of a list. Raises InvalidInput."""
+        if "item" not in self.rules.wording:
+            return [self.value(item, schema, f"{name}[{at}]") for at, item in enumerate(values)]
+        if schema["type"] == "string":
+            for item in values:
+                if not isinstance(item, str):
+                    raise self._error("item", name, value=item)
+        return values
 
     def _error(self, key: str, name: str, **values: Any) -> InvalidInput:
         return self.rules.error(key, name=name, tool=self.tool, **values)
@@ -260,13 +301,16 @@ def _converted(value: Any, kind: str, coerce: str) -> Any:
         return int(value)
     if not isinstance(value, str) or kind == "string" or not coerce:
         return value
-    text = value.strip()
     if coerce == "containers":
         return _container(value, kind)
-    if kind == "list" or (kind == "array" and coerce == "json" and not text.startswith("[")):
-        return [part.strip() for part in text.split(",") if part.strip()]
+    text = value.strip()
+    is_bare_list = kind == "array" and coerce == "json" and not text.startswith("[")
+    if kind == "list" or is_bare_list:
+        parts = [part.strip() for part in text.split(",")]
+        return [part for part in parts if part]
     if coerce == "digits":
-        if kind == "integer" and _DIGITS.fullmatch(text):
+        is_whole_number = kind == "integer" and _DIGITS.fullmatch(text)
+        if is_whole_number:
             return int(text)
         return value
     if kind == "boolean" and text.lower() in ("true", "false"):

@@ -45,22 +45,21 @@ _PROBES = (
     "select n.path, t.text from note n join text t on t.row = n.row order by n.row desc limit 1",
     *(f"select rowid from {table} where {table} match 'a' limit 1" for table in _WORD_TABLES),
 )
+# Keys bound to one statement.
 _BATCH = 500
-"""Keys bound to one statement."""
+# Pages of 4 kB of a full-text table that are merged in one transaction.
 _MERGED = 250
-"""Pages of 4 kB of a full-text table that are merged in one transaction."""
 _CORRUPT = 11
 _NOT_A_DATABASE = 26
+# How long SQLite waits for another process that writes the index.
 _BUSY_SECONDS = 2.0
-"""How long SQLite waits for another process that writes the index."""
+# Bytes of an index up to which it is copied into memory when it cannot be written.
 _LARGEST_COPY = 256 << 20
-"""Bytes of an index up to which it is copied into memory when it cannot be written."""
+# Seconds after which an index that could not be written is tried again, once what stands in for it
+# shows the disk.
 _TRY_AGAIN = 3.0
-"""Seconds after which an index that could not be written is tried again, once what stands in for it
-shows the disk.
-"""
+# How long the opening of the index waits for the home's lock.
 _OPEN_SECONDS = 0.5
-"""How long the opening of the index waits for the home's lock."""
 _SETTINGS = (
     "page_size = 8192",
     "journal_mode = wal",
@@ -80,7 +79,10 @@ class IndexConnection(sqlite3.Connection):
 
 def held(db: sqlite3.Connection, kind: type[T]) -> T:
     """The object of class `kind` that is cached for `db`, made by the first call."""
-    cache = db.held if isinstance(db, IndexConnection) else {}
+    if isinstance(db, IndexConnection):
+        cache = db.held
+    else:
+        cache = {}
     if kind not in cache:
         cache[kind] = kind()
     return cache[kind]
@@ -102,7 +104,7 @@ class Database:
         """The names of all projects, those without notes among them: `[[A::B]]` may name one."""
         self._lock = nullcontext() if lock is None else lock
         self._connection: sqlite3.Connection | None = None
-        self._is_pinned = self._is_begun = False
+        self._is_pinned = False
         self._try_again: float | None = None
         self.is_copy = False
         """Whether the index in use lies in memory, because the file cannot be written or made."""
@@ -136,9 +138,9 @@ class Database:
                 raise StorageError(
                     "the index", reason(error) if isinstance(error, OSError) else why
                 ) from None
-            found = _open_to_read(self.path)
-            self._use(found or _make(None))
-            self.is_copy = found is None
+            read_only = _open_to_read(self.path)
+            self._use(read_only or _make(None))
+            self.is_copy = read_only is None
             self._try_again = time.monotonic() + _TRY_AGAIN
         return self._connection  # type: ignore[return-value]  # `_use` sets it
 
@@ -207,7 +209,7 @@ class Database:
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        self._is_pinned = self._is_begun = False
+        self._is_pinned = False
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -232,34 +234,8 @@ class Database:
         db.execute("pragma wal_checkpoint(truncate)")
 
     def transaction(self) -> AbstractContextManager[None]:
-        """One write transaction: committed at the end, rolled back when an exception passes.
-        Between `begin` and `end` a part of theirs."""
-        if self._is_begun:
-            return nullcontext()
+        """One write transaction: committed at the end, rolled back when an exception passes."""
         return transaction(self.connection)
-
-    def begin(self) -> None:
-        """Begin a transaction that several calls write in, until `end`."""
-        self.connection.execute("begin immediate")
-        self._is_begun = True
-
-    def end(self, *, commit: bool = True) -> None:
-        """End what `begin` began, if anything: keep it, or forget it with all that was cached
-        meanwhile.
-        """
-        db = self._connection
-        is_begun = self._is_begun
-        self._is_begun = False
-        if not is_begun or db is None:
-            return
-        try:
-            if commit:
-                db.execute("commit")
-        finally:
-            if db.in_transaction:
-                db.execute("rollback")
-                if isinstance(db, IndexConnection):
-                    db.held.clear()
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Inside, every query sees one state of the index, whatever another process writes
@@ -348,6 +324,9 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
     except BaseException:
         if db.in_transaction:
             db.execute("rollback")
+        if isinstance(db, IndexConnection):
+            # What is held in memory may be of rows that are not there
+            db.held.clear()
         raise
     db.execute("commit")
 
@@ -463,9 +442,9 @@ def _open_to_read(path: Path) -> sqlite3.Connection | None:
     for option in ("mode=ro", "immutable=1"):
         if path.is_file() and not (changes_wait and option == "immutable=1"):
             with suppress(sqlite3.Error, OSError):
-                found = _open_existing(path, option)
-                if found:
-                    return found
+                opened = _open_existing(path, option)
+                if opened:
+                    return opened
     return None
 
 

@@ -63,12 +63,6 @@ class Index(Database):
 
         return writer.put(self.connection, note, stamp)
 
-    def note_rename(self, project: str, path: str, stamp: Stamp) -> None:
-        """A file just indexed got its name after that: record its later `ctime_ns`."""
-        from memoranda.index import writer
-
-        writer.note_rename(self.connection, project, path, stamp)
-
     def remove(self, project: str, path: str) -> bool:
         """Take a note or an expired entry out; False when the index has none there."""
         from memoranda.index import writer
@@ -94,19 +88,19 @@ class Index(Database):
         from memoranda.index.sync import Comparison
 
         comparison = Comparison()
-        known = self.notes.stamps(project, folder)
+        known_stamps = self.notes.stamps(project, folder)
         for stamps in parts:
-            comparison.look(known, stamps)
-        return comparison.end(known, unreadable)
+            comparison.look(known_stamps, stamps)
+        return comparison.end(known_stamps, unreadable)
 
     def plan_file(self, project: str, path: str, stamp: Stamp | None) -> list[Difference]:
         """The same for the single note at `path`, which has this stamp if it is there."""
         from memoranda.index.sync import Difference
 
-        known = self.notes.stamp(project, path)
-        if known == stamp:
+        known_stamp = self.notes.stamp(project, path)
+        if known_stamp == stamp:
             return []
-        return [Difference(path, stamp, None if known is None else path)]
+        return [Difference(path, stamp, None if known_stamp is None else path)]
 
     def apply(
         self,
@@ -131,10 +125,10 @@ class Index(Database):
         None = never.
         """
         sql = "select size, mtime_ns, inode, ctime_ns from project where name = ?"
-        found = self.connection.execute(sql, (project,)).fetchone()
-        if found is None or found[0] is None:
+        row = self.connection.execute(sql, (project,)).fetchone()
+        if row is None or row[0] is None:
             return None
-        return Stamp(*found)
+        return Stamp(*row)
 
     def see(self, project: str, file: Stamp | None) -> None:
         """Record the stamp of the project's file that the index now shows."""

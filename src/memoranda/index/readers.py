@@ -23,7 +23,7 @@ from memoranda.index.database import SCHEMA_VERSION
 from memoranda.index.writer import Prepared, prepare
 from memoranda.note.model import BAD_HEADER, warning_text
 from memoranda.store.base import File
-from memoranda.store.folder import FolderStore
+from memoranda.store.folder import FolderStore, add_name_of_day
 from memoranda.text.utf16 import utf16_coding
 
 Suspicious = Callable[[str], tuple[str, ...]]
@@ -80,9 +80,9 @@ class Readers:
         for paths in batches:
             waiting.append(self._threads.submit(self._ask, paths))
             if len(waiting) > 2 * len(self._processes):
-                yield {each.path: each for each in waiting.popleft().result()}
+                yield {note.path: note for note in waiting.popleft().result()}
         for future in waiting:
-            yield {each.path: each for each in future.result()}
+            yield {note.path: note for note in future.result()}
 
     def _ask(self, paths: Sequence[str]) -> list[Prepared]:
         if not paths or not self._processes:
@@ -125,11 +125,12 @@ def answer() -> None:
                         files.append((path, file.data.decode("utf-8"), file))
             notes = [file.note(store.name, path, text) for path, text, file in files]
             for note in notes:
+                add_name_of_day(note, store)
                 note.suspicious = suspicious(note.text)
-            found = [
+            answers = [
                 prepare(note, file.stamp, project)
                 for note, (_, _, file) in zip(notes, files, strict=True)
                 if warning_text(note.warnings, BAD_HEADER) is None
             ]
-            pickle.dump(found, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+            pickle.dump(answers, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
             sys.stdout.buffer.flush()

@@ -14,6 +14,8 @@ from memoranda.note.model import Provenance
 from memoranda.store.base import File, Stamp, sha256
 
 LINES = "lines"
+SET = "set"
+"""The step that sets a row of the ledger: an answer of the owner, a request of an agent."""
 ERASE = "erase"
 """The verb of a change that says that something was erased. Without details it takes the place of
 a change about it.
@@ -35,8 +37,8 @@ class Touched:
 
     `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
     to
-    `link`), `lines` (of the absolute `file` used in place; `old` is what went, `new` tells what
-    came: inplace).
+    `link`), `set` (a row of the ledger), `lines` (of the absolute `file` used in place; `old` is
+    what went, `new` tells what came: inplace).
     `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the
     project's real
     folder, where no other process of the home would look for it, else empty. `size`: of the text
@@ -81,16 +83,19 @@ class Change:
     run: int | None = None
     by: dict[str, str] | None = None
 
-    def provenance(self, each: Touched) -> Provenance:
+    def provenance(self, touched: Touched) -> Provenance:
         """Where the text that this change wrote to the file comes from; also of lines of older
         versions.
         """
         who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
         if self.verb in IMPORTING:
-            who = who if self.agent else "import"
+            if self.agent:
+                who = who
+            else:
+                who = "import"
             trust = "import"
-        said: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
-        return Provenance(**said | (self.by or {}) | (each.by or {}))
+        words: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
+        return Provenance(**words | (self.by or {}) | (touched.by or {}))
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""
@@ -125,7 +130,7 @@ class Change:
         """The change a JSON line describes. Raises ValueError when it is none."""
         row = json.loads(line)
         try:
-            files = [Touched(**each) for each in row["files"]]
+            files = [Touched(**row_file) for row_file in row["files"]]
             return cls(
                 row["change"],
                 row["time"],
@@ -154,7 +159,8 @@ class Step:
 
     `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a
     file or folder to `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a
-    symlink), `symlink`. `old` is what the caller read: a file that changed since is a Conflict.
+    symlink), `symlink`, `set` (a row of the ledger). `old` is what the caller read: a file that
+    changed since is a Conflict.
     `kept` False leaves no old text in the ledger, `is_passing` no new one. `away`: other processes
     do not know the project at `root`, so the ledger has to name it. Once a `put` is prepared,
     `etag` and `stamp` are those of the file it makes. `by`: as in `Touched`.
@@ -184,7 +190,10 @@ class Step:
         if self.data is not None:
             self.etag = sha256(self.data)
         old, mode = (self.old.etag, self.old.mode) if self.old else (None, None)
-        root = os.path.realpath(self.root) if self.away else ""
+        if self.away:
+            root = os.path.realpath(self.root)
+        else:
+            root = ""
         return Touched(
             self.do,
             self.project,

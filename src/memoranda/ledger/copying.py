@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 from memoranda.errors import StorageError
+from memoranda.ledger.reads import ReadRow, add_reads
 
 
 @contextmanager
@@ -29,9 +31,9 @@ def copy_ledger(source: Path, target: Path) -> None:
     """
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-    with _opened(source, "rw") as there, _opened(target, "rw") as here:
-        there.backup(here)
-        here.execute("pragma journal_mode = delete")
+    with _opened(source, "rw") as source_database, _opened(target, "rw") as target_database:
+        source_database.backup(target_database)
+        target_database.execute("pragma journal_mode = delete")
 
 
 def relocate_ledger(path: Path, old: str, new: str) -> bool:
@@ -47,11 +49,34 @@ def relocate_ledger(path: Path, old: str, new: str) -> bool:
                 f"or substr({column}, 1, length(:old) + 1) = :old || '/'",
                 {"new": new, "old": old},
             )
+        _relocate_spaces(connection, old, new)
         is_changed = connection.total_changes > before
         # The files of a copy are synced with it
         for table in ("temp_folder", "pending_step", "unsynced"):
             connection.execute(f"delete from {table}")
         return is_changed
+
+
+def _relocate_spaces(connection: sqlite3.Connection, old: str, new: str) -> None:
+    """Name the folder `new` for spaces that lie in `old`."""
+    sql = "select number, value from access where section = 'spaces'"
+    for number, text in connection.execute(sql).fetchall():
+        space = json.loads(text)
+        home = str(space.get("home", ""))
+        if home == old or home.startswith(f"{old}/"):
+            space["home"] = new + home[len(old) :]
+            sql = "update access set value = ? where number = ?"
+            connection.execute(sql, (json.dumps(space), number))
+
+
+def put_reads(path: Path, reads: Mapping[str, ReadRow]) -> None:
+    """Make `reads` all that the ledger at `path`, which nobody uses, has. Raises StorageError."""
+    with _opened(path, "rw") as connection:
+        connection.execute("begin")
+        for table in ("read", "sent_read"):
+            connection.execute(f"delete from {table}")
+        add_reads(connection, reads.items())
+        connection.execute("commit")
 
 
 def ledger_counts(path: Path) -> tuple[int, int]:

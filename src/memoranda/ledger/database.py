@@ -17,6 +17,8 @@ from memoranda.store.files import check_own, closed_on_error, make_private, open
 SCHEMA = Path(__file__).with_name("schema.sql")
 VERSION = 2
 _BUSY_SECONDS = 3.0
+# Bytes of a write-ahead log that is left for the next process to go on with.
+_SMALL_LOG = 256 << 10
 _NOT_A_LEDGER = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
 _REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full",
@@ -99,11 +101,11 @@ class LedgerDatabase:
         connection = _connect(str(self.path))
         with closed_on_error(connection):
             connection.execute("pragma secure_delete = on")
-            known = connection.execute("pragma user_version").fetchone()[0]
-            if known > VERSION:
+            version = connection.execute("pragma user_version").fetchone()[0]
+            if version > VERSION:
                 raise LedgerRefused("it is of a later version; upgrade memoranda")
             connection.execute("pragma synchronous = full")
-            if known < VERSION:
+            if version < VERSION:
                 connection.execute("pragma journal_mode = wal")
                 script = SCHEMA.read_text("utf-8")
                 connection.executescript(
@@ -164,16 +166,21 @@ class LedgerDatabase:
         return next(iter(self.rows(sql, values)), None)
 
     @contextmanager
-    def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+    def transaction(
+        self, *, durable: bool = True, may_wait: bool = True
+    ) -> Iterator[sqlite3.Connection]:
         """One transaction, all or nothing; with `durable` it is on the disk on return.
 
-        Raises StorageError, then nothing of it is there.
+        Without `may_wait` it is refused at once while another process writes. Raises StorageError,
+        then nothing of it is there.
         """
         with self.mutex:
             connection = self._connection
             try:
                 if not durable:
                     connection.execute("pragma synchronous = normal")
+                if not may_wait:
+                    connection.execute("pragma busy_timeout = 0")
                 connection.execute("begin immediate")
                 yield connection
                 connection.execute("commit")
@@ -184,9 +191,11 @@ class LedgerDatabase:
                 self._roll_back(connection)
                 raise
             finally:
-                if not durable:
-                    with suppress(sqlite3.Error):
+                with suppress(sqlite3.Error):
+                    if not durable:
                         connection.execute("pragma synchronous = full")
+                    if not may_wait:
+                        connection.execute(f"pragma busy_timeout = {int(_BUSY_SECONDS * 1000)}")
 
     def _roll_back(self, connection: sqlite3.Connection) -> None:
         with suppress(sqlite3.Error):
@@ -202,12 +211,33 @@ class LedgerDatabase:
     def version(self) -> int:
         """A number that is another one after another connection changed the file."""
         row = self.row("pragma data_version")
-        return row[0] if row is not None else 0
+        if row is not None:
+            return row[0]
+        return 0
 
     def close(self) -> None:
-        """Release the file."""
+        """Release the file.
+
+        SQLite would move a write-ahead log into the file at the last close, which waits for the
+        disk twice. A short log stays as it is: a reader that is still open keeps SQLite from it.
+        """
         with self.mutex:
+            if self.is_writable:
+                reader = self._reader_of_short_log()
+            else:
+                reader = None
             self._connection.close()
+            if reader is not None:
+                reader.close()
+
+    def _reader_of_short_log(self) -> sqlite3.Connection | None:
+        with suppress(OSError, sqlite3.Error):
+            size = os.stat(f"{self.path}-wal").st_size
+            if 0 < size <= _SMALL_LOG:
+                reader = _connect(f"file:{quote(str(self.path))}?mode=ro", uri=True)
+                reader.execute("select 1 from change limit 1").fetchone()
+                return reader
+        return None
 
     def is_here(self) -> bool:
         """Whether the open file is the one at `path`."""

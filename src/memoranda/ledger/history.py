@@ -16,8 +16,9 @@ from typing import Any
 
 from memoranda.clock import parse_stamp
 from memoranda.errors import NotFound, StorageError
-from memoranda.ledger.change import LINES, ORIGINS, Change, Touched
+from memoranda.ledger.change import LINES, ORIGINS, SET, Change, Touched
 from memoranda.ledger.database import LedgerDatabase
+from memoranda.ledger.review_rows import ReviewRows
 from memoranda.note.model import GLOBAL, Provenance
 from memoranda.store.base import File, sha256
 from memoranda.store.files import (
@@ -34,8 +35,8 @@ CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.E
 LARGE = 1 << 20
 """Bytes from which on a text is kept as a file beside the ledger."""
 _FIRST_PART = 16
+# Changes read at a time, first and at most: often only the latest is wanted.
 _PART = 512
-"""Changes read at a time, first and at most: often only the latest is wanted."""
 _CHANGE = "insert into change values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _STEP = "insert into step values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ALL_WRITERS = (
@@ -64,22 +65,22 @@ class History:
     def __init__(self, layout: Layout, database: LedgerDatabase):
         self._layout = layout
         self.database = database
+        self.review_rows = ReviewRows(database, str(layout.private))
         self._last: int | None = None
         self._version = -1
-        self.staged: list[Change] = []
-        """Changes that are to be recorded together, in order; they count as if they had been."""
 
     # --- reading
 
     @property
     def last(self) -> int:
         """The number of the latest change, 0 when there is none."""
-        if self.staged:
-            return self.staged[-1].number
         version = self.database.version()
         if self._last is None or version != self._version:
             row = self.database.row("select max(number) as last from change")
-            self._last = row["last"] or 0 if row is not None else 0
+            if row is not None:
+                self._last = row["last"] or 0
+            else:
+                self._last = 0
             self._version = version
         return self._last
 
@@ -87,16 +88,12 @@ class History:
         """All changes, newest first, or those numbered `before` this; with `origins` the one that
         keeps where the texts of purged ones come from.
         """
-        for change in reversed(self.staged):
-            if before is None or change.number < before:
-                yield change
         yield from self._read_back("select * from change where number < ?", (), before)
         if origins:
             yield from self._origins()
 
     def changes_by(self, agent: str) -> Iterator[Change]:
         """The changes an agent made, newest first."""
-        yield from (change for change in reversed(self.staged) if change.agent == agent)
         yield from self._read_back("select * from change where number < ? and agent = ?", (agent,))
 
     def changes_at(self, project: str, path: str) -> Iterator[Change]:
@@ -104,7 +101,6 @@ class History:
 
         Moves of folders of the project are among them, whatever folder it is.
         """
-        yield from reversed(self.staged)
         sql = (
             "select * from change where number < ? and (number in ("
             "select change from step where project = ? and path = ? "
@@ -119,7 +115,6 @@ class History:
         """The steps at this path of any project, newest first, then those whose file is `absolute`
         in a folder elsewhere.
         """
-        yield from self._staged_steps()
         for where in ("s.path = :path", "s.dest = :path and s.dest <> ''"):
             yield from self._placed(f"{where} order by s.change desc", {"path": path})
         for column in ("path", "dest"):
@@ -128,9 +123,6 @@ class History:
 
     def steps_named(self, project: str, ending: str) -> Iterator[PlacedStep]:
         """The steps on files of a project whose names end so, newest first."""
-        for step in self._staged_steps():
-            if step.touched.path.endswith(ending):
-                yield step
         where = "s.project = ? and substr(s.path, -length(?)) = ? order by s.change desc"
         yield from self._placed(where, (project, ending, ending))
 
@@ -151,30 +143,16 @@ class History:
             for condition in conditions
             for step in self._placed(condition, values)
         }
-        for step in self._staged_steps():
-            touched = step.touched
-            ends = [end for end in (touched.path, touched.to) if end]
-            is_near = any(f"{path}/".startswith(f"{end}/") for end in ends)
-            if touched.project == project and is_near and touched.do in ("put", "remove", "move"):
-                steps[step.number, step.position] = step
         return [steps[key] for key in sorted(steps)]
 
     def steps_of(self, number: int) -> list[PlacedStep]:
         """The steps of one change, in their order."""
-        staged = [step for step in self._staged_steps() if step.number == number]
-        return staged or list(self._placed("s.change = ? order by s.position", (number,)))
+        return [*self._placed("s.change = ? order by s.position", (number,))]
 
     def has_private_steps(self) -> bool:
         """Whether any step was on a file that not everybody might see."""
-        if any(step.touched.scope != GLOBAL for step in self._staged_steps()):
-            return True
         sql = f"select 1 from step where scope <> '{GLOBAL}' limit 1"
         return self.database.row(sql) is not None
-
-    def _staged_steps(self) -> Iterator[PlacedStep]:
-        for change in reversed(self.staged):
-            for position, touched in enumerate(change.files):
-                yield PlacedStep(change.number, position, change.verb, touched)
 
     def _placed(
         self, where: str, values: Sequence[Any] | Mapping[str, Any]
@@ -185,29 +163,31 @@ class History:
 
     def changes_of_run(self, run: int) -> list[Change]:
         """The changes of one run of a job, newest first."""
-        staged = [change for change in reversed(self.staged) if change.run == run]
-        sql = "select * from change where number < ? and run = ?"
-        return [*staged, *self._read_back(sql, (run,))]
+        return [*self._read_back("select * from change where number < ? and run = ?", (run,))]
 
     def change(self, number: int) -> Change | None:
         """The change of this number."""
         for change in self.changes(before=number + 1):
-            return change if change.number == number else None
+            if change.number == number:
+                return change
+            return None
         return None
 
     def last_before(self, time: str) -> int:
         """The number of the last change before a time (ISO 8601, UTC); 0: there is none."""
-        staged = [change.number for change in self.staged if change.time < time]
-        if staged:
-            return max(staged)
         row = self.database.row("select max(number) as last from change where time < ?", (time,))
-        return (row["last"] or 0) if row is not None else 0
+        if row is not None:
+            return row["last"] or 0
+        return 0
 
     def _read_back(
         self, sql: str, values: tuple[Any, ...], before: int | None = None
     ) -> Iterator[Change]:
         """The changes of a query, newest first, in parts: others may write meanwhile."""
-        number = (1 << 62) if before is None else before
+        if before is None:
+            number = 1 << 62
+        else:
+            number = before
         part = _FIRST_PART
         while True:
             rows = self.database.rows(
@@ -248,13 +228,6 @@ class History:
         place, else from the latest that wrote it anywhere; None when none did.
         """
         anywhere: Provenance | None = None
-        for change in reversed(self.staged):
-            for touched in change.files:
-                if touched.do == "put" and touched.new == etag:
-                    provenance = change.provenance(touched)
-                    if (touched.project, touched.path) == (project, path):
-                        return provenance
-                    anywhere = anywhere or provenance
         for row in self.database.rows(_ALL_WRITERS, (etag,)):
             provenance = _writer_of(row).provenance(_touched_of(row))
             if (row["project"], row["path"]) == (project, path):
@@ -264,7 +237,9 @@ class History:
             return anywhere
         sql = "select * from origin where new = ? order by project = ? and path = ? desc"
         origin = self.database.row(sql, (etag, project, path))
-        return Provenance(**json.loads(origin["made_by"])) if origin is not None else None
+        if origin is not None:
+            return Provenance(**json.loads(origin["made_by"]))
+        return None
 
     def writer_of(self, etag: str) -> Provenance | None:
         """Where this text comes from, by the latest change that wrote it anywhere."""
@@ -317,6 +292,7 @@ class History:
         self._last = None
         with self.database.transaction() as connection:
             for number in numbers:
+                self._put_rows_back(connection, number)
                 connection.execute(
                     "delete from text where sha256 in (select old from step where change = :change)"
                     " and not exists (select 1 from step where old = sha256 and change <> :change)",
@@ -325,6 +301,12 @@ class History:
                 for table in ("step", "pending_step", "unsynced", "line_change", "waiting"):
                     connection.execute(f"delete from {table} where change = ?", (number,))
                 connection.execute("delete from change where number = ?", (number,))
+
+    def _put_rows_back(self, connection: Connection, number: int) -> None:
+        """Make the rows of the ledger what they were before a change."""
+        sql = "select * from step where change = ? and do = ? order by position"
+        rows = connection.execute(sql, (number, SET)).fetchall()
+        self.review_rows.take_back(connection, [_touched_of(row) for row in rows])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
         """Put these changes, in the order of their numbers, in place of all."""
@@ -484,7 +466,7 @@ class History:
 
     def _origins_of(self, purged: Collection[int], living: Collection[str]) -> list[Touched]:
         """Where the texts come from of which only purged changes tell."""
-        seen = set[tuple[str, str, str, str]]()
+        seen_origins = set[tuple[str, str, str, str]]()
         origins = list[Touched]()
         for change in self.changes():
             for touched in change.files:
@@ -492,7 +474,7 @@ class History:
                 if touched.do != "put" or new is None or not (touched.root or new in living):
                     continue
                 key = (touched.project, touched.path, touched.root, new)
-                if key not in seen and change.number in purged:
+                if key not in seen_origins and change.number in purged:
                     origin = Touched(
                         ORIGINS,
                         touched.project,
@@ -503,20 +485,20 @@ class History:
                         by=change.provenance(touched).row(),
                     )
                     origins.append(origin)
-                seen.add(key)
+                seen_origins.add(key)
         return origins
 
     def sweep(self) -> int:
         """Remove the texts of `unreferenced`. Returns how many."""
-        gone = self.unreferenced()
-        if gone:
+        unreferenced = self.unreferenced()
+        if unreferenced:
             with self.database.transaction() as connection:
-                rows = [(digest,) for digest in gone]
+                rows = [(digest,) for digest in unreferenced]
                 connection.executemany("delete from text where sha256 = ?", rows)
-        for digest in gone:
+        for digest in unreferenced:
             with suppress(FileNotFoundError):
                 os.unlink(self.object_path(digest))
-        return len(gone)
+        return len(unreferenced)
 
     def unreferenced(self) -> list[str]:
         """The kept texts no change refers to, by SHA-256."""
@@ -524,14 +506,14 @@ class History:
             "select sha256 from text t where not exists (select 1 from step where old = t.sha256) "
             f"and not exists (select 1 from step where new = t.sha256 and do = '{LINES}')"
         )
-        gone = [row["sha256"] for row in rows]
+        digests = [row["sha256"] for row in rows]
         large: list[str] = []
         with suppress(FileNotFoundError):
             large = sorted(os.listdir(self._layout.texts))
         if large:
             referenced = self.referenced()
-            gone += [digest for digest in large if digest not in referenced]
-        return gone
+            digests += [digest for digest in large if digest not in referenced]
+        return digests
 
     def referenced(self) -> set[str]:
         """The texts that changes refer to, by SHA-256."""

@@ -6,18 +6,16 @@ ones in the ledger, and commits: that is the promise. Then the files are exchang
 the lock after a writer that died carries out what the ledger has and the disk has not. The files
 are synced within a second.
 
-Where several writers wait, their changes may be *staged*: the temporary files are written, and
-`flush` records all of them in one transaction, with one wait for the disk. The lock is held from
-the first until then.
+Where several callers wait, their changes are made together, in one transaction of the ledger
+(`planned_change.py`). The lock is held from the first of them until then.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from sqlite3 import Connection
@@ -25,17 +23,34 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda import former_name
 from memoranda.clock import Clock, stamp, waits_at_most
-from memoranda.errors import Busy, MemorandaError, NotFound, NotPutBack, StorageError
+from memoranda.errors import (
+    Busy,
+    Conflict,
+    MemorandaError,
+    NotFound,
+    NotPutBack,
+    OutcomeUnknown,
+    StorageError,
+)
 from memoranda.ledger.boot import boot_id
-from memoranda.ledger.change import Change, Step
+from memoranda.ledger.change import SET, Change, Step
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
 from memoranda.ledger.execution import PARALLEL_WRITES, Execution
 from memoranda.ledger.file_sync import FileSync, places_of, sync_places
 from memoranda.ledger.history import LARGE, History
 from memoranda.ledger.lines import LineChanges
 from memoranda.ledger.lock import HomeLock
-from memoranda.store.access import AccessLog
-from memoranda.store.base import Stamp
+from memoranda.ledger.planned_change import ChangeQueue, PlannedChange, accepted
+from memoranda.ledger.reads import ReadRow, Reads
+from memoranda.ledger.review_rows import ANSWER, REQUEST
+from memoranda.ledger.sessions import SessionRows, forget_sessions
+from memoranda.ledger.takeover import (
+    Damaged,
+    is_left,
+    review_files,
+    take_over,
+    take_over_review,
+)
 from memoranda.store.files import (
     UNWRITABLE,
     is_alive,
@@ -57,27 +72,9 @@ HOME_TEMP = re.compile(
 )
 """What is written beside a list, the configuration, a report or vectors before it takes the place
 of the file it is named after; the number is that of the process."""
+# The temporary file of a step; the first number is that of the process.
 _TEMP = re.compile(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
-"""The temporary file of a step; the first number is that of the process."""
 _WAITING = "change-"
-
-
-@dataclass(slots=True)
-class _Staged:
-    """Changes whose temporary files are written; `paths` are those they touch."""
-
-    execution: Execution
-    mark: str
-    changes: list[tuple[Change, list[Step]]] = field(default_factory=list)
-    paths: set[tuple[str, str]] = field(default_factory=set)
-    steps: int = 0
-    bytes: int = 0
-
-    def touches(self, root: str, path: str | None) -> bool:
-        """Whether a change is of the file at `path` of the project at `root`, None: of any of it."""
-        if path is None:
-            return any(touched_root == root for touched_root, _ in self.paths)
-        return (root, path.casefold()) in self.paths
 
 
 class Home:
@@ -91,14 +88,11 @@ class Home:
     def __init__(self, layout: Layout, clock: Clock):
         self.layout = layout
         self._clock = clock
-        self._staged: _Staged | None = None
         self._boot = boot_id()
         self._is_looked_through = False
         self._temp_folders: set[tuple[str, str]] = set()
-        self.access = AccessLog(layout.access_log)
-        """The reads counted here."""
-        self.settle: Callable[[], None] = self.flush
-        """What is called before anything that what is staged would be in the way of."""
+        self.queue = ChangeQueue()
+        """The changes that wait to be made together."""
         former_name.adopt(layout.root, layout.private)
         with storing("the memory home"):
             try:
@@ -107,17 +101,22 @@ class Home:
                 if error.errno not in UNWRITABLE or not layout.root.is_dir():
                     raise
             self.database = LedgerDatabase(layout.ledger)
+            self.reads = self._open_reads()
             self.history = self._open_history()
+            self.review_rows = self.history.review_rows
             self.lines = LineChanges(self.history)
             self.file_sync = FileSync(self._note_synced)
             self.lock = HomeLock(layout.private, self._entered)
-            if self.unfinished():
+            if self.unfinished() or is_left(layout):
                 self.try_to_recover()
             for folder in (layout.root, layout.private, layout.vectors):
                 remove_left(folder, HOME_TEMP)
 
     def _open_history(self) -> History:
         return History(self.layout, self.database)
+
+    def _open_reads(self) -> Reads:
+        return Reads(self.database, self._clock)
 
     def writing(self) -> AbstractContextManager[object]:
         """Held by whoever changes notes: the lock. Raises as it."""
@@ -156,6 +155,7 @@ class Home:
 
     def close(self) -> None:
         """Sync what is left and release the files; the home stays as it is."""
+        self.reads.close()
         self.file_sync.close()
         if "_threads" in vars(self):
             self._threads.shutdown()
@@ -165,6 +165,21 @@ class Home:
     # --- changing
 
     def commit(
+        self, verb: str, steps: Sequence[Step], *, about: tuple[str, str], **more: Any
+    ) -> Change:
+        """Carry out `steps` as one change: all or nothing, durable on return. The lock must be
+        held.
+
+        `about` and `more`: see `plan`. Raises Conflict when a file is not as read, Exists when a
+        destination is taken, StorageError when the disk refuses; then nothing changed.
+        """
+        planned = self.plan(verb, steps, about=about, **more)
+        self.make([planned])
+        if planned.error is not None:
+            raise planned.error
+        return planned.change
+
+    def plan(
         self,
         verb: str,
         steps: Sequence[Step],
@@ -176,52 +191,38 @@ class Home:
         details: dict[str, Any] | None = None,
         run: int | None = None,
         by: dict[str, str] | None = None,
-        may_stage: bool = False,
-    ) -> Change:
-        """Carry out `steps` as one change: all or nothing, durable on return. The lock must be
-        held.
+        folded: Mapping[str, ReadRow] | None = None,
+    ) -> PlannedChange:
+        """A change that is to be made of these steps; it gets its number when it is.
 
         `about` is (project, path) the change is listed under, `run` that of Change (0 begins one).
-        Raises Conflict when a file is not as read, Exists when a destination is taken, StorageError
-        when the disk refuses; then nothing changed. With `may_stage` it may be left staged (see
-        `staged`), and is durable once `flush` returns: nobody is told of it before.
+        `folded` are reads that its texts tell of from then on.
         """
-        steps = [*_missing_folders(steps), *steps]
-        is_staged = may_stage and self._fits(steps)
-        if not is_staged:
-            self.settle()
-        number = self.history.last + 1
-        change = Change(
-            number,
-            stamp(self._clock()),
-            verb,
-            *about,
-            agent,
-            face,
-            [step.touched() for step in steps],
-            undoes,
-            details,
-            number if run == 0 else run,
-            by,
-        )
-        if is_staged:
-            self._stage(change, steps)
-        else:
-            self._carry_out([(change, steps)])
-        return change
+        time = stamp(self._clock())
+        change = Change(0, time, verb, *about, agent, face, [], undoes, details, run, by)
+        return PlannedChange(change, [*steps], folded or {})
 
-    def _carry_out(
-        self, changes: Sequence[tuple[Change, list[Step]]], staged: Execution | None = None
-    ) -> None:
-        """Make changes durable: all of them, or none; `staged` has written their temporary files.
-        Raises as `commit` of the one change, as `flush` of those that are staged."""
-        execution = staged or Execution()
-        first = changes[0][0]
-        about = "the memory" if staged else first.path or first.project
-        steps = [step for _, part in changes for step in part]
+    def make_waiting(self) -> None:
+        """Make the changes that wait, as `make`. The lock must be held; others may have it then."""
+        changes = self.queue.take_all()
+        self.lock.let_go()
+        self.make(changes)
+
+    def wait(self, planned: PlannedChange) -> None:
+        """Have a change wait for others. The lock must be held, and is held on."""
+        if not self.queue.changes:
+            self.lock.keep()
+        self.queue.add(planned)
+
+    def make(self, changes: Sequence[PlannedChange]) -> None:
+        """Make changes durable with one wait for the disk. The lock must be held.
+
+        Each is made as a whole, or has an `error` and nothing of it is there: as `commit` raises.
+        """
+        execution = Execution(holds_truth=self.holds_truth)
         try:
-            self._promise(execution, changes, steps, about, is_staged=staged is not None)
-            self._apply(execution, changes, steps, about)
+            self._promise(execution, changes)
+            self._apply_all(execution, accepted(changes))
         # Whoever takes the lock next looks at it, as after a crash
         except KeyboardInterrupt:
             self.lock.leave_torn()
@@ -230,63 +231,126 @@ class Home:
             if not execution.remove_refused():
                 self.lock.leave_torn()
             execution.close()
-        self.file_sync.add([change.number for change, _ in changes], places_of(steps))
+        made = accepted(changes)
+        if not made:
+            return
+        steps = [step for planned in made for step in planned.steps]
+        self.file_sync.add([planned.change.number for planned in made], places_of(steps))
 
-    def _promise(
-        self,
-        execution: Execution,
-        changes: Sequence[tuple[Change, list[Step]]],
-        steps: Sequence[Step],
-        about: str,
-        *,
-        is_staged: bool,
-    ) -> None:
-        """Have the changes in the ledger; nothing changed when that fails."""
+    def _promise(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
+        """Have the changes in the ledger; of those that are refused nothing is there."""
+        folders = set[tuple[str, str]]()
+        for planned in changes:
+            try:
+                self._prepare(execution, planned, folders)
+            except (OSError, MemorandaError) as error:
+                self._refuse(execution, planned, error)
+        prepared = accepted(changes)
+        if not prepared:
+            return
         try:
-            if is_staged:
-                execution.check(steps)
-            else:
-                self._prepare(execution, steps, changes[0][0].number)
-            self._keep_large_texts(execution, steps)
-            self._record(changes)
-        except OSError as error:
-            execution.remove_temps(steps)
-            raise refusal(about, error) from None
-        except LedgerRefused as error:
-            execution.remove_temps(steps)
-            raise StorageError(about, error.reason) from None
-        except MemorandaError:
-            execution.remove_temps(steps)
-            raise
-
-    def _apply(
-        self,
-        execution: Execution,
-        changes: Sequence[tuple[Change, list[Step]]],
-        steps: Sequence[Step],
-        about: str,
-    ) -> None:
-        """Carry out recorded steps on disk; when one cannot be, all are taken back."""
-        try:
-            for step in steps:
-                execution.run(step)
+            self._record(prepared)
         except (OSError, MemorandaError) as error:
-            self._roll_back(execution, changes, steps, about, error)
-            raise
-        execution.finish()
+            for planned in prepared:
+                self._refuse(execution, planned, error)
+                is_unknown = isinstance(error, (OutcomeUnknown, NotPutBack))
+                planned.may_go_alone = len(changes) > 1 and not is_unknown
 
-    def _prepare(self, execution: Execution, steps: Sequence[Step], number: int) -> None:
-        """Look whether the files are as they were read, and write the new bytes beside them."""
-        place_temps(steps, temp_mark(number))
-        self._note_temp_folders(steps)
+    def _refuse(
+        self, execution: Execution, planned: PlannedChange, error: OSError | MemorandaError
+    ) -> None:
+        """A change is not made: nothing of it stays."""
+        execution.remove_temps(planned.steps)
+        if isinstance(error, OSError):
+            planned.error = refusal(planned.about, error)
+        elif isinstance(error, LedgerRefused):
+            planned.error = StorageError(planned.about, error.reason)
+        else:
+            planned.error = error
+
+    def _prepare(
+        self, execution: Execution, planned: PlannedChange, folders: set[tuple[str, str]]
+    ) -> None:
+        """Look whether the files are as they were read, and write the new bytes beside them.
+
+        `folders` are those that changes before it make.
+        """
+        planned.check()
+        steps = [*missing_folders(planned.steps, folders), *planned.steps]
+        planned.steps = steps
+        self._place_temps(steps)
         execution.check(steps)
         execution.write_temps([step for step in steps if step.do == "put"])
+        self._keep_large_texts(execution, steps)
+        folders |= {(step.root, step.path) for step in steps if step.do == "mkdir"}
+
+    def _place_temps(self, steps: Sequence[Step]) -> None:
+        """Say where the temporary files of steps will be."""
+        place_temps(steps, temp_mark(self.history.last + 1))
+        self._note_temp_folders(steps)
+
+    def _apply_all(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
+        """Carry out recorded changes on disk. Where one cannot be, it and those after it are taken
+        back: numbers go on without gaps.
+        """
+        for position, planned in enumerate(changes):
+            try:
+                for step in planned.steps:
+                    execution.run(step)
+            except (OSError, MemorandaError) as error:
+                self._take_back(execution, changes[position:], error)
+                return
+            execution.finish()
+
+    def _take_back(
+        self,
+        execution: Execution,
+        changes: Sequence[PlannedChange],
+        error: OSError | MemorandaError,
+    ) -> None:
+        """Take changes back of which the first could not be carried out."""
+        first = changes[0]
+        first.error = self._rolled_back(execution, changes, error)
+        for planned in changes[1:]:
+            planned.error = first.error
+            planned.may_go_alone = True
+
+    def _rolled_back(
+        self,
+        execution: Execution,
+        changes: Sequence[PlannedChange],
+        error: OSError | MemorandaError,
+    ) -> MemorandaError:
+        """Undo what is done of the first change, and take all out of the ledger. Returns what is to
+        be raised.
+        """
+        planned = changes[0]
+        lost = execution.rollback()
+        execution.remove_temps([step for change in changes for step in change.steps])
+        try:
+            self.history.retract([change.change.number for change in reversed(changes)])
+            for change in changes:
+                self.reads.add_back(change.folded)
+        except LedgerRefused:
+            lost.append("the ledger, by which the change may still be made")
+        if lost:
+            if isinstance(error, OSError):
+                why = reason(error)
+            else:
+                why = str(error)
+            return NotPutBack(planned.about, f"{why}; not put back: {', '.join(lost)}")
+        if isinstance(error, OSError):
+            return refusal(planned.about, error)
+        return error
 
     def _keep_large_texts(self, execution: Execution, steps: Sequence[Step]) -> None:
         """Have what is too large for the ledger, or may not be in it, safe beside it."""
         beside = [step for step in steps if step.do == "put" and not _is_in_ledger(step)]
         if beside:
-            threads = self._threads if len(beside) >= PARALLEL_WRITES else None
+            if len(beside) >= PARALLEL_WRITES:
+                threads = self._threads
+            else:
+                threads = None
             execution.sync_temps(beside, threads)
             sync_places({os.path.join(step.root, step.temp_folder) for step in beside})
         for step in steps:
@@ -294,16 +358,38 @@ class Home:
                 with execution.opened(step) as (folder, name):
                     self.history.keep_large(step.old, name, folder)
 
-    def _record(self, changes: Sequence[tuple[Change, list[Step]]]) -> None:
-        """Commit changes in the ledger: that is the promise."""
-        batch = changes[0][0].number
+    def _record(self, changes: Sequence[PlannedChange]) -> None:
+        """Commit changes in the ledger: that is the promise. One whose rows are not as it read
+        them has an `error` then.
+        """
+        number = self.history.last
+        batch = number + 1
         with self.database.transaction() as connection:
-            self.history.record(connection, [change for change, _ in changes])
-            for change, steps in changes:
-                values = (change.number, batch, self._boot)
-                connection.execute("insert into unsynced values (?, ?, ?)", values)
-                for position, step in enumerate(steps):
-                    self._record_step(connection, change.number, position, step)
+            for planned in changes:
+                connection.execute("savepoint one_change")
+                try:
+                    self._record_change(connection, planned, number + 1, batch)
+                    number += 1
+                except Conflict as error:
+                    connection.execute("rollback to one_change")
+                    planned.error = error
+                connection.execute("release one_change")
+
+    def _record_change(
+        self, connection: Connection, planned: PlannedChange, number: int, batch: int
+    ) -> None:
+        change = planned.change
+        change.number = number
+        if change.run == 0:
+            change.run = number
+        change.files = [step.touched() for step in planned.steps]
+        self.reads.subtract(connection, planned.folded)
+        self.history.record(connection, [change])
+        values = (number, batch, self._boot)
+        connection.execute("insert into unsynced values (?, ?, ?)", values)
+        for position, step in enumerate(planned.steps):
+            self._record_step(connection, number, position, step)
+        self.review_rows.apply(connection, planned.steps)
 
     def _record_step(self, connection: Connection, number: int, position: int, step: Step) -> None:
         if _keeps_old(step) and step.old is not None and len(step.old.data) < LARGE:
@@ -319,29 +405,6 @@ class Home:
             step.data if _is_in_ledger(step) else None,
         )
         connection.execute("insert into pending_step values (?, ?, ?, ?, ?, ?, ?)", values)
-
-    def _roll_back(
-        self,
-        execution: Execution,
-        changes: Sequence[tuple[Change, list[Step]]],
-        steps: Sequence[Step],
-        about: str,
-        error: OSError | MemorandaError,
-    ) -> None:
-        """Undo what was carried out. Raises NotPutBack for what cannot be undone, the refusal of an
-        OSError.
-        """
-        lost = execution.rollback()
-        execution.remove_temps(steps)
-        try:
-            self.history.retract(change.number for change, _ in changes)
-        except LedgerRefused:
-            lost.append("the ledger, by which the change may still be made")
-        if lost:
-            why = reason(error) if isinstance(error, OSError) else str(error)
-            raise NotPutBack(about, f"{why}; not put back: {', '.join(lost)}") from None
-        if isinstance(error, OSError):
-            raise refusal(about, error) from None
 
     def _note_temp_folders(self, steps: Sequence[Step]) -> None:
         """Note where temporary files will be before they exist."""
@@ -374,84 +437,6 @@ class Home:
                 )
                 connection.executemany(sql, rows)
 
-    # --- several changes together
-
-    @property
-    def staged(self) -> tuple[int, int] | None:
-        """How many changes are staged, and the bytes of their files."""
-        if self._staged:
-            return (len(self._staged.changes), self._staged.bytes)
-        return None
-
-    def show(self, root: str, path: str | None = None) -> None:
-        """Before the disk is looked at: `settle` if a staged change touches the file at `path` of
-        the project at `root`, by default any of it."""
-        if self._staged is not None and self._staged.touches(root, path):
-            self.settle()
-
-    def staged_files(self, root: str) -> Iterator[tuple[str, Stamp | None]]:
-        """The files of the project at `root` that staged changes write, or remove (None)."""
-        for _, steps in self._staged.changes if self._staged else ():
-            yield from ((step.path, step.stamp) for step in steps if step.root == root)
-
-    def staged_steps(self) -> list[Step]:
-        """The steps of all staged changes."""
-        changes = self._staged.changes if self._staged else []
-        return [step for _, steps in changes for step in steps]
-
-    def _fits(self, steps: Sequence[Step]) -> bool:
-        """Whether these can be staged: files written or removed in folders there are, none of them
-        staged already.
-        """
-        staged = self._staged
-        return all(
-            step.do in ("put", "remove") and not (staged and staged.touches(step.root, step.path))
-            for step in steps
-        )
-
-    def _stage(self, change: Change, steps: list[Step]) -> None:
-        """Write the temporary files. Raises Conflict, Exists, StorageError; then nothing changed."""
-        puts = [step for step in steps if step.do == "put"]
-        execution = Execution(holds_truth=self.holds_truth)
-        staged = self._staged or _Staged(execution, temp_mark(change.number))
-        try:
-            place_temps(steps, staged.mark, staged.steps)
-            staged.steps += len(steps)
-            self._note_temp_folders(steps)
-            if self.holds_truth:
-                staged.execution.check(steps)
-            staged.execution.write_temps(puts)
-        except BaseException as error:
-            staged.execution.remove_temps(puts)
-            if self._staged is None:
-                staged.execution.close()
-            if isinstance(error, OSError):
-                raise refusal(change.path or change.project, error) from None
-            raise
-        if self._staged is None:
-            self._staged = staged
-            self.lock.keep()
-        staged.changes.append((change, steps))
-        staged.bytes += sum(len(step.data or b"") for step in puts)
-        staged.paths |= {(step.root, step.path.casefold()) for step in steps}
-        self.history.staged.append(change)
-
-    def flush(self) -> None:
-        """Carry out what is staged and make it durable: all changes, or none. The lock must be
-        held.
-
-        Raises Conflict, Exists when a file is not as read, StorageError when the disk refuses; then
-        nothing changed, unless it is a StorageError that says what could not be put back:
-        `NotPutBack`.
-        """
-        staged = self._staged
-        self._staged = None
-        if staged is None:
-            return
-        self.lock.let_go()
-        self.history.staged.clear()
-        self._carry_out(staged.changes, staged.execution)
-
     # --- after a death
 
     def unfinished(self) -> bool:
@@ -472,7 +457,41 @@ class Home:
             self._recover()
         elif not self._is_looked_through:
             self._look_through()
+        if not self._is_looked_through and is_left(self.layout):
+            self._take_over()
         self._is_looked_through = True
+
+    def _take_over(self) -> None:
+        """Have in the ledger what the version before kept in files."""
+        take_over(self.layout, self.database)
+        for kind in (ANSWER, REQUEST):
+            with suppress(Damaged):
+                take_over_review(self.layout, self.database, kind)
+
+    def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
+        """What the owner answered, or agents ask for, by key. Raises StorageError."""
+        if self._is_in_file(kind):
+            with self.lock:
+                take_over_review(self.layout, self.database, kind)
+        return self.review_rows.all(kind)
+
+    def _is_in_file(self, kind: str) -> bool:
+        """Whether a version before left a file of these rows."""
+        return review_files(self.layout)[kind][0].exists()
+
+    def review_value(self, kind: str, key: str) -> dict[str, Any] | None:
+        """One answer or request, None for none. Raises StorageError."""
+        if self._is_in_file(kind):
+            return self.review_values(kind).get(key)
+        return self.review_rows.value(kind, key)
+
+    def session(self, client: str, name: str) -> SessionRows:
+        """What a session of a client was given."""
+        return SessionRows(self.database, client, name)
+
+    def forget_sessions(self) -> None:
+        """Forget what all sessions were given. Raises StorageError."""
+        forget_sessions(self.database)
 
     def _look_through(self) -> None:
         """Once in a process: what another boot left is carried out, what this one left is synced."""
@@ -545,7 +564,10 @@ class Home:
                 step.kept = bool(row["kept"])
                 step.temp = row["temp"]
                 step.temp_folder = row["temp_folder"]
-                step.data = None if row["data"] is None else bytes(row["data"])
+                if row["data"] is None:
+                    step.data = None
+                else:
+                    step.data = bytes(row["data"])
                 steps.append(step)
         return steps
 
@@ -588,7 +610,9 @@ class Home:
     def erasing(self) -> str | None:
         """The plan of an erasure that is under way, or whose process died; None for none."""
         row = self.database.row("select plan from erasing")
-        return None if row is None else row["plan"]
+        if row is None:
+            return None
+        return row["plan"]
 
     def set_erasing(self, plan: str | None) -> None:
         """Note what is being erased before the first byte goes; None: it is done. Raises
@@ -616,41 +640,41 @@ class Home:
         """
         self.file_sync.sync()
         rows = self.database.rows("select root, path from temp_folder")
-        gone = [
+        removed = [
             (row["root"], row["path"])
             for row in rows
             if not os.path.isdir(os.path.join(row["root"], row["path"]))
         ]
-        if gone:
+        if removed:
             with self.database.transaction() as connection:
                 sql = "delete from temp_folder where root = ? and path = ?"
-                connection.executemany(sql, gone)
-            self._temp_folders.difference_update(gone)
+                connection.executemany(sql, removed)
+            self._temp_folders.difference_update(removed)
         self.database.scrub()
 
 
-def _missing_folders(steps: Sequence[Step]) -> list[Step]:
-    """Steps that make the folders these steps need and that are not there."""
+def missing_folders(steps: Sequence[Step], made: Collection[tuple[str, str]]) -> list[Step]:
+    """Steps that make the folders these steps need and that are not there, nor `made` before."""
     missing: dict[tuple[str, str], Step] = {}
-    made = {(step.root, step.path) for step in steps if step.do == "mkdir"}
+    known = {*made, *((step.root, step.path) for step in steps if step.do == "mkdir")}
     for step in steps:
         if step.do not in ("put", "move", "symlink"):
             continue
         parent = (step.to or step.path).rpartition("/")[0]
-        while parent and (step.root, parent) not in made:
+        while parent and (step.root, parent) not in known:
             if os.path.lexists(os.path.join(step.root, parent)):
                 break
             missing[step.root, parent] = Step(
                 "mkdir", step.project, step.root, parent, away=step.away
             )
-            made.add((step.root, parent))
+            known.add((step.root, parent))
             parent = parent.rpartition("/")[0]
     return [missing[key] for key in sorted(missing)]
 
 
 def _keeps_old(step: Step) -> bool:
     """Whether the text the step replaces is kept."""
-    return step.old is not None and step.kept and step.do in ("put", "remove")
+    return step.old is not None and step.kept and step.do in ("put", "remove", SET)
 
 
 def _is_in_ledger(step: Step) -> bool:

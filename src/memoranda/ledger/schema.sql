@@ -104,3 +104,68 @@ create table if not exists erasing (
   id integer primary key check (id = 1),
   plan text not null
 );
+
+-- Reads and uses that are in no header yet, by the id of a note.
+create table if not exists read (
+  key text primary key,
+  count integer not null,         -- reads; 0: only a use
+  read_at integer not null,       -- the last of them, in seconds since 1970, 0 for none
+  used_at integer not null,       -- when it was last shown with its text, 0 for never
+  restarted integer not null default 0  -- 1: what a database counted of it before is over
+) without rowid;
+-- Reads on their way to the database whose copy this home is.
+create table if not exists sent_read (
+  mark text not null,             -- the database knows by it whether they arrived
+  key text not null,
+  count integer not null,
+  used_at integer not null,
+  restarted integer not null,
+  primary key (mark, key)
+) without rowid;
+
+-- What the owner answered, and what agents ask for. A step `set` writes a row, so undo takes it
+-- back like a text.
+create table if not exists review (
+  kind text not null,             -- answer or request
+  key text not null,              -- the question
+  value text not null,            -- JSON
+  primary key (kind, key)
+) without rowid;
+
+-- Who may come in over HTTP: one row each token, space, OAuth client, grant and short secret.
+create table if not exists access (
+  number integer primary key,     -- the order in which they were made
+  section text not null,
+  key text not null,
+  value text not null,            -- JSON
+  unique (section, key)
+);
+-- Calls of a token that may make only some a day.
+create table if not exists day_calls (
+  who text primary key,
+  day text not null,              -- UTC
+  calls integer not null
+) without rowid;
+
+-- Sessions of clients with hooks. May be deleted: then a session is told something twice.
+create table if not exists session (
+  client text not null,
+  session text not null,          -- a hash of what the client calls it
+  changed text not null,          -- ISO 8601, UTC
+  saw text,                       -- until when it was told what others added
+  primary key (client, session)
+) without rowid;
+create table if not exists session_item (
+  client text not null,
+  session text not null,
+  kind text not null,             -- note: an id it was given; text: a hash of a line of it
+  value text not null,
+  primary key (client, session, kind, value)
+) without rowid;
+
+-- Files of the version before that are in these tables already, and are to be removed.
+create table if not exists taken_over (
+  name text primary key,
+  inode integer not null,
+  size integer not null           -- bytes of it that were taken over
+) without rowid;

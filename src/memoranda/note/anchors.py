@@ -83,7 +83,8 @@ def _with_own_line(line: str, names: Mapping[Anchor, str]) -> str:
     masked = mask_code(line)
     for match in reversed([*_OWN_LINK.finditer(masked)]):
         is_markdown = match[2] is not None
-        number = 2 if is_markdown else 1
+        # Group 1 is a wikilink, group 2 a Markdown link
+        number = 1 + is_markdown
         raw = line[match.start(number) : match.end(number)]
         link = WrittenLink(raw, match.start(number), None, "", raw, is_markdown, False)
         rest = renamed_rest(link, names)
@@ -93,20 +94,24 @@ def _with_own_line(line: str, names: Mapping[Anchor, str]) -> str:
 
 
 def _renamed_part(part: str, keys: Mapping[str, str], *, is_markdown: bool) -> str:
-    plain = unquote(part) if is_markdown else part
+    plain = part
+    if is_markdown:
+        plain = unquote(part)
     if plain.startswith("^"):
-        name = keys.get(f"^{plain[1:]}")
-        return part if name is None else f"^{name}"
+        block = keys.get(f"^{plain[1:]}")
+        if block is None:
+            return part
+        return f"^{block}"
     name = keys.get(fold(plain))
     if name is None:
         return part
-    shown = _BLANKS.sub(" ", _NOT_IN_LINKS.sub(" ", name)).strip()
+    heading = _BLANKS.sub(" ", _NOT_IN_LINKS.sub(" ", name)).strip()
     if not is_markdown:
-        return shown
+        return heading
     is_slug = plain == plain.lower() and " " not in plain and "-" in plain
     if is_slug:
         return quote(re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-"), safe="-_")
-    return quote(shown)
+    return quote(heading)
 
 
 def _key(anchor: Anchor) -> str:

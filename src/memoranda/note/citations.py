@@ -47,20 +47,25 @@ class Citation(NamedTuple):
 
     def __str__(self) -> str:
         if self.first:
-            lines = f":{self.first}" if self.last == self.first else f":{self.first}-{self.last}"
+            if self.last == self.first:
+                lines = f":{self.first}"
+            else:
+                lines = f":{self.first}-{self.last}"
             return f"{self.path}{lines}"
-        return f"{self.path}::{self.symbol}" if self.symbol else self.path
+        if self.symbol:
+            return f"{self.path}::{self.symbol}"
+        return self.path
 
 
 def citations(header: Mapping[str, Any], text: str) -> list[Citation]:
     """What a note with this header and text cites, each place once."""
-    found: dict[tuple[str, int, int, str], Citation] = {}
+    result: dict[tuple[str, int, int, str], Citation] = {}
     for citation in (*_declared(header.get(CITES)), *_written(text)):
         key = (citation.path, citation.first, citation.last, citation.symbol)
-        found.setdefault(key, citation)
-        if len(found) == _MOST:
+        result.setdefault(key, citation)
+        if len(result) == _MOST:
             break
-    return list(found.values())
+    return list(result.values())
 
 
 def _declared(value: Any) -> Iterator[Citation]:

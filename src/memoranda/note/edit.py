@@ -6,7 +6,8 @@ Source: contract 000a, 6 (StrReplace, InsertLine); contract 000b, 7, edit_note (
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -331,7 +332,10 @@ def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited
     added = (f"{'#' * (level or 2)} {name}{newline}" + (newline + body if body else "")).rstrip(
         "\r\n"
     )
-    ends = newline if not text or text.endswith("\n") else ""
+    if not text or text.endswith("\n"):
+        ends = newline
+    else:
+        ends = ""
     return Edited(before + added + ends, before.count("\n") + 1)
 
 
@@ -340,7 +344,10 @@ def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
     `ends` they end in a line break, though the line before them has none."""
     newline, fresh = breaks(text, fresh)
     is_line = text[:at] in ("", "\ufeff") or text[at - 1] == "\n"
-    before = text[:at] if is_line else text[:at] + newline
+    if is_line:
+        before = text[:at]
+    else:
+        before = text[:at] + newline
     if (is_line or ends) and not fresh.endswith("\n"):
         tail = newline
     else:
@@ -353,11 +360,28 @@ def occurrences(text: str, part: str) -> list[tuple[int, int]]:
 
     Occurrences do not overlap.
     """
-    pattern = re.escape(part)
-    if part not in text and "\n" in part:
-        lines = re.split("\r?\n", part)
-        pattern = "\r?\n".join(map(re.escape, lines))
-    return [match.span() for match in re.finditer(pattern, text)]
+    if part in text or "\n" not in part:
+        return _places(text, part)
+    # In texts whose line breaks are made alike; then back to where that is in this one
+    at_breaks = [at - number for number, at in enumerate(_offsets(text, "\r\n"))]
+    plain = text.replace("\r\n", "\n")
+    found = _places(plain, part.replace("\r\n", "\n"))
+    return [
+        (begin + bisect_left(at_breaks, begin), end + bisect_left(at_breaks, end))
+        for begin, end in found
+    ]
+
+
+def _places(text: str, part: str) -> list[tuple[int, int]]:
+    return [(at, at + len(part)) for at in _offsets(text, part)]
+
+
+def _offsets(text: str, part: str) -> Iterator[int]:
+    """Where `part` begins in `text`; occurrences do not overlap."""
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + len(part))
 
 
 def line_break_at(text: str, at: int) -> str:

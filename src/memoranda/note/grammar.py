@@ -57,6 +57,7 @@ LinkPlace = tuple[int, WrittenLink]
 """The line of a link, from 1 in the whole file, and the link as that line has it."""
 RelationKey = tuple[str, str, str | None, str]
 Found = tuple[list[Observation], list[Relation], list[Heading]]
+_GRAPH_SECTIONS = ("observations", "relations")
 ListItem = tuple[str, int, str]
 """(section in lower case or "", line from 1 in the whole file, text) of one list item of a graph
 note.
@@ -232,8 +233,14 @@ class _Lines:
             indent = _column(line[:indent], 0)
         self.bare = False
         offsets = self.offsets
-        depth = bisect_right(offsets, indent) if offsets else 0
-        relative = indent - offsets[depth - 1] if depth else indent
+        if offsets:
+            depth = bisect_right(offsets, indent)
+        else:
+            depth = 0
+        if depth:
+            relative = indent - offsets[depth - 1]
+        else:
+            relative = indent
         if relative > 3 and not offsets:
             # Outside a paragraph, a line indented so far is code.
             if self.para >= 0:
@@ -348,10 +355,16 @@ class _Lines:
             is_bare = marker.end() == len(text)
             # After a marker and five blanks, code begins one blank behind the marker.
             is_code = start - after_marker > 4
-            column = after_marker + 1 if is_bare or is_code else start
+            if is_bare or is_code:
+                column = after_marker + 1
+            else:
+                column = start
             self.offsets.append(column)
             at = marker.end()
-            inner = None if is_code else _MARKER.match(text, at)
+            if is_code:
+                inner = None
+            else:
+                inner = _MARKER.match(text, at)
             if inner is None or _is_rule_at(text, at):
                 return at, column, is_bare
             marker = inner
@@ -376,13 +389,22 @@ class _Lines:
             self._links(text, mask_code(text), self.number)
 
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        fence = _FENCE.match(text) if text[0] in "`~" else None
+        if text[0] in "`~":
+            fence = _FENCE.match(text)
+        else:
+            fence = None
         if fence is None or (relative > 3 and not depth):
             return False
         self._close(depth)
         mark = fence[1] or fence[2]
-        base = indent - relative if relative < 4 else indent
-        least = self.offsets[depth - 1] if depth else 0
+        if relative < 4:
+            base = indent - relative
+        else:
+            base = indent
+        if depth:
+            least = self.offsets[depth - 1]
+        else:
+            least = 0
 
         def inside(line: str) -> bool:
             if not least and mark not in line:
@@ -411,7 +433,10 @@ class _Lines:
         self._close(depth)
         at = self.number - self.offset - 1
         end = at + 1
-        margin = self.offsets[-1] if self.offsets else 0
+        if self.offsets:
+            margin = self.offsets[-1]
+        else:
+            margin = 0
         while end < len(self.lines) and (mark := _QUOTED.match(self.lines[end])):
             if _column(mark[1], 0) < margin:
                 # The list item ends, and with it the quote in it
@@ -423,7 +448,10 @@ class _Lines:
         ]
         inside = _Lines("\n".join(quoted), quoted=self)
         inside.read(quoted, self.number - 1)
-        self.para = _ELSEWHERE if inside.para >= 0 else -1
+        if inside.para >= 0:
+            self.para = _ELSEWHERE
+        else:
+            self.para = -1
         resume = self.number + end - at
 
         def inside_quote(line: str) -> bool:
@@ -514,7 +542,13 @@ class _Lines:
         """Read an item's first line; True when its links are read too."""
         if not text:
             return True
-        section = self.sections[-1][0] if self.graph and self.sections else ""
+        if self.graph and self.sections:
+            section = self.sections[-1][0]
+        else:
+            section = ""
+        # A text in backticks is exact, and stands on one line
+        if section in _GRAPH_SECTIONS and text[0] != "`":
+            text, masked = self._with_further_lines(text, masked, number)
         if self.items is not None:
             self.items.append((section, number, text))
         may_be_relation = not self.graph or section == "relations"
@@ -525,14 +559,17 @@ class _Lines:
                 return True
         if self.graph and section != "observations":
             return False
-        decoded = coded_text(text) if text[0] == "`" else None
+        if text[0] == "`":
+            decoded = coded_text(text)
+        else:
+            decoded = None
         if decoded is not None:
             text = masked = decoded
         if not self.graph:
             text, masked = self._with_further_lines(text, masked, number)
-        found = observation(text, masked, number) or tagged(text, masked, number, is_any=self.graph)
-        if found is not None:
-            self.observations.append(found)
+        item = observation(text, masked, number) or tagged(text, masked, number, is_any=self.graph)
+        if item is not None:
+            self.observations.append(item)
         return False
 
     def _add_relation_item(self, relation: Relation, text: str, masked: str) -> None:
@@ -575,7 +612,10 @@ class _Lines:
         for link in written_links(text, masked):
             if self.places is not None:
                 self.places.append((number, link))
-            kind = EMBEDS if link.is_embed else LINKS_TO
+            if link.is_embed:
+                kind = EMBEDS
+            else:
+                kind = LINKS_TO
             key = relation_key(kind, link.target, link.project, link.rest)
             if key not in self.relations:
                 if len(self.relations) >= MOST and self.is_bounded:

@@ -124,7 +124,10 @@ def listed_tags(value: str) -> list[str]:
     """The tags of a field `tags:: a, [[b c]], #d, #[[e f]]`, in their order. Blanks part them where
     no comma does."""
     has_commas = re.search("[,，]", _BRACKETED.sub("", value)) is not None
-    pattern = _PARTED_BY_COMMAS if has_commas else _PARTED_BY_BLANKS
+    if has_commas:
+        pattern = _PARTED_BY_COMMAS
+    else:
+        pattern = _PARTED_BY_BLANKS
     tags = ["".join(parts).strip().lstrip("#").strip() for parts in pattern.findall(value)]
     return [tag for tag in tags if tag]
 

@@ -203,12 +203,12 @@ def least(*trusts: str) -> str:
 
 def united(tags: Iterable[str]) -> list[str]:
     """The tags without leading `#`, each once whatever its case, as first written."""
-    found: dict[str, str] = {}
+    texts_by_key: dict[str, str] = {}
     for tag in tags:
         text = tag.strip().lstrip("#").strip()
         if text:
-            found.setdefault(text.casefold(), text)
-    return list(found.values())
+            texts_by_key.setdefault(text.casefold(), text)
+    return list(texts_by_key.values())
 
 
 @dataclass(slots=True, repr=False)
@@ -292,7 +292,9 @@ def one_line_repr(name: str, place: str, text: str) -> str:
 def _cut(text: str) -> str:
     if len(text) > _REPR_LENGTH:
         text = f"{text[: _REPR_LENGTH - 1]}…"
-    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 @dataclass(slots=True)
@@ -336,4 +338,7 @@ class Draft:
 
     def __post_init__(self) -> None:
         if not self.project:
-            self.project = "notes" if self.category is None else CATEGORY_PROJECT
+            if self.category is None:
+                self.project = "notes"
+            else:
+                self.project = CATEGORY_PROJECT

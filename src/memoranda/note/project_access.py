@@ -58,10 +58,10 @@ def is_in_force(scopes: Collection[str], scope: str) -> bool:
     """Whether notes with these scopes may have been indexed where `scope` is in force; "" where all
     agents may use the project."""
     if not scope:
-        return not any(known.startswith(PREFIX) for known in scopes)
+        return not any(indexed.startswith(PREFIX) for indexed in scopes)
     names = set(scope.removeprefix(PREFIX).split(","))
-    for known in scopes:
-        is_other = not known.startswith(PREFIX)
-        if is_other or not set(known.removeprefix(PREFIX).split(",")) <= names:
+    for indexed in scopes:
+        is_other = not indexed.startswith(PREFIX)
+        if is_other or not set(indexed.removeprefix(PREFIX).split(",")) <= names:
             return False
     return scope in scopes

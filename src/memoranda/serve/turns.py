@@ -164,8 +164,8 @@ class CallQueue:
         self._thread.submit(self._logged, self._upkeep)
         piece = lambda memory: not self._stopping and self._background(memory)
         while not self._stopping:
-            done = self._aside.submit(self._logged, piece)
-            if not await asyncio.wrap_future(done):
+            future = self._aside.submit(self._logged, piece)
+            if not await asyncio.wrap_future(future):
                 return
             await asyncio.sleep(AGAIN_AFTER)
 

@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ from memoranda.store.ignoring import (
 )
 
 IGNORE_FILE = ".memoryignore"
+# Bytes of a settings file that is read; no program writes a larger one.
 _LARGEST = 1 << 20
-"""Bytes of a settings file that is read; no program writes a larger one."""
+# Files and folders that say something; when one changes, the folder is looked at again.
 _MARKS = (
     IGNORE_FILE,
     ".obsidian",
@@ -42,26 +44,38 @@ _MARKS = (
     ".bmignore",
     ".basic-memory",
 )
-"""Files and folders that say something; when one changes, the folder is looked at again."""
+_FOLDERS = (".obsidian", ".vscode")
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 _EDN_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|;[^\n]*')
 _EDN_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_MOMENT_TOKEN = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|ww|WW|gggg|GGGG|.")
+_MOMENT_TOKEN = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|Do|D|dddd|ddd|ww|WW|gggg|GGGG|.")
 _JAVA_TOKEN = re.compile(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|dd|do|d|EEEE|EEE|E|.")
-_JAVA_TO_MOMENT = {"yyyy": "YYYY", "yy": "YY", "dd": "DD", "d": "D", "do": "Do", "EEEE": "dddd"}
+_JAVA_TO_MOMENT = {
+    "yyyy": "YYYY",
+    "yy": "YY",
+    "dd": "DD",
+    "d": "D",
+    "do": "Do",
+    "EEEE": "dddd",
+    "EEE": "ddd",
+    "E": "ddd",
+}
+_DAY_PARTS = {"YYYY": r"(?P<year>\d{4})", "MM": r"(?P<month>\d{2})", "DD": r"(?P<day>\d{2})"}
 
 
 @dataclass(slots=True)
 class Conventions:
     """How the programs of a folder keep notes in it. Folders are relative to it; "" is unknown.
 
-    `daily_format` is in the form of moment.js, as Obsidian has it: `YYYY-MM-DD`.
+    `daily_format` is in the form of moment.js, as Obsidian has it: `YYYY-MM-DD`. `day_title` is the
+    form in which links name notes of days, where it differs from their files' names.
     """
 
     programs: list[str] = field(default_factory=list)
     daily_folder: str = ""
     daily_format: str = ""
+    day_title: str = ""
     templates: str = ""
     attachments: str = ""
     new_notes: str = ""
@@ -90,10 +104,11 @@ def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, 
     """What differs once a file that `conventions_of` reads is another one."""
     if not has_programs:
         return (_stamp(os.path.join(root, IGNORE_FILE)),)
-    there = {name: os.path.isdir(os.path.join(root, name)) for name in (".obsidian", ".vscode")}
+    missing = [name for name in _FOLDERS if not os.path.isdir(os.path.join(root, name))]
     stamps: list[tuple[int, int] | None] = []
     for mark in _MARKS:
-        if there.get(mark.partition("/")[0], True):
+        # Most folders have none of them, and this is asked before every call
+        if mark.partition("/")[0] not in missing:
             stamps.append(_stamp(os.path.join(root, mark)))
         else:
             stamps.append(None)
@@ -116,8 +131,9 @@ def conventions_of(root: str, *, has_programs: bool) -> Conventions:
     be read is named in `warnings`. Without `has_programs` only our list counts."""
     folder = Path(root)
     conventions = Conventions()
-    for read in _READERS if has_programs else ():
-        read(folder, conventions)
+    if has_programs:
+        for read in _READERS:
+            read(folder, conventions)
     text = _text_of(folder / IGNORE_FILE, conventions)
     # Last, so that a person can take back what a program leaves out
     conventions.patterns += gitignore_patterns(text.splitlines(), IGNORE_FILE)
@@ -129,11 +145,57 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
     if not conventions.daily_format:
         return ""
     name = _formatted(conventions.daily_format, year, month, day)
-    return f"{conventions.daily_folder}/{name}" if conventions.daily_folder else name
+    return "/".join(filter(None, (conventions.daily_folder, name)))
+
+
+def title_of_day(conventions: Conventions, path: str) -> str:
+    """The name that links give to the note of a day at `path`; empty for other notes, and where it
+    is the name of the file."""
+    folder, _, name = path.rpartition("/")
+    if not conventions.day_title or folder != conventions.daily_folder:
+        return ""
+    match = _day_regex(conventions.daily_format).fullmatch(name.rpartition(".")[0])
+    if match is None:
+        return ""
+    try:
+        year, month, day = (int(match[part]) for part in ("year", "month", "day"))
+        return _formatted(conventions.day_title, year, month, day)
+    except (ValueError, IndexError):
+        return ""
+
+
+@lru_cache(maxsize=16)
+def _day_regex(pattern: str) -> re.Pattern[str]:
+    """What names of files in a form of days look like; parts that say nothing of the day are any
+    text."""
+    parts: list[str] = []
+    for match in _MOMENT_TOKEN.finditer(pattern):
+        token = match[0]
+        if match[1] is not None:
+            parts.append(re.escape(match[1]))
+        elif token in _DAY_PARTS:
+            part = _DAY_PARTS[token]
+            if part in parts:
+                # A form that names the year twice is read once
+                part = ".+"
+            parts.append(part)
+        elif token.isalpha():
+            parts.append(".+")
+        else:
+            parts.append(re.escape(token))
+    return re.compile("".join(parts))
+
+
+def _ordinal(number: int) -> str:
+    """The number with its English ending: `1st`, `12th`."""
+    if number // 10 == 1:
+        return f"{number}th"
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def _formatted(pattern: str, year: int, month: int, day: int) -> str:
-    """A day in the form of moment.js, as far as names of files use it."""
+    """A day in the form of moment.js; of its parts, those that names of files use."""
     from datetime import date
 
     when = date(year, month, day)
@@ -148,6 +210,7 @@ def _formatted(pattern: str, year: int, month: int, day: int) -> str:
         "M": str(month),
         "DD": f"{day:02}",
         "D": str(day),
+        "Do": _ordinal(day),
         "dddd": when.strftime("%A"),
         "ddd": when.strftime("%a"),
         "WW": f"{when.isocalendar().week:02}",
@@ -155,8 +218,11 @@ def _formatted(pattern: str, year: int, month: int, day: int) -> str:
     }
     parts: list[str] = []
     for match in _MOMENT_TOKEN.finditer(pattern):
-        literal = match[1]
-        parts.append(values.get(match[0], match[0]) if literal is None else literal)
+        if match[1] is None:
+            parts.append(values.get(match[0], match[0]))
+        else:
+            # What is in square brackets is written as it is
+            parts.append(match[1])
     return "".join(parts)
 
 
@@ -204,12 +270,17 @@ def _logseq(folder: Path, conventions: Conventions) -> None:
     java_format = _edn_text(text, ":journal/file-name-format") or "yyyy_MM_dd"
     conventions.daily_folder = journals
     conventions.daily_format = _from_java(java_format)
+    title_format = _edn_text(text, ":journal/page-title-format") or "MMM do, yyyy"
+    conventions.day_title = _from_java(title_format)
     conventions.attachments = "assets"
     conventions.new_notes = _edn_text(text, ":pages-directory") or "pages"
     # Its own copies of pages that were changed or removed
     conventions.leave_out("logseq", "the folder of Logseq itself: logseq")
     hidden = re.search(r":hidden\s*\[([^\]]*)\]", text)
-    for name in _EDN_TEXT.findall(hidden[1]) if hidden else ():
+    names = []
+    if hidden:
+        names = _EDN_TEXT.findall(hidden[1])
+    for name in names:
         path = name.strip("/")
         if path:
             regex = re.compile(f"^{re.escape(path)}(?:/|$)")
@@ -226,9 +297,7 @@ def _foam(folder: Path, conventions: Conventions) -> None:
     filename = _text(keys.get("foam.openDailyNote.filenameFormat"))
     conventions.daily_format = _from_java(filename.replace("m", "M")) or "YYYY-MM-DD"
     for key in ("foam.files.ignore", "foam.files.exclude"):
-        globs = keys.get(key)
-        lines = [glob for glob in globs if isinstance(glob, str)] if isinstance(globs, list) else []
-        conventions.patterns += gitignore_patterns(lines, f"Foam's {key}")
+        conventions.patterns += gitignore_patterns(_texts(keys.get(key)), f"Foam's {key}")
 
 
 def _dendron(folder: Path, conventions: Conventions) -> None:
@@ -243,8 +312,7 @@ def _dendron(folder: Path, conventions: Conventions) -> None:
     except YAMLError:
         conventions.warnings.append("dendron.yml cannot be read.")
         return
-    workspace = loaded.get("workspace") if isinstance(loaded, Mapping) else None
-    journal = workspace.get("journal") if isinstance(workspace, Mapping) else None
+    journal = _table(_table({"": loaded}, ""), "workspace").get("journal")
     if isinstance(journal, Mapping):
         domain = _text(journal.get("dailyDomain")) or "daily"
         name = _text(journal.get("name")) or "journal"
@@ -268,9 +336,7 @@ def _zk(folder: Path, conventions: Conventions) -> None:
         return
     note = _table(settings, "note")
     for key in ("ignore", "exclude"):
-        globs = note.get(key)
-        lines = [glob for glob in globs if isinstance(glob, str)] if isinstance(globs, list) else []
-        conventions.patterns += gitignore_patterns(lines, f"zk's note.{key}")
+        conventions.patterns += gitignore_patterns(_texts(note.get(key)), f"zk's note.{key}")
     conventions.has_markdown_links = _table(_table(settings, "format"), "markdown").get(
         "link-format"
     ) in (None, "markdown")
@@ -296,24 +362,29 @@ def _is_project_of_basic_memory(folder: Path) -> bool:
     """Whether the configuration of Basic Memory on this machine names the folder."""
     from memoranda.text.user_path import user_folder
 
-    home = os.environ.get("BASIC_MEMORY_CONFIG_DIR") or ""
     user = user_folder()
-    if not home and user is None:
+    settings = os.environ.get("BASIC_MEMORY_CONFIG_DIR")
+    if settings is None and user is not None:
+        settings = str(user / ".basic-memory")
+    if settings is None:
         return False
-    place = Path(home) if home else Path(str(user)) / ".basic-memory"
+    file = Path(settings, "config.json")
     try:
-        projects = json.loads((place / "config.json").read_text("utf-8")).get("projects", {})
+        projects = json.loads(file.read_text("utf-8")).get("projects", {})
     except (OSError, ValueError, AttributeError):
         return False
     if not isinstance(projects, Mapping):
         return False
     for value in projects.values():
-        path = value.get("path") if isinstance(value, Mapping) else value
+        path = value
+        if isinstance(value, Mapping):
+            path = value.get("path")
         if isinstance(path, str) and os.path.realpath(path) == os.path.realpath(folder):
             return True
     return False
 
 
+# The last one that says where something is wins: people open one folder in several programs.
 _READERS: tuple[Callable[[Path, Conventions], None], ...] = (
     _dendron,
     _foam,
@@ -322,16 +393,26 @@ _READERS: tuple[Callable[[Path, Conventions], None], ...] = (
     _logseq,
     _obsidian,
 )
-"""The last one that says where something is wins: people open one folder in several programs."""
 
 
 def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = values.get(name)
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}
 
 
 def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value.strip()
+    return ""
+
+
+def _texts(value: object) -> list[str]:
+    """The texts of a list; none where the value is no list."""
+    if not isinstance(value, list):
+        return []
+    return [text for text in value if isinstance(text, str)]
 
 
 def _folder(value: object) -> str:
@@ -344,7 +425,9 @@ def _folder(value: object) -> str:
 
 def _edn_text(text: str, key: str) -> str:
     match = re.search(rf'{re.escape(key)}\s+"((?:[^"\\]|\\.)*)"', text)
-    return match[1].strip("/") if match else ""
+    if match is None:
+        return ""
+    return match[1].strip("/")
 
 
 def _from_java(pattern: str) -> str:
@@ -359,7 +442,7 @@ def _from_java(pattern: str) -> str:
 
 
 def _text_of(file: Path, conventions: Conventions) -> str:
-    """The text of a settings file; empty where there is none."""
+    """The text of a settings file; empty for a missing one."""
     try:
         with file.open("rb") as stream:
             data = stream.read(_LARGEST)

@@ -5,20 +5,24 @@ from __future__ import annotations
 import builtins
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memoranda.errors import CannotRead, NotFound, OutsideError, StorageError
 from memoranda.store.base import File, Listing, PathInfo, Stamp
-from memoranda.store.conventions import Conventions, conventions_of, marks_of
+from memoranda.store.conventions import Conventions, conventions_of, marks_of, title_of_day
 from memoranda.store.files import read_file, reason, refusal, stamp_of, stat_in
 from memoranda.store.ignoring import IgnoreRules, gitignore_patterns
 from memoranda.store.layout import DRAWING_SUFFIX, NOTE_SUFFIXES, SKIPPED_FOLDERS
 from memoranda.store.path_guard import Folder, as_on_disk, has_link, open_folder
 from memoranda.text.unicode import is_valid_unicode
+
+if TYPE_CHECKING:
+    from memoranda.note.model import Note
 
 _LINKS = 40
 _PART = 2_000
@@ -38,10 +42,6 @@ class FolderStore:
     """
 
     holds_entities = False
-    show: Callable[[str, str | None], None] = staticmethod(lambda root, path: None)
-    """What makes a file, or all of the folder, lie on disk as it is to be: `Home.show`."""
-    staged: Callable[[str], Iterable[tuple[str, Stamp | None]]] = staticmethod(lambda root: ())
-    """What is not on disk yet and counts as if it were: `Home.staged_files`."""
 
     def __init__(
         self,
@@ -62,10 +62,6 @@ class FolderStore:
         self._marks: tuple[tuple[int, int] | None, ...] | None = None
         self._conventions = Conventions()
         self._rules = IgnoreRules()
-
-    def __getstate__(self) -> dict[str, object]:
-        """What another process needs to read the files as they lie on disk."""
-        return {name: value for name, value in vars(self).items() if name not in ("show", "staged")}
 
     def look_at_conventions(self) -> bool:
         """Read again what the programs of the folder have set, if it changed. Returns whether other
@@ -97,6 +93,12 @@ class FolderStore:
         if self._marks is None:
             self.look_at_conventions()
         return self._rules
+
+    def name_of_day(self, path: str) -> str:
+        """The name that links give to the note of a day, in a folder of Logseq; else empty."""
+        if not self.conventions.day_title:
+            return ""
+        return title_of_day(self._conventions, path)
 
     def trouble(self) -> str:
         if self.optional or os.path.isdir(self.root):
@@ -140,7 +142,6 @@ class FolderStore:
         return listing
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
-        staged = dict(self.staged(self.root))
         # What a link leads to is listed there
         if below and (has_link(self.root, below) or self.rules.reason(below, is_folder=True)):
             waiting = []
@@ -148,16 +149,8 @@ class FolderStore:
             waiting = [below]
         while waiting:
             for _ in self.portions(waiting.pop(), listing, waiting, _PART):
-                if len(listing.stamps) < _PART:
-                    continue
-                for path in staged:
-                    listing.stamps.pop(path, None)
-                yield
-        for path, stamp in staged.items():
-            if stamp is None:
-                listing.stamps.pop(path, None)
-            elif self.is_note(path) and (not below or path.startswith(f"{below}/")):
-                listing.stamps[path] = stamp
+                if len(listing.stamps) >= _PART:
+                    yield
         yield
 
     def portions(
@@ -194,41 +187,44 @@ class FolderStore:
     ) -> None:
         """One folder's notes into `listing`, its folders into `waiting`. As little as possible is
         done note by note: there are thousands."""
-        prefix = f"{folder}/" if folder else ""
-        shown = [entry for entry in entries if entry.name[0] != "."]
-        if not "".join(map(_NAME, shown)).isprintable():
-            shown = [entry for entry in shown if is_valid_unicode(entry.name)]
+        if folder:
+            prefix = f"{folder}/"
+        else:
+            prefix = ""
+        visible = [entry for entry in entries if entry.name[0] != "."]
+        if not "".join(map(_NAME, visible)).isprintable():
+            visible = [entry for entry in visible if is_valid_unicode(entry.name)]
         is_note_name = self.has_note_name
         notes = [
             entry
-            for entry in shown
+            for entry in visible
             if is_note_name(entry.name) and entry.is_file(follow_symlinks=False)
         ]
-        if len(notes) < len(shown):
-            folders = [entry.name for entry in shown if entry.is_dir(follow_symlinks=False)]
+        if len(notes) < len(visible):
+            folders = [entry.name for entry in visible if entry.is_dir(follow_symlinks=False)]
             inner = [prefix + name for name in folders if name not in SKIPPED_FOLDERS]
             waiting += self._not_left_out(inner, is_folder=True)
         if self.rules:
             kept = set(self._not_left_out([prefix + entry.name for entry in notes]))
             notes = [entry for entry in notes if prefix + entry.name in kept]
         try:
-            found = [note.stat(follow_symlinks=False) for note in notes]
+            stats = [note.stat(follow_symlinks=False) for note in notes]
         # One went away meanwhile
         except FileNotFoundError:
-            there = notes
+            notes_there = notes
             notes = []
-            found = []
-            for each in there:
+            stats = []
+            for this_entry in notes_there:
                 with suppress(FileNotFoundError):
-                    found.append(each.stat(follow_symlinks=False))
-                    notes.append(each)
+                    stats.append(this_entry.stat(follow_symlinks=False))
+                    notes.append(this_entry)
         listing.stamps.update(
-            zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, found), strict=True)
+            zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, stats), strict=True)
         )
-        if max(map(_NAMES, found), default=1) > 1:
+        if max(map(_NAMES, stats), default=1) > 1:
             listing.shared += [
                 prefix + note.name
-                for note, status in zip(notes, found, strict=True)
+                for note, status in zip(notes, stats, strict=True)
                 if status.st_nlink > 1
             ]
 
@@ -259,7 +255,6 @@ class FolderStore:
                 continue
 
     def stamp(self, path: str) -> Stamp | None:
-        self.show(self.root, path)
         try:
             status = os.lstat(os.path.join(self.root, path))
         except (OSError, ValueError):
@@ -289,28 +284,25 @@ class FolderStore:
 
     def open_parent(self, path: str) -> Folder:
         """The verified, open folder that holds `path`."""
-        # A link may lead to it under another name
-        self.show(self.root, None if self._links else path)
         return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
 
     def spelled(self, path: str) -> str:
         """`path` with its names as they are on disk: `path_guard.as_on_disk`."""
         if path.isascii() and " " not in path:
             return path
-        self.show(self.root, None)
         return as_on_disk(self.root, path)
 
     def place(self, path: str) -> PathInfo:
         if not path:
             return PathInfo("folder", "")
-        here = path
+        current = path
         try:
             with self.open_parent(path) as folder:
                 name = path.rpartition("/")[2]
-                here = folder.at(name)
-                return self._place(name, folder) or PathInfo("missing", here)
+                current = folder.at(name)
+                return self._place(name, folder) or PathInfo("missing", current)
         except NotFound:
-            return PathInfo("missing", here)
+            return PathInfo("missing", current)
         except OSError as error:
             raise refusal(path, error) from None
 
@@ -353,10 +345,16 @@ class FolderStore:
         """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises
         StorageError.
         """
-        self.show(self.root, None)
         try:
             with open_folder(self.root, path, self.name, links=self._links) as folder:
                 places = [self._place(name, folder) for name in sorted(os.listdir(folder.fd))]
                 return [place for place in places if place is not None]
         except OSError as error:
             raise refusal(path, error) from None
+
+
+def add_name_of_day(note: Note, store: FolderStore) -> None:
+    """Let links name the note of a day as Logseq does: `[[Dec 1st, 2025]]`."""
+    name = store.name_of_day(note.path)
+    if name and name not in note.aliases:
+        note.aliases = (*note.aliases, name)

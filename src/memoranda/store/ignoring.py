@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 _MOST_PATTERNS = 1_000
 _MOST_KNOWN = 10_000
+# What begins a named group in JavaScript, as Obsidian reads it.
 _NAMED_GROUP = re.compile(r"\(\?<(?![=!])")
-"""What begins a named group in JavaScript, as Obsidian reads it."""
 _CLASS_END = re.compile(r"\[(?:[!^])?\]?[^\]\n]*\]")
 
 
@@ -50,21 +50,27 @@ class IgnoreRules:
     def _folder_reason(self, folder: str) -> str:
         if not folder:
             return ""
-        known = self._folders.get(folder)
-        if known is None:
-            known = self.reason(folder, is_folder=True)
+        reason = self._folders.get(folder)
+        if reason is None:
+            reason = self.reason(folder, is_folder=True)
             if len(self._folders) >= _MOST_KNOWN:
                 self._folders.clear()
-            self._folders[folder] = known
-        return known
+            self._folders[folder] = reason
+        return reason
 
     def _own_reason(self, path: str, is_folder: bool) -> str:
+        subject = path
+        if is_folder:
+            subject = f"{path}/"
+        # The last pattern that matches decides
         for pattern in reversed(self.patterns):
             if pattern.only_folders and not is_folder:
                 continue
-            subject = f"{path}/" if is_folder else path
-            if pattern.regex.search(subject):
-                return "" if pattern.is_negated else pattern.reason
+            if not pattern.regex.search(subject):
+                continue
+            if pattern.is_negated:
+                return ""
+            return pattern.reason
         return ""
 
 
@@ -86,13 +92,16 @@ def _gitignore_pattern(line: str, reason: str) -> Pattern | None:
     if is_negated:
         text = text[1:]
     only_folders = text.endswith("/")
-    text = text.rstrip("/") if only_folders else text
+    if only_folders:
+        text = text.rstrip("/")
     # A slash at the beginning or inside ties the pattern to the folder of the list
     is_anchored = "/" in text
     text = text.removeprefix("/")
     if not text:
         return None
-    front = "^" if is_anchored else "(?:^|/)"
+    front = "(?:^|/)"
+    if is_anchored:
+        front = "^"
     try:
         regex = re.compile(f"{front}{_translated(text)}(?<!/)/?$")
     except re.error:
@@ -104,7 +113,9 @@ def _without_trailing_blanks(line: str) -> str:
     """The line without blanks at its end, those after a backslash excepted."""
     text = line.rstrip(" \t")
     has_escaped_blank = text.endswith("\\") and len(text) < len(line)
-    return f"{text} " if has_escaped_blank else text
+    if has_escaped_blank:
+        return f"{text} "
+    return text
 
 
 def _translated(glob: str) -> str:
@@ -147,7 +158,10 @@ def _translated_class(text: str) -> str:
     if is_negated:
         inner = inner[1:]
     escaped = inner.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
-    sign = "^/" if is_negated else ""
+    sign = ""
+    if is_negated:
+        # A class never matches what parts folders
+        sign = "^/"
     return f"(?!/)[{sign}{escaped}]"
 
 

@@ -77,16 +77,18 @@ class Inventory:
 
     def attachment(self, name: str, folder: str = "", usual: str = "") -> Attachment | None:
         """The attachment that a link in a note of `folder` means; `usual` is where the vault keeps
-        its attachments. None where there is none, or several that fit equally."""
-        by_key = {_key(found.path): found for found in self.attachments}
+        its attachments. None for no attachment, and for several that fit equally."""
+        by_key = {_key(attachment.path): attachment for attachment in self.attachments}
         plain = name.lstrip("/")
         relative = posixpath.normpath(posixpath.join(folder, name))
         for path in (relative, plain, posixpath.join(usual, plain)):
             if _key(path) in by_key:
                 return by_key[_key(path)]
         ending = f"/{_key(plain)}"
-        named = [found for key, found in by_key.items() if key.endswith(ending)]
-        return named[0] if len(named) == 1 else None
+        matches = [by_key[key] for key in by_key if key.endswith(ending)]
+        if len(matches) == 1:
+            return matches[0]
+        return None
 
 
 def attachment_kind(name: str) -> str:
@@ -131,7 +133,9 @@ def _take(store: FolderStore, folder: str, entry: os.DirEntry[str], inventory: I
         return ""
     reason = store.rules.reason(path, is_folder=is_folder)
     if reason:
-        notes = _notes_below(store, path) if is_folder else int(store.has_note_name(path))
+        notes = int(store.has_note_name(path))
+        if is_folder:
+            notes = _notes_below(store, path)
         inventory.left_out.append(LeftOut(path, reason, notes))
     elif is_folder:
         return path

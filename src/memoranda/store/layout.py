@@ -96,8 +96,8 @@ class SharedSource(Protocol):
     def changing(self, path: Path) -> AbstractContextManager[None]: ...
 
 
+# By the root of the home, for this process.
 _SOURCES: dict[Path, SharedSource] = {}
-"""By the root of the home, for this process."""
 
 
 def share(root: Path, source: SharedSource) -> None:

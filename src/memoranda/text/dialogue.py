@@ -18,8 +18,8 @@ MOST_TURNS = 12
 
 _TURN = re.compile(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
 _MIN_TURNS = 2
+# A turn with fewer informative words is read together with the turn before it.
 _MIN_SAID = 3
-"""A turn with fewer informative words is read together with the turn before it."""
 _SILENT_ROLES = frozenset(("system", "developer", "tool", "function"))
 _SPEAKERS = {"user": "User", "human": "User", "assistant": "Assistant", "model": "Assistant"}
 
@@ -51,8 +51,13 @@ def spoken(text: str) -> str:
         return text
     if isinstance(messages, dict):
         messages = messages.get("messages", [messages])
-    turns = list(_turns_of(messages)) if isinstance(messages, list) else []
-    return as_dialogue(turns[-MOST_TURNS:]) if turns else text
+    if isinstance(messages, list):
+        turns = list(_turns_of(messages))
+    else:
+        turns = []
+    if turns:
+        return as_dialogue(turns[-MOST_TURNS:])
+    return text
 
 
 def _turns_of(messages: Sequence[object]) -> Iterator[Turn]:
@@ -87,7 +92,14 @@ def turns_of(text: str) -> list[str]:
     ends = [*starts[1:], len(lines)]
     turns = ["\n".join(lines[at:end]) for at, end in zip(starts, ends, strict=True)]
     # A turn that says little is read with the one before it
-    while len(turns) > 1 and len(words(_TURN.sub("", turns[-1]))) < _MIN_SAID:
-        little = turns.pop()
-        turns[-1] = f"{turns[-1]}\n{little}"
-    return turns
+    first = len(turns) - 1
+    said = _words_said(turns[first])
+    while first and said < _MIN_SAID:
+        first -= 1
+        said += _words_said(turns[first])
+    return [*turns[:first], "\n".join(turns[first:])]
+
+
+def _words_said(turn: str) -> int:
+    """How many words a turn has besides who speaks."""
+    return len(words(_TURN.sub("", turn)))

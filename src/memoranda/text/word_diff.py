@@ -14,8 +14,8 @@ NEW = "+"
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 # Beyond that the comparison takes long, and nobody reads it
 _LONGEST = 200_000
+# Lines less alike are shown as an old and a new one.
 _ALIKE = 0.3
-"""Lines less alike are shown as an old and a new one."""
 
 
 class Part(NamedTuple):

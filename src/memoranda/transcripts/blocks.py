@@ -75,16 +75,16 @@ def spoken(kind: Kind, text: str) -> Iterator[Part]:
         yield Part(kind, stripped)
 
 
-def tool_call(name: str, given: Any, call: str = "") -> Iterator[Part]:
+def tool_call(name: str, arguments: Any, call: str = "") -> Iterator[Part]:
     """The command that a call of a tool runs, or the files it changes; nothing of other calls."""
-    given = _arguments(given)
+    arguments = _arguments(arguments)
     lower = name.lower()
     if lower in words_of("command_tools"):
-        command = _command(given)
+        command = _command(arguments)
         if command:
             yield Part(Kind.RAN, command, call)
-    elif lower in words_of("edit_tools") and given.get("command") not in _READS:
-        for path in _edited(given):
+    elif lower in words_of("edit_tools") and arguments.get("command") not in _READS:
+        for path in _edited(arguments):
             yield Part(Kind.EDITED, path, call)
 
 
@@ -100,9 +100,9 @@ def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> I
 def failed_by_text(text: str) -> bool | None:
     """Whether an exit code in the first or last line says that a command failed; None without."""
     for span in (text[:_EXIT_SPAN], text[-_EXIT_SPAN:]):
-        found = _EXIT.search(span)
-        if found:
-            return found[1] != "0"
+        result = _EXIT.search(span)
+        if result:
+            return result[1] != "0"
     return None
 
 
@@ -132,21 +132,21 @@ def _anthropic_block(kind: Kind, block: dict[str, Any]) -> Iterator[Part]:
         yield from tool_result(block.get("content"), call, failed if failed else None)
 
 
-def _arguments(given: Any) -> dict[str, Any]:
+def _arguments(arguments: Any) -> dict[str, Any]:
     """The arguments of a call, which some programs write as JSON in a text."""
-    if isinstance(given, str):
+    if isinstance(arguments, str):
         try:
-            parsed = json.loads(given)
+            parsed = json.loads(arguments)
         except (ValueError, RecursionError):
-            return {"input": given}
-        given = parsed if isinstance(parsed, dict) else {"input": given}
-    if isinstance(given, dict):
-        return given
+            return {"input": arguments}
+        arguments = parsed if isinstance(parsed, dict) else {"input": arguments}
+    if isinstance(arguments, dict):
+        return arguments
     return {}
 
 
-def _command(given: dict[str, Any]) -> str:
-    command = given.get("command") or given.get("cmd") or ""
+def _command(arguments: dict[str, Any]) -> str:
+    command = arguments.get("command") or arguments.get("cmd") or ""
     if isinstance(command, list):
         words = [str(word) for word in command]
         # A shell that is given its command line as one word
@@ -156,12 +156,12 @@ def _command(given: dict[str, Any]) -> str:
     return str(command).strip()
 
 
-def _edited(given: dict[str, Any]) -> list[str]:
+def _edited(arguments: dict[str, Any]) -> list[str]:
     for key in _PATHS:
-        path = given.get(key)
+        path = arguments.get(key)
         if isinstance(path, str) and path:
             return [path]
-    patch = given.get("input") or given.get("patch")
+    patch = arguments.get("input") or arguments.get("patch")
     if isinstance(patch, str):
         return [path.strip() for path in _PATCHED.findall(patch)]
     return []

@@ -86,10 +86,10 @@ def _turns(key: str, parts: Iterator[Part], time: float) -> list[Turn]:
 def _object(text: Any) -> dict[str, Any]:
     """The JSON object in a column; {} for anything else."""
     try:
-        found = json.loads(text)
+        outcome = json.loads(text)
     except (TypeError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return outcome if isinstance(outcome, dict) else {}
 
 
 class OpenCode(DatabaseFormat):
@@ -105,7 +105,9 @@ class OpenCode(DatabaseFormat):
             "select directory, time_created from session where id = ?", (name,)
         ).fetchone()
         folder = str(about["directory"] or "") if about else ""
-        found = SessionTurns(Session(name, folder, seconds(about["time_created"]) if about else 0))
+        outcome = SessionTurns(
+            Session(name, folder, seconds(about["time_created"]) if about else 0)
+        )
         rows = database.execute(
             "select message.data as message, part.id as id, part.data as part from message"
             " join part on part.message_id = message.id where message.session_id = ?"
@@ -118,8 +120,8 @@ class OpenCode(DatabaseFormat):
             began = (part.get("time") or {}).get("start")
             time = seconds(began) or seconds((message.get("time") or {}).get("created"))
             parts = self._parts(str(message.get("role")), part)
-            found.turns += _turns(str(row["id"]), parts, time or found.session.time)
-        return found
+            outcome.turns += _turns(str(row["id"]), parts, time or outcome.session.time)
+        return outcome
 
     def _parts(self, role: str, part: dict[str, Any]) -> Iterator[Part]:
         shape = part.get("type")
@@ -160,14 +162,14 @@ class CursorEditor(DatabaseFormat):
         ).fetchone()
         composer = _object(row["value"]) if row else {}
         began = seconds(composer.get("createdAt"))
-        found = SessionTurns(Session(name, "", began))
+        outcome = SessionTurns(Session(name, "", began))
         for key, bubble in self._bubbles(database, name, composer):
             folder = bubble.get("workspaceProjectDir")
-            if isinstance(folder, str) and folder and not found.session.folder:
-                found.session.folder = folder
+            if isinstance(folder, str) and folder and not outcome.session.folder:
+                outcome.session.folder = folder
             time = seconds(bubble.get("timestamp")) or seconds(bubble.get("createdAt")) or began
-            found.turns += _turns(key, self._parts(bubble), time)
-        return found
+            outcome.turns += _turns(key, self._parts(bubble), time)
+        return outcome
 
     def _bubbles(
         self, database: sqlite3.Connection, name: str, composer: dict[str, Any]
@@ -185,7 +187,7 @@ class CursorEditor(DatabaseFormat):
         )
         bubbles = {str(row["key"]).rpartition(":")[2]: _object(row["value"]) for row in rows}
         headers = composer.get("fullConversationHeadersOnly") or []
-        order = [str(each.get("bubbleId")) for each in headers if isinstance(each, dict)]
+        order = [str(item.get("bubbleId")) for item in headers if isinstance(item, dict)]
         for key in dict.fromkeys([*order, *bubbles]):
             if key in bubbles:
                 yield key, bubbles[key]
@@ -198,8 +200,8 @@ class CursorEditor(DatabaseFormat):
         tool = bubble.get("toolFormerData")
         if isinstance(tool, dict):
             call = str(tool.get("toolCallId") or "")
-            given = tool.get("rawArgs") or tool.get("params")
-            yield from tool_call(str(tool.get("name")), given, call)
+            arguments = tool.get("rawArgs") or tool.get("params")
+            yield from tool_call(str(tool.get("name")), arguments, call)
             result = tool.get("result")
             output = _object(result) or result
             failed = True if tool.get("status") == "error" else None
@@ -221,7 +223,7 @@ class GooseDatabase(DatabaseFormat):
             "select working_dir, created_at from sessions where id = ?", (name,)
         ).fetchone()
         folder = str(about["working_dir"] or "") if about else ""
-        found = SessionTurns(Session(name, folder))
+        outcome = SessionTurns(Session(name, folder))
         rows = database.execute(
             "select id, role, content_json, created_timestamp from messages"
             " where session_id = ? order by id",
@@ -233,8 +235,8 @@ class GooseDatabase(DatabaseFormat):
             except (TypeError, ValueError, RecursionError):
                 continue
             time = seconds(row["created_timestamp"])
-            found.turns += _turns(str(row["id"]), goose_parts(str(row["role"]), content), time)
-        return found
+            outcome.turns += _turns(str(row["id"]), goose_parts(str(row["role"]), content), time)
+        return outcome
 
 
 class Zed(DatabaseFormat):
@@ -249,14 +251,14 @@ class Zed(DatabaseFormat):
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
         row = database.execute("select * from threads where id = ?", (name,)).fetchone()
-        found = SessionTurns(Session(name))
+        outcome = SessionTurns(Session(name))
         if row is None:
-            return found
+            return outcome
         columns = row.keys()
         folders = str(row["folder_paths"] or "") if "folder_paths" in columns else ""
         created = row["created_at"] if "created_at" in columns else None
-        found.session.folder = folders.partition("\n")[0]
-        found.session.time = seconds(created or row["updated_at"])
+        outcome.session.folder = folders.partition("\n")[0]
+        outcome.session.time = seconds(created or row["updated_at"])
         data = row["data"]
         if row["data_type"] == "zstd":
             data = _decompressed(data)
@@ -264,8 +266,8 @@ class Zed(DatabaseFormat):
         for number, message in enumerate(messages if isinstance(messages, list) else ()):
             if isinstance(message, dict):
                 parts = self._parts(message)
-                found.turns += _turns(str(number), parts, found.session.time)
-        return found
+                outcome.turns += _turns(str(number), parts, outcome.session.time)
+        return outcome
 
     def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
         if "segments" in message:
@@ -309,7 +311,7 @@ def _flat(content: Any) -> Any:
     if isinstance(content, dict):
         return content.get("Text") or ""
     if isinstance(content, list):
-        return [_flat(each) for each in content]
+        return [_flat(item) for item in content]
     return content
 
 

@@ -72,8 +72,8 @@ class DocumentFormat:
         yield SessionTurns(session, turns)
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
-        for found in self.read(path, {}):
-            for turn in found.turns:
+        for outcome in self.read(path, {}):
+            for turn in outcome.turns:
                 if turn.position == position:
                     return turn.text
         return None
@@ -111,10 +111,12 @@ class GeminiCli(DocumentFormat):
             return {name: messages[name] for name in names[:end]}
         change = entry.get("$set")
         if isinstance(change, dict):
-            given = change.pop("messages", None)
+            arguments = change.pop("messages", None)
             document |= change
-            if isinstance(given, list):
-                return {str(each.get("id")): each for each in given if isinstance(each, dict)}
+            if isinstance(arguments, list):
+                return {
+                    str(entry.get("id")): entry for entry in arguments if isinstance(entry, dict)
+                }
             return messages
         if "id" in entry and "type" in entry:
             messages[str(entry["id"])] = entry
@@ -309,16 +311,16 @@ class Continue(DocumentFormat):
 def _object(path: Path) -> dict[str, Any]:
     """The JSON object in a file beside a transcript; {} without."""
     try:
-        found = json.loads(path.read_bytes())
+        outcome = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return outcome if isinstance(outcome, dict) else {}
 
 
 def _list(path: Path) -> list[Any]:
     """The JSON list in a file beside a transcript; [] without."""
     try:
-        found = json.loads(path.read_bytes())
+        outcome = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return []
-    return found if isinstance(found, list) else []
+    return outcome if isinstance(outcome, list) else []

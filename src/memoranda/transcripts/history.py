@@ -93,9 +93,9 @@ def _messages(data: bytes, offset: int) -> Iterator[tuple[int, int, bool, dateti
                 yield start, position, state == "prompt", None
             start = position
             state = begins
-        found = _START.match(line) if begins == "start" else None
-        if found:
-            yield position, position, False, datetime.fromisoformat(found[1].decode())
+        result = _START.match(line) if begins == "start" else None
+        if result:
+            yield position, position, False, datetime.fromisoformat(result[1].decode())
         mark = _FENCE.match(line)
         if mark and state == "answer" and (not fence or mark[1].startswith(fence)):
             fence = b"" if fence else mark[1]

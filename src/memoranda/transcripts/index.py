@@ -349,22 +349,29 @@ class TraceIndex:
             for row in rows
         }
 
-    def frequencies(self, words: Iterable[str]) -> dict[str, int]:
-        """In how many turns each of these words is, by its stem; those in none are left out."""
+    def frequencies(self, words: Sequence[str]) -> dict[str, int]:
+        """In how many turns each of these words is, in any of its forms; those in none are left
+        out.
+        """
         with closing(sqlite3.connect(":memory:")) as scratch:
             # Nothing but FTS5 knows its stems
             scratch.execute(
                 "create virtual table stem using fts5(word, tokenize ="
                 " \"porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'\")"
             )
-            scratch.executemany("insert into stem values (?)", [(word,) for word in words])
-            scratch.execute("create virtual table terms using fts5vocab(stem, row)")
-            stems = [row[0] for row in scratch.execute("select term from terms")]
-        marks = ", ".join("?" * len(stems))
-        rows = self._database.execute(
-            f"select term, doc from turn_words where term in ({marks})", stems
-        )
-        return {str(row["term"]): int(row["doc"]) for row in rows}
+            scratch.executemany("insert into stem (rowid, word) values (?, ?)", enumerate(words))
+            scratch.execute("create virtual table terms using fts5vocab(stem, instance)")
+            stems = {
+                words[row[0]]: row[1] for row in scratch.execute("select doc, term from terms")
+            }
+        counts = {}
+        for word, stem in stems.items():
+            row = self._database.execute(
+                "select doc from turn_words where term = ?", (stem,)
+            ).fetchone()
+            if row is not None:
+                counts[word] = int(row["doc"])
+        return counts
 
     def match(
         self, expression: str, filters: str = "", values: Sequence[Any] = ()
@@ -377,21 +384,21 @@ class TraceIndex:
             " order by found.rank",
             (expression, _CANDIDATES if not filters else 20 * _CANDIDATES, *values),
         )
-        found = []
+        result = []
         for row in rows:
-            found.append((_turn_row(row), -float(row["score"])))
-            if len(found) == _CANDIDATES:
+            result.append((_turn_row(row), -float(row["score"])))
+            if len(result) == _CANDIDATES:
                 break
-        return found
+        return result
 
     def turns(self, ids: Iterable[int]) -> dict[int, TurnRow]:
         """Turns by their ids."""
-        found = {}
+        result = {}
         for id in ids:
             row = self._database.execute(f"{_TURN} where turn.id = ?", (id,)).fetchone()
             if row:
-                found[id] = _turn_row(row)
-        return found
+                result[id] = _turn_row(row)
+        return result
 
     def exchange(self, id: int) -> list[TurnRow]:
         """The turns of one exchange, in order."""
@@ -402,7 +409,7 @@ class TraceIndex:
             f"{_TURN} where turn.session = ? and turn.exchange = ? order by turn.id",
             (row["session"], id),
         )
-        return [_turn_row(each) for each in rows]
+        return [_turn_row(item) for item in rows]
 
     def find_turn(self, session: str, position: str) -> list[TurnRow]:
         """The turns at a position of the sessions whose names begin with `session`."""
@@ -437,10 +444,10 @@ class TraceIndex:
     def has_lesson(self, terms: Sequence[int]) -> bool:
         """Whether there is a lesson about one of these terms."""
         marks = ", ".join("?" * len(terms))
-        found = self._database.execute(
+        result = self._database.execute(
             f"select 1 from anchor where term in ({marks}) limit 1", tuple(terms)
         )
-        return found.fetchone() is not None
+        return result.fetchone() is not None
 
     def lesson(self, mark: int) -> LessonRow | None:
         """The newest lesson with a mark."""

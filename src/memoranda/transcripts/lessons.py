@@ -57,6 +57,7 @@ class Lesson:
     other: str = ""
 
 
+_HEAD_OF_OUTPUT = 1_500
 _REFUSED = "<tool_use_error>"
 _LONGEST = 400
 _SHORTEST = 8
@@ -88,18 +89,20 @@ def _rules() -> dict[Any, Any]:
         LessonKind.CORRECTION: joined("correction"),
         "against": [re.compile(rule.replace("{T}", _TERM), re.I) for rule in rules["against"]],
         "no_terms": frozenset(rules["no_terms"].split()),
-        "broken": re.compile(rules["broken_command"], re.I | re.M),
+        "broken": tuple(rules["broken_command"]),
+        "signs": tuple(sign for sign in rules["signs"] if sign[0] != "^"),
+        "beginnings": tuple(sign[1:] for sign in rules["signs"] if sign[0] == "^"),
         "missing": re.compile(rules["missing_program"], re.I | re.M),
     }
 
 
 def sentences(text: str) -> Iterator[tuple[int, int, str]]:
     """The sentences a person typed, each with its place; what was pasted is left out."""
-    blank = _PASTED.sub(lambda found: " " * len(found[0]), text[:_LONGEST_TURN])
-    for found in _SENTENCE.finditer(blank):
-        sentence = found[0].strip(" \t-*•")
+    blank = _PASTED.sub(lambda result: " " * len(result[0]), text[:_LONGEST_TURN])
+    for result in _SENTENCE.finditer(blank):
+        sentence = result[0].strip(" \t-*•")
         if _SHORTEST <= len(sentence) <= _LONGEST or (sentence and not sentence.isascii()):
-            start = found.start() + found[0].index(sentence)
+            start = result.start() + result[0].index(sentence)
             yield start, start + len(sentence), sentence
 
 
@@ -108,6 +111,9 @@ def kind_of(sentence: str) -> LessonKind | None:
     if len(sentence) > _LONGEST or sentence.rstrip().endswith(("?", "？", "吗", "么")):
         return None
     rules = _rules()
+    lower = sentence.lower()
+    if not (lower.startswith(rules["beginnings"]) or any(sign in lower for sign in rules["signs"])):
+        return None
     for kind in (LessonKind.CORRECTION, LessonKind.DECISION, LessonKind.REQUEST):
         if rules[kind].search(sentence):
             return kind
@@ -117,7 +123,7 @@ def kind_of(sentence: str) -> LessonKind | None:
 def against(sentence: str) -> list[str]:
     """The commands, packages and names that a sentence speaks against, as terms."""
     rules = _rules()
-    found: list[str] = []
+    result: list[str] = []
     for rule in rules["against"]:
         for match in rule.finditer(sentence):
             names = [next(filter(None, match.groups()), "")]
@@ -125,11 +131,11 @@ def against(sentence: str) -> list[str]:
             while rest:
                 names.append(rest[1])
                 rest = _AND.match(sentence, rest.end())
-            found += [term for name in names for term in _name_terms(name)]
+            result += [term for name in names for term in _name_terms(name)]
     for match in _RUN.finditer(sentence):
         words = match[1].split()
-        found += [command_term(words[:count]) for count in range(2, len(words) + 1)]
-    return list(dict.fromkeys(found))
+        result += [command_term(words[:count]) for count in range(2, len(words) + 1)]
+    return list(dict.fromkeys(result))
 
 
 def _name_terms(name: str) -> list[str]:
@@ -144,13 +150,14 @@ def _name_terms(name: str) -> list[str]:
 
 def paths_in(sentence: str) -> list[str]:
     """The paths that a sentence names, as terms."""
-    found = [path_term(match[1]) for match in _PATH.finditer(sentence) if "://" not in sentence]
-    return list(dict.fromkeys(found))
+    result = [path_term(match[1]) for match in _PATH.finditer(sentence) if "://" not in sentence]
+    return list(dict.fromkeys(result))
 
 
 def is_broken(output: str) -> bool:
     """Whether the output says that the command itself cannot be run so."""
-    return bool(_rules()["broken"].search(output[:4_000]))
+    lower = f"{output[:_HEAD_OF_OUTPUT]}\n{output[-_HEAD_OF_OUTPUT:]}".lower()
+    return any(words in lower for words in _rules()["broken"])
 
 
 @dataclass(slots=True)
@@ -236,12 +243,12 @@ class Miner:
             self._calls[turn.call] = turn
 
     def _said(self, turn: Turn) -> None:
-        found = 0
+        result = 0
         for start, stop, sentence in sentences(turn.text):
             kind = kind_of(sentence)
-            if kind is None or found >= _MOST_OF_TURN:
+            if kind is None or result >= _MOST_OF_TURN:
                 continue
-            found += 1
+            result += 1
             about = (*against(sentence), *paths_in(sentence))
             identity = f"{kind.name}:{fold(sentence)}"
             self.lessons.append(

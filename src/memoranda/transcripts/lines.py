@@ -53,7 +53,7 @@ class LineFormat:
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
         session = Session(**state["session"]) if "session" in state else self.begin(path)
-        found = SessionTurns(session)
+        outcome = SessionTurns(session)
         known = state.get("known", 0)
         unknown = 0
         offset = state.get("offset", 0)
@@ -67,7 +67,7 @@ class LineFormat:
                     unknown += 1
                 else:
                     known += 1
-                    found.turns += turns
+                    outcome.turns += turns
                 offset += len(line)
         if not known and unknown >= _UNKNOWN:
             raise NotUnderstood("none of its lines is known")
@@ -77,7 +77,7 @@ class LineFormat:
             "folder": session.folder,
             "time": session.time,
         }
-        yield found
+        yield outcome
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
         offset = position.partition(".")[0]
@@ -147,8 +147,8 @@ class Codex(LineFormat):
         if shape == "message" and item.get("role") in ("user", "assistant"):
             yield from anthropic_parts(str(item["role"]), item.get("content"))
         elif shape in ("function_call", "custom_tool_call"):
-            given = item.get("arguments", item.get("input"))
-            yield from tool_call(str(item.get("name")), given, call)
+            arguments = item.get("arguments", item.get("input"))
+            yield from tool_call(str(item.get("name")), arguments, call)
         elif shape == "local_shell_call":
             yield from tool_call("local_shell", item.get("action"), call)
         elif shape in ("function_call_output", "custom_tool_call_output"):
@@ -157,8 +157,8 @@ class Codex(LineFormat):
     def _output(self, output: Any, call: str) -> Iterator[Part]:
         failed = None
         if isinstance(output, str) and output.startswith("Chunk ID:"):
-            head, found, output = output.partition("\nOutput:\n")
-            failed = failed_by_text(head) if found else None
+            head, outcome, output = output.partition("\nOutput:\n")
+            failed = failed_by_text(head) if outcome else None
         if isinstance(output, str) and output.startswith("{"):
             try:
                 output = json.loads(output)
@@ -296,8 +296,8 @@ _QUERY = re.compile(r"\A<user_query>\s*(.*?)\s*</user_query>\Z", re.S)
 
 def _without_query_marks(text: str) -> str:
     """What stands between the marks that Cursor puts around a prompt."""
-    found = _QUERY.match(text)
-    return found[1] if found else text
+    outcome = _QUERY.match(text)
+    return outcome[1] if outcome else text
 
 
 def _text(values: dict[str, Any], key: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from memoranda.text.gate import Rules
+from memoranda.text.gate import SECRET, Rules
 from memoranda.text.tokens import fts_text
 from memoranda.transcripts.turn import Kind, Turn
 
@@ -13,6 +14,8 @@ MOST_CHARACTERS = 40_000
 _MOST_OF_RESULT = 600
 _MOST_OF_FAILURE = 4_000
 _CAMEL = re.compile(r"[a-z0-9][A-Z]")
+_DIGITS = "0123456789"
+_CARD_DIGITS = 13
 _LONG_WORD = re.compile(r"\S{200,}")
 
 
@@ -21,21 +24,31 @@ class Mask:
 
     def __init__(self, rules: Rules):
         self._rules = rules
+        near = {word for rule in rules if rule.kind == SECRET for word in rule.near}
+        self._asks_digits = "digits" in near
+        self._near = tuple(near - {"digits", "unseen"})
 
     def clean(self, text: str) -> str:
         """`text` with `[redacted: id]` for every secret."""
-        return self._rules.redacted(text)
+        # Most texts have no word that any rule needs: asked once, not rule by rule
+        return self._rules.redacted(text) if self._may_hold_secret(text) else text
+
+    def _may_hold_secret(self, text: str) -> bool:
+        if not text.isascii():
+            return True
+        lower = text.lower()
+        for word in self._near:
+            if word in lower:
+                return True
+        return self._asks_digits and sum(map(text.count, _DIGITS)) >= _CARD_DIGITS
 
     def is_suspicious(self, text: str) -> bool:
         """Whether `text` tries to instruct who reads it."""
         return bool(self._rules.suspicions(text))
 
-    def words(self, turn: Turn) -> str:
-        """What is indexed of a turn."""
-        text = shortened(turn)
-        if not text:
-            return ""
-        return indexed_words(self.clean(text))
+    def words(self, turns: Sequence[Turn]) -> list[str]:
+        """What is indexed of each of these turns."""
+        return [indexed_words(self.clean(shortened(turn))) for turn in turns]
 
 
 def shortened(turn: Turn) -> str:

@@ -71,10 +71,10 @@ def proposals(memory: MemorySession) -> Iterator[Proposal]:
             for row in index.lessons(_KINDS):
                 if _key(row) in decided or count == _MOST:
                     continue
-                found = _proposal(index, mask, row)
-                if found is not None and not _is_known(memory, upkeep, found):
+                result = _proposal(index, mask, row)
+                if result is not None and not _is_known(memory, upkeep, result):
                     count += 1
-                    yield found
+                    yield result
     except sqlite3.Error:
         # It is being made anew
         return
@@ -89,11 +89,11 @@ def _key(row: LessonRow) -> str:
     return f"{KIND}:{row.mark & (1 << 64) - 1:016x}"
 
 
-def _is_known(memory: MemorySession, upkeep: Upkeep, found: Proposal) -> bool:
+def _is_known(memory: MemorySession, upkeep: Upkeep, result: Proposal) -> bool:
     """Whether a memory says it already, or was made of it."""
-    if upkeep.is_there(found.id):
+    if upkeep.is_there(result.id):
         return True
-    return memory.list(Query(contains=found.text), limit=1)[1] > 0
+    return memory.list(Query(contains=result.text), limit=1)[1] > 0
 
 
 def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
@@ -115,7 +115,7 @@ def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
     text = mask.clean(text).strip()
     if not text or _REDACTED in text or mask.is_suspicious(text):
         return None
-    changed = (raw_text(each) or "" for each in index.files_changed(turn.exchange))
+    changed = (raw_text(entry_) or "" for entry_ in index.files_changed(turn.exchange))
     files = tuple(dict.fromkeys(filter(None, changed)))[:_MOST_FILES]
     time = datetime.fromtimestamp(row.time or 0, UTC)
     return Proposal(_key(row), kind, text, turn, time, files)
@@ -130,15 +130,15 @@ def _mended(turn: TurnRow, failed: str, worked: str) -> str:
 
 
 def _ask(memory: MemorySession) -> Iterator[ReviewItem]:
-    for found in proposals(memory):
-        turn = found.turn
-        day = f"{found.time:%Y-%m-%d}" if found.time.year > 1970 else ""
+    for result in proposals(memory):
+        turn = result.turn
+        day = f"{result.time:%Y-%m-%d}" if result.time.year > 1970 else ""
         place = ", ".join(filter(None, (turn.agent, Path(turn.folder).name, day)))
-        line = f'"{flat(one_line(found.text))}" ({flat(place)})'
+        line = f'"{flat(one_line(result.text))}" ({flat(place)})'
         ref = ref_of(turn)
         text = f"Remember what was said in a session? {line} memory transcripts show {ref}"
         choices = (("y", _YES), ("n", "no"))
-        yield ReviewItem(found.key, KIND, text, (ref,), choices, (line,))
+        yield ReviewItem(result.key, KIND, text, (ref,), choices, (line,))
 
 
 def _answer(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
@@ -151,32 +151,32 @@ def _answer(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 def _remember(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
     """Make memories of these, in one change."""
     wanted = {item.key for item in items}
-    chosen = [found for found in proposals(memory) if found.key in wanted]
+    chosen = [result for result in proposals(memory) if result.key in wanted]
     if not chosen:
         raise NotFound(items[0].key, "the open questions")
-    Upkeep(memory).put([_record(memory, found) for found in chosen], _VERB)
+    Upkeep(memory).put([_record(memory, result) for result in chosen], _VERB)
 
 
-def _record(memory: MemorySession, found: Proposal) -> Record:
+def _record(memory: MemorySession, result: Proposal) -> Record:
     from memoranda.jobs.classify import category_of_text
 
-    category = _CATEGORIES.get(found.kind)
+    category = _CATEGORIES.get(result.kind)
     if category is None:
-        category = category_of_text(memory.settings, found.text, found.time)
-    project = slug(Path(found.turn.folder).name)
-    further: dict[str, Any] = {"source_ref": f"{found.turn.agent}:{ref_of(found.turn)}"}
-    if found.files:
-        further["files"] = list(found.files)
+        category = category_of_text(memory.settings, result.text, result.time)
+    project = slug(Path(result.turn.folder).name)
+    further: dict[str, Any] = {"source_ref": f"{result.turn.agent}:{ref_of(result.turn)}"}
+    if result.files:
+        further["files"] = list(result.files)
     now = memory.clock()
-    created = found.time if found.time.year > 1970 else now
+    created = result.time if result.time.year > 1970 else now
     return Record(
-        found.id,
-        found.text,
+        result.id,
+        result.text,
         category,
         created,
         now,
         tags=(project,) if project else (),
-        source=f"transcript-{found.turn.agent}",
+        source=f"transcript-{result.turn.agent}",
         further=further,
     )
 

@@ -53,7 +53,7 @@ class Action(NamedTuple):
 
     folder: str
     tool: str
-    given: str
+    arguments: str
     output: str = ""
 
 
@@ -75,10 +75,10 @@ class ActionTerms:
     def given(self) -> dict[str, Any]:
         """The arguments of the tool."""
         try:
-            found = json.loads(self.action.given)
+            result = json.loads(self.action.arguments)
         except (ValueError, RecursionError):
-            found = self.action.given
-        return found if isinstance(found, dict) else {"input": found}
+            result = self.action.arguments
+        return result if isinstance(result, dict) else {"input": result}
 
     @cached_property
     def commands(self) -> list[list[str]]:
@@ -99,17 +99,17 @@ class ActionTerms:
         commands and the error alone.
         """
         if self.action.output:
-            found = [command_term(words) for words in self.commands if not is_trivial(words)]
+            result = [command_term(words) for words in self.commands if not is_trivial(words)]
             if len(self.error) >= _LEAST_ERROR:
-                found.append(error_term(self.error))
-            return found
-        found = [term for line in self._command_lines() for term in command_terms(line)]
+                result.append(error_term(self.error))
+            return result
+        result = [term for line in self._command_lines() for term in command_terms(line)]
         if self.paths:
             for code in self._code():
-                found += code_terms(code)
+                result += code_terms(code)
         for path in self.paths:
-            found += path_terms(path)
-        return list(dict.fromkeys(found))[:_MOST_TERMS]
+            result += path_terms(path)
+        return list(dict.fromkeys(result))[:_MOST_TERMS]
 
     @cached_property
     def error(self) -> str:
@@ -121,7 +121,7 @@ class ActionTerms:
         """What notes are looked for by: each a word, or words one after the other."""
         if self.action.output:
             return _names_of_error(self.error)[:20]
-        found = []
+        result = []
         for term in self.terms:
             kind, _, text = term.partition(":")
             if kind == "c" and text.count(" ") > 2:
@@ -129,8 +129,8 @@ class ActionTerms:
             if kind == "f":
                 text = text.rpartition("/")[2]
             if len(text) > 1 and not (kind == "c" and " " not in text):
-                found.append(text)
-        return list(dict.fromkeys(found))
+                result.append(text)
+        return list(dict.fromkeys(result))
 
     def _command_lines(self) -> Iterator[str]:
         for part in tool_call(self.action.tool, self.given):
@@ -253,15 +253,15 @@ def _lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact
     rows = index.lessons(kinds, terms=terms, limit=20)
     rows.sort(key=lambda row: (row.kind == LessonKind.FAILED, -row.time))
     here = project_of(about.action.folder)
-    told: set[str] = set()
+    seen_texts: set[str] = set()
     for row in rows:
         turns = index.turns([row.turn, *([row.other] if row.other else [])])
         turn = turns.get(row.turn)
         if turn is None or not _holds_here(index, row, turn, here, about):
             continue
         text = _text(row, turns, mask, about)
-        if text and text not in told and not mask.is_suspicious(text):
-            told.add(text)
+        if text and text not in seen_texts and not mask.is_suspicious(text):
+            seen_texts.add(text)
             yield Fact(f"lesson-{row.mark & (1 << 64) - 1:x}", text)
 
 

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ _PASSAGE = 320
 _OTHER = 0.6
 """What further turns of an exchange add to its score, against the first."""
 _FURTHER = 3
+_NEAR = 0.25
+_NEAR_TURNS = 8
+"""What the exchanges before and after add to a score, and how many turns away they may begin."""
 _KINDS = {
     Kind.SAID: "you",
     Kind.ANSWERED: "agent",
@@ -100,6 +104,7 @@ def find(
     for turn, score in index.match(expression, filters, values):
         by_exchange.setdefault(turn.exchange, []).append((turn, score))
     scores = {exchange: _score(turns) for exchange, turns in by_exchange.items()}
+    scores = _with_neighbours(by_exchange, scores)
     best = sorted(scores, key=lambda exchange: -scores[exchange])
     hits: list[TraceHit] = []
     for exchange in best:
@@ -118,15 +123,31 @@ def _score(turns: Sequence[tuple[TurnRow, float]]) -> float:
     return first + _OTHER * sum(further[:_FURTHER])
 
 
+def _with_neighbours(
+    turns: dict[int, list[tuple[TurnRow, float]]], scores: dict[int, float]
+) -> dict[int, float]:
+    """The scores, each with a part of those of the exchanges before and after it in the session:
+    what a question is about is often said one exchange earlier.
+    """
+    order = sorted(scores)
+    raised = dict(scores)
+    for before, after in pairwise(order):
+        is_near = after - before <= _NEAR_TURNS
+        if is_near and turns[before][0][0].session == turns[after][0][0].session:
+            raised[before] += _NEAR * scores[after]
+            raised[after] += _NEAR * scores[before]
+    return raised
+
+
 def _expression(index: TraceIndex, text: str) -> tuple[str, list[str]]:
     """The words of `text` for FTS5, and those words: the rarest, so that they are in no more than
     _MOST_TURNS turns together.
     """
     looked_for = words(text)
     parts = {word: [pair for pair in pairs(word) if pair] for word in looked_for}
-    counts = index.frequencies(part for pieces in parts.values() for part in pieces)
+    counts = index.frequencies([part for pieces in parts.values() for part in pieces])
     sizes = {
-        word: min((_count(counts, piece) for piece in pieces), default=0)
+        word: min((counts.get(piece, 0) for piece in pieces), default=0)
         for word, pieces in parts.items()
     }
     rarest = sorted((word for word in sizes if sizes[word]), key=lambda word: sizes[word])
@@ -139,20 +160,6 @@ def _expression(index: TraceIndex, text: str) -> tuple[str, list[str]]:
         chosen.append(word)
     phrases = ['"' + " ".join(parts[word]).replace('"', "") + '"' for word in chosen]
     return " OR ".join(phrases), looked_for
-
-
-def _count(counts: dict[str, int], word: str) -> int:
-    """In how many turns a word is, by the stem that it begins with or that begins it."""
-    if word in counts:
-        return counts[word]
-    near = [
-        count
-        for stem, count in counts.items()
-        if len(stem) > 2 and (word.startswith(stem) or stem.startswith(word[:-1]))
-    ]
-    # Its stem may end otherwise: `happy`, `happi`
-    alike = [count for stem, count in counts.items() if stem[:3] == word[:3]]
-    return max(near or alike or [0])
 
 
 def _conditions(where: TraceFilter) -> tuple[str, list[Any]]:
@@ -257,11 +264,11 @@ def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
 def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[TraceHit]:
     """The exchange in which the turn named `ref` is, turn by turn; [] where there is none."""
     session, _, position = ref.rpartition("@")
-    found = index.find_turn(session, position) if session else []
-    if len({turn.session for turn in found}) != 1:
+    result = index.find_turn(session, position) if session else []
+    if len({turn.session for turn in result}) != 1:
         return []
     hits = []
-    for turn in index.exchange(found[0].exchange):
+    for turn in index.exchange(result[0].exchange):
         text = text_of(turn, mask)
         if text is None:
             continue

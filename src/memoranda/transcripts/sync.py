@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +30,9 @@ from memoranda.transcripts.turn import NotUnderstood, SessionTurns, SourceFile, 
 _WASTE = 0.3
 """From which part of words of turns that are gone the index is made anew."""
 _LEAST_TO_MAKE_ANEW = 20_000
+_MUCH = 32 << 20
+"""Bytes from which on files are read by processes of their own."""
+_MOST_WORKERS = 4
 _BATCH = 4_000
 """Turns of a file that are written at once."""
 
@@ -66,8 +71,8 @@ def read_file(
     successes: dict[int, int] = {}
     held = 0
     try:
-        for found in format.read(file.path, state):
-            rows, worked = _rows(found, mask, state if format.grows else {})
+        for outcome in format.read(file.path, state):
+            rows, worked = _rows(outcome, mask, state if format.grows else {})
             sessions.append(rows)
             for term, time in worked.items():
                 successes[term] = max(time, successes.get(term, 0))
@@ -87,18 +92,19 @@ def read_file(
 
 
 def _rows(
-    found: SessionTurns, mask: Mask, state: dict[str, Any]
+    outcome: SessionTurns, mask: Mask, state: dict[str, Any]
 ) -> tuple[SessionRows, dict[int, int]]:
     """What the index gets of a session, and when its commands worked. `state` is what was kept of
     its beginning, and is changed.
     """
     earlier = state.get("miner", {})
-    miner = Miner.of(earlier if state.get("mined") == found.session.name else {})
-    miner.feed(found.turns)
+    miner = Miner.of(earlier if state.get("mined") == outcome.session.name else {})
+    miner.feed(outcome.turns)
     miner.end()
     state["miner"] = miner.state(mask.clean)
-    state["mined"] = found.session.name
-    turns = [_new_turn(turn, mask) for turn in found.turns]
+    state["mined"] = outcome.session.name
+    words = mask.words(outcome.turns)
+    turns = [_new_turn(turn, text) for turn, text in zip(outcome.turns, words, strict=True)]
     lessons = [
         NewLesson(
             lesson.kind,
@@ -113,17 +119,11 @@ def _rows(
         for lesson in miner.lessons
     ]
     successes = {hashed(term): int(time) for term, time in miner.successes.items()}
-    return SessionRows(found.session.name, found.session.folder, turns, lessons), successes
+    return SessionRows(outcome.session.name, outcome.session.folder, turns, lessons), successes
 
 
-def _new_turn(turn: Turn, mask: Mask) -> NewTurn:
-    mark = hash_of(turn.text)
-    return NewTurn(turn.kind, int(turn.time), turn.position, mark, mask.words(turn))
-
-
-def hash_of(text: str) -> int:
-    """The mark of a text."""
-    return hashed(text)
+def _new_turn(turn: Turn, words: str) -> NewTurn:
+    return NewTurn(turn.kind, int(turn.time), turn.position, hashed(turn.text), words)
 
 
 def sync(
@@ -179,8 +179,9 @@ def _synced(
         files = list(find(without=without, folders=[*folders, *index.folders()]))
         _forget(index, known, files, done)
         changed = [(file, stamp) for file, stamp in _stamped(files) if _is_new(known, file, stamp)]
-        for number, (file, stamp) in enumerate(changed, 1):
-            _take_in(index, known.get(str(file.path)), file, stamp, mask, done)
+        jobs = [_job(index, known.get(str(file.path)), file, stamp) for file, stamp in changed]
+        for number, batches in enumerate(_read_ahead(jobs, mask), 1):
+            _write(index, batches, done)
             if progress is not None:
                 progress(number, len(changed))
         for row in index.sources().values():
@@ -224,26 +225,61 @@ def _is_new(known: dict[str, SourceRow], file: SourceFile, stamp: str) -> bool:
     return row is None or row.stamp != stamp
 
 
-def _take_in(
-    index: TraceIndex,
-    row: SourceRow | None,
-    file: SourceFile,
-    stamp: str,
-    mask: Mask,
-    done: TranscriptSync,
-) -> None:
-    """Read what is new in one file, and write it."""
-    format = FORMATS[file.format]
-    state = dict(row.state) if row is not None else {}
-    if row is not None and format.grows and not _has_grown(row.stamp, stamp):
+class _Job(NamedTuple):
+    """A file to be read, and what is known of it."""
+
+    file: SourceFile
+    stamp: str
+    state: dict[str, Any]
+
+
+def _job(index: TraceIndex, row: SourceRow | None, file: SourceFile, stamp: str) -> _Job:
+    """What is to be read of a file: from where it ended, or all of it."""
+    if row is None:
+        return _Job(file, stamp, {})
+    if FORMATS[file.format].grows and not _has_grown(row.stamp, stamp):
         # Another file by the same name, or one that was cut
         with index.transaction():
             index.remove_source(row.id)
-        state = {}
+        return _Job(file, stamp, {})
+    return _Job(file, stamp, dict(row.state))
+
+
+def _read_whole(job: _Job, mask: Mask) -> list[ReadFile]:
+    return list(read_file(job.file, job.stamp, job.state, mask))
+
+
+def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
+    """What is new in each file, in order; of very much, read by processes of their own."""
+    size = sum(int(job.stamp.split()[1]) - job.state.get("offset", 0) for job in jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    is_python = "python" in os.path.basename(sys.executable or "")
+    if size < _MUCH or cores < 2 or len(jobs) < 2 or not is_python:
+        for job in jobs:
+            yield read_file(job.file, job.stamp, job.state, mask)
+        return
+    from concurrent.futures import Future, ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    workers = min(cores, _MOST_WORKERS)
+    waiting: deque[Future[list[ReadFile]]] = deque()
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for job in jobs:
+            waiting.append(pool.submit(_read_whole, job, mask))
+            # Not much more than can be written is held in memory
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _write(index: TraceIndex, batches: Iterable[ReadFile], done: TranscriptSync) -> None:
+    """Write what was read of one file."""
     done.files += 1
-    for read in read_file(file, stamp, state, mask):
+    for read in batches:
+        format = FORMATS[read.file.format]
         with index.transaction():
-            source = index.add_source(file)
+            source = index.add_source(read.file)
             for session in read.sessions:
                 if format.grows:
                     index.append(source, session)

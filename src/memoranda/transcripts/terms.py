@@ -24,6 +24,8 @@ _REDIRECT = re.compile(r"\d?[<>]|&>")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _LONGEST_COMMAND = 2_000
 _MOST_COMMANDS = 12
+_LONGEST_BEGINNING = 6
+"""Words of the longest beginning of a command that is looked for."""
 _MOST_NAMES = 60
 
 _INSTALL = {
@@ -82,13 +84,13 @@ def simple_commands(command: str) -> list[list[str]]:
     """The commands that a command line runs, each as its words: without assignments in front,
     `sudo` and the like, and where input and output go.
     """
-    found: list[list[str]] = []
+    result: list[list[str]] = []
     words: list[str] = []
     skips = False
     for token in [*_TOKEN.findall(command[:_LONGEST_COMMAND]), ";"]:
         if token in _ENDS:
             if words:
-                found.append(words)
+                result.append(words)
             words = []
             continue
         redirect = _REDIRECT.match(token)
@@ -102,7 +104,7 @@ def simple_commands(command: str) -> list[list[str]]:
         if not words and (_ASSIGNED.match(token) or token in words_of("wrappers")):
             continue
         words.append(_unquoted(token))
-    return found[:_MOST_COMMANDS]
+    return result[:_MOST_COMMANDS]
 
 
 def _unquoted(word: str) -> str:
@@ -151,21 +153,21 @@ def packages(words: list[str]) -> list[str]:
 
 def imported(code: str) -> list[str]:
     """The modules that a piece of code imports, by their first names too."""
-    found = []
+    result = []
     for match in _IMPORTED.finditer(code):
         name = next(filter(None, match.groups()), "")
-        found.append(name)
+        result.append(name)
         root = re.split(r"[./]", name)[0]
         if name.startswith("@"):
             root = "/".join(name.split("/")[:2])
-        found.append(root)
-    return [name for name in dict.fromkeys(found) if name and not name.startswith(".")]
+        result.append(root)
+    return [name for name in dict.fromkeys(result) if name and not name.startswith(".")]
 
 
 def names_in(code: str) -> list[str]:
     """The names in code that are nobody's word for anything else: `load_cfg`, `loadConfig`."""
-    found = [name for name in _NAME.findall(code) if _IS_DISTINCT.search(name)]
-    return list(dict.fromkeys(found))[:_MOST_NAMES]
+    result = [name for name in _NAME.findall(code) if _IS_DISTINCT.search(name)]
+    return list(dict.fromkeys(result))[:_MOST_NAMES]
 
 
 def is_distinct(name: str) -> bool:
@@ -213,7 +215,8 @@ def command_terms(command: str) -> list[str]:
     terms = []
     for words in simple_commands(command):
         terms.append(command_term(words))
-        terms += [command_term(words[:count]) for count in (2, 3) if len(words) > count]
+        longest = min(len(words), _LONGEST_BEGINNING + 1)
+        terms += [command_term(words[:count]) for count in range(2, longest)]
         terms.append(f"t:{program(words)}")
         terms += [f"t:{package}" for package in packages(words)]
     return list(dict.fromkeys(terms))

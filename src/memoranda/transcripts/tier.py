@@ -119,13 +119,13 @@ class Transcripts:
 
     def troubles(self) -> dict[str, str]:
         """Files that are not read, and why."""
-        found = {f"{agent}": why for agent, why in places.closed().items()}
+        result = {f"{agent}": why for agent, why in places.closed().items()}
         if self.is_indexed:
             with self._reading() as index:
                 for row in index.sources().values():
                     if row.trouble:
-                        found[row.path] = row.trouble
-        return found
+                        result[row.path] = row.trouble
+        return result
 
     def _check(self) -> None:
         if not self.is_on:

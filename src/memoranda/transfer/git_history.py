@@ -150,9 +150,15 @@ class GitHistory:
             before,
         )
         try:
-            last = changes[-1].number if changes else self.change
+            if changes:
+                last = changes[-1].number
+            else:
+                last = self.change
             if before is None:
-                when = parse_stamp(changes[0].time) if changes else now
+                if changes:
+                    when = parse_stamp(changes[0].time)
+                else:
+                    when = now
                 begin = [("put", name, digest) for name, digest in sorted(replay.first().items())]
                 if began_anew:
                     subject = "Begin anew without what was erased"
@@ -342,9 +348,15 @@ class _Stream:
         self._command = command
         self._environment = environment
         self._text = text
-        self._from = before.head if before else ""
+        if before:
+            self._from = before.head
+        else:
+            self._from = ""
         self._process: subprocess.Popen[bytes] | None = None
-        self.tree = dict(before.files) if before else {}
+        if before:
+            self.tree = dict(before.files)
+        else:
+            self.tree = {}
         self.count = 0
 
     def commit(

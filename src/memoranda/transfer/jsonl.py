@@ -15,8 +15,9 @@ from datetime import datetime, timedelta
 from typing import Any, BinaryIO, NamedTuple
 from uuid import uuid4
 
+from memoranda import documents
 from memoranda.clock import parse_stamp
-from memoranda.engine import MemorySession, overview
+from memoranda.engine import MemorySession
 from memoranda.engine.exchange import Exchange, digest
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.index.rows import NoteInfo
@@ -67,12 +68,12 @@ class ParsedRecord:
     fields: frozenset[str]
     values: dict[str, Any]
 
-    def over(self, there: Record, now: datetime) -> Record:
-        """The record with what the line lacks as it is `there`. A line with its time is a whole
+    def over(self, existing: Record, now: datetime) -> Record:
+        """The record with what the line lacks as it is `existing`. A line with its time is a whole
         record; without one, further keys add to those there, and a change of the content is of
         now."""
         lacking = {
-            name: getattr(there, name)
+            name: getattr(existing, name)
             for name in Record.__slots__
             if name not in self.fields | {"further"}
         }
@@ -83,25 +84,25 @@ class ParsedRecord:
                 lacking.pop("expires", None)
         if "updated" in self.fields:
             return replace(self.record, **lacking)
-        made = replace(self.record, **lacking, further=there.further | self.record.further)
-        if made != there:
-            made = replace(made, updated=now)
-        if made.content != there.content and "version" not in self.fields:
-            made = replace(made, version=there.version + 1)
-        return made
+        record = replace(self.record, **lacking, further=existing.further | self.record.further)
+        if record != existing:
+            record = replace(record, updated=now)
+        if record.content != existing.content and "version" not in self.fields:
+            record = replace(record, version=existing.version + 1)
+        return record
 
 
-def row(memory: MemorySession, each: Note | NoteInfo, content: str) -> dict[str, Any]:
+def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str, Any]:
     """The keys of an exported record in their order; unknown header keys stand in `extra`."""
-    shown = overview.record(memory, each, content)
-    del shown["path"]
+    document = documents.note(memory, note, content)
+    del document["path"]
     # What the reader's own rules see counts there
-    shown.pop("suspicious", None)
-    shown["source"] = shown["source"] or MANUAL
-    extra = {key: value for key, value in _further_keys(each.header).items() if key not in FURTHER}
+    document.pop("suspicious", None)
+    document["source"] = document["source"] or MANUAL
+    extra = {key: value for key, value in _further_keys(note.header).items() if key not in FURTHER}
     if extra:
-        return {**shown, "extra": extra}
-    return shown
+        return {**document, "extra": extra}
+    return document
 
 
 def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,12 +113,12 @@ def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
     return keys
 
 
-def compared(shown: dict[str, Any]) -> dict[str, Any]:
+def compared(document: dict[str, Any]) -> dict[str, Any]:
     """What two equal records agree in, of a line or an exported row. How often they were read is no
     part of it.
     """
     return {
-        key: value for key, value in shown.items() if key not in ("access_count", "content_hash")
+        key: value for key, value in document.items() if key not in ("access_count", "content_hash")
     }
 
 
@@ -125,66 +126,50 @@ def read(
     data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]
 ) -> ParsedRecord:
     """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now`
-    on. Raises InvalidInput saying what is wrong with it."""
+    on. Raises InvalidInput saying what is wrong with it.
+    """
     values = _values(data)
     fields = {
         name: key
         for key, name in _NAMES.items()
         if values.get(key) is not None or key == "expires_at" in values
     }
-    content = values.get("content")
+    content = _content(values)
     category = values.get("category") or INBOX
-    if not isinstance(content, str):
-        raise InvalidInput(
-            "content must be a text" if "content" in values else "content is missing"
-        )
-    if not content.strip() and values.get("id") is None:
-        raise InvalidInput("content must not be empty")
     scope = values.get("scope") or GLOBAL
-    scope = scope.lower() if isinstance(scope, str) else scope
+    if isinstance(scope, str):
+        scope = scope.lower()
     if isinstance(values.get("type"), str):
-        old = values.get("type")
+        old_type = values.get("type")
     else:
-        old = None
-    phase = (
-        values.get("phase")
-        or OLD_PHASES.get(old or "")
-        or (INBOX if category == INBOX else ORGANIZED)
-    )
-    for name, value, known in (
-        ("category", category, CATEGORIES),
-        ("phase", phase, PHASES),
-        ("scope", scope, ()),
-    ):
-        if not isinstance(value, str):
-            raise InvalidInput(f"{name} must be a text")
-        if (value not in known) if known else not sees(value):
-            raise InvalidInput(f'invalid {name} "{value}"')
-        check_memory(**{name: value})
+        old_type = None
+    has_old_phase = old_type in OLD_PHASES
+    phase = values.get("phase") or OLD_PHASES.get(old_type or "")
+    if not phase:
+        if category == INBOX:
+            phase = INBOX
+        else:
+            phase = ORGANIZED
+    _check_words(category, phase, scope, sees)
     created = _time(values, "created_at") or now
     expires = _time(values, "expires_at")
     if "expires_at" not in values and phase == INBOX:
         expires = now + ttl
-    if old in OLD_PHASES:
+    if has_old_phase:
         fields["phase"] = "type"
-    further = _further(values, old in OLD_PHASES)
+    further = _further(values, has_old_phase)
     tags = tuple(_texts(values, "tags"))
     links = tuple(_texts(values, "links"))
-    identity = _id(values)
-    updated = _time(values, "updated_at") or created
-    source = values.get("source")
-    if source is not None and not isinstance(source, str):
-        raise InvalidInput("source must be a text")
     record = Record(
-        identity,
+        _id(values),
         content,
         category,
         created,
-        updated,
+        _time(values, "updated_at") or created,
         scope,
         phase,
         tags,
-        (source or "").strip() or MANUAL,
+        _source(values),
         expires,
         _number(values, "access_count", 0),
         links,
@@ -192,14 +177,56 @@ def read(
         further,
     )
     _check_shape([further, tags, links])
+    # Only an escape can hold half of a pair: the bytes were read as UTF-8.
     if b"\\u" in data:
-        try:
-            record.text().encode()
-        except UnicodeEncodeError:
-            raise InvalidInput(
-                "it holds half of a surrogate pair, which is no Unicode text"
-            ) from None
+        _check_unicode(record)
     return ParsedRecord(record, frozenset(fields), values)
+
+
+def _content(values: Mapping[str, Any]) -> str:
+    """The text of a record. Raises InvalidInput for a missing one, and for an empty one that is not
+    an update.
+    """
+    content = values.get("content")
+    if "content" not in values:
+        raise InvalidInput("content is missing")
+    if not isinstance(content, str):
+        raise InvalidInput("content must be a text")
+    if not content.strip() and values.get("id") is None:
+        raise InvalidInput("content must not be empty")
+    return content
+
+
+def _check_words(category: Any, phase: Any, scope: Any, sees: Callable[[str], bool]) -> None:
+    """Raise InvalidInput for a category or phase that does not exist, or a scope not seen."""
+    for name, value in (("category", category), ("phase", phase), ("scope", scope)):
+        if not isinstance(value, str):
+            raise InvalidInput(f"{name} must be a text")
+    if category not in CATEGORIES:
+        raise InvalidInput(f'invalid category "{category}"')
+    check_memory(category=category)
+    if phase not in PHASES:
+        raise InvalidInput(f'invalid phase "{phase}"')
+    check_memory(phase=phase)
+    if not sees(scope):
+        raise InvalidInput(f'invalid scope "{scope}"')
+    check_memory(scope=scope)
+
+
+def _source(values: Mapping[str, Any]) -> str:
+    """Where a record says it is from. Raises InvalidInput."""
+    source = values.get("source")
+    if source is not None and not isinstance(source, str):
+        raise InvalidInput("source must be a text")
+    return (source or "").strip() or MANUAL
+
+
+def _check_unicode(record: Record) -> None:
+    """Raise InvalidInput for a record with half of a surrogate pair."""
+    try:
+        record.text().encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("it holds half of a surrogate pair, which is no Unicode text") from None
 
 
 def _check_shape(value: Any) -> None:
@@ -208,12 +235,12 @@ def _check_shape(value: Any) -> None:
     count = 0
     for _ in range(_DEEPEST):
         inner: list[Any] = []
-        for each in level:
+        for item in level:
             inner += (
-                each.values()
-                if isinstance(each, dict)
-                else each
-                if isinstance(each, (list, tuple))
+                item.values()
+                if isinstance(item, dict)
+                else item
+                if isinstance(item, (list, tuple))
                 else ()
             )
         count += len(inner)
@@ -225,10 +252,10 @@ def _check_shape(value: Any) -> None:
     raise InvalidInput("it is nested too deeply")
 
 
+# The keys of a line and the fields of Record they fill.
 _NAMES = {
     key: key.removesuffix("_at") for key in ("content", *MEMORY_KEYS) if key != "content_hash"
 }
-"""The keys of a line and the fields of Record they fill."""
 
 
 def _values(data: bytes) -> dict[str, Any]:
@@ -286,9 +313,9 @@ def _texts(values: dict[str, Any], key: str) -> list[str]:
         value = value.split(",")
     else:
         value = value
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise InvalidInput(f"{key} must be a list of texts")
-    return list(dict.fromkeys(text for each in value if (text := each.strip())))
+    return list(dict.fromkeys(text for item in value if (text := item.strip())))
 
 
 def _number(values: dict[str, Any], key: str, least: int) -> int:
@@ -311,9 +338,11 @@ def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
         left_out = _FIXED | {"extra", "type"}
     else:
         left_out = _FIXED | {"extra"}
-    others = {key: value for key, value in values.items() if key not in left_out} | (extra or {})
-    known = {key: others[key] for key in FURTHER if others.get(key) is not None}
-    return known | {key: value for key, value in others.items() if key not in FURTHER}
+    other_keys = {key: value for key, value in values.items() if key not in left_out} | (
+        extra or {}
+    )
+    known_keys = {key: other_keys[key] for key in FURTHER if other_keys.get(key) is not None}
+    return known_keys | {key: value for key, value in other_keys.items() if key not in FURTHER}
 
 
 Progress = Callable[[int, int], None]
@@ -345,11 +374,14 @@ def exported(
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
         for info, content in exchange.page(rows[start : start + PAGE]):
-            found = memory.secrets_in(content)
-            if found:
+            secrets = memory.secrets_in(content)
+            if secrets:
                 if secret is not None:
                     secret()
-                content = redact(content, found) if redacts else content
+                if redacts:
+                    content = redact(content, secrets)
+                else:
+                    content = content
             yield json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -451,7 +483,10 @@ class Import:
         number = 0
         self._source.seek(0)
         for data in iter(self._source.readline, b""):
-            data = data.removeprefix(_BOM) if number == 0 else data
+            if number == 0:
+                data = data.removeprefix(_BOM)
+            else:
+                data = data
             if not data.strip():
                 continue
             number += 1
@@ -461,7 +496,7 @@ class Import:
             try:
                 settings = self._memory.settings
                 line = data.rstrip(b"\r\n")
-                given = read(
+                parsed = read(
                     line, now=self._now, ttl=settings.short_term_ttl, sees=self._memory.sees
                 )
             except InvalidInput as error:
@@ -470,14 +505,14 @@ class Import:
             if (
                 len(batch) >= PAGE
                 or size > _PAGE_BYTES
-                or ("id" in given.fields and given.record.id in ids)
+                or ("id" in parsed.fields and parsed.record.id in ids)
             ):
                 yield from self._planned(batch, tally, warn)
                 batch = []
                 ids = set()
                 size = 0
-            batch.append((number, given))
-            ids.add(given.record.id)
+            batch.append((number, parsed))
+            ids.add(parsed.record.id)
             size += len(line)
         yield from self._planned(batch, tally, warn)
 
@@ -491,13 +526,15 @@ class Import:
     def _planned(
         self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
     ) -> Iterator[list[_Action]]:
-        ids = [given.record.id for _, given in batch if "id" in given.fields]
-        known = self._exchange.known(ids)
-        gone = self._exchange.survivors(each for each in ids if each not in known)
+        ids = [parsed.record.id for _, parsed in batch if "id" in parsed.fields]
+        known_records = self._exchange.known(ids)
+        survivors = self._exchange.survivors(
+            record_id for record_id in ids if record_id not in known_records
+        )
         actions = []
-        for number, given in batch:
+        for number, parsed in batch:
             try:
-                actions.append(self._action(given, known, gone))
+                actions.append(self._action(parsed, known_records, survivors))
             except InvalidInput as error:
                 self._refuse(BadRecord(number, str(error)), tally, warn)
         yield actions
@@ -508,11 +545,14 @@ class Import:
             setattr(tally, name, getattr(tally, name) + 1)
 
     def _action(
-        self, given: ParsedRecord, known: dict[str, tuple[NoteInfo, str]], gone: dict[str, str]
+        self,
+        parsed: ParsedRecord,
+        known_records: dict[str, tuple[NoteInfo, str]],
+        survivors: dict[str, str],
     ) -> _Action:
-        record = given.record
+        record = parsed.record
         # A content seen once is there from then on
-        if "id" not in given.fields:
+        if "id" not in parsed.fields:
             if self._contents is None:
                 self._contents = self._exchange.contents()
             mark = digest(record.scope, record.content)
@@ -522,28 +562,28 @@ class Import:
         # On a trial run: against an earlier one of the input with its id
         if record.id in self._written:
             moment, text = self._written[record.id]
-            now, own = _state(record)
-            if own == text or now <= moment:
-                return _Action(UNCHANGED if own == text else OLDER, record)
+            now, own_state = _state(record)
+            if own_state == text or now <= moment:
+                return _Action(UNCHANGED if own_state == text else OLDER, record)
             return self._noted(_Action(UPDATE, record))
-        if record.id in known:
-            return self._against(given, *known[record.id])
-        if record.id in gone and {*compared_lines(record.content)} <= {
-            *compared_lines(gone[record.id])
+        if record.id in known_records:
+            return self._against(parsed, *known_records[record.id])
+        if record.id in survivors and {*compared_lines(record.content)} <= {
+            *compared_lines(survivors[record.id])
         }:
             # Merged into another memory, which says all of it
             return _Action(SKIP, record)
         return self._noted(_Action(NEW, record))
 
-    def _against(self, given: ParsedRecord, info: NoteInfo, content: str) -> _Action:
+    def _against(self, parsed: ParsedRecord, info: NoteInfo, content: str) -> _Action:
         """The record against the memory that has its id: the newer one wins."""
         memory = self._memory
         if not memory.sees(info.scope):
             raise InvalidInput(f"the id {info.id} is taken")
         before = compared(row(memory, info, content))
-        if compared(given.values) == before:
-            return _Action(UNCHANGED, given.record, info)
-        there = Record(
+        if compared(parsed.values) == before:
+            return _Action(UNCHANGED, parsed.record, info)
+        existing = Record(
             info.id,
             content,
             info.category or INBOX,
@@ -559,7 +599,7 @@ class Import:
             info.version,
             _further_keys(info.header),
         )
-        record = given.over(there, self._now)
+        record = parsed.over(existing, self._now)
         note = parse_note(
             record.text(),
             project=CATEGORY_PROJECT,
@@ -568,7 +608,7 @@ class Import:
         )
         if compared(row(memory, note, note.content)) == before:
             return _Action(UNCHANGED, record, info)
-        if record.updated <= there.updated:
+        if record.updated <= existing.updated:
             return _Action(OLDER, record, info)
         if info.locked:
             raise InvalidInput(

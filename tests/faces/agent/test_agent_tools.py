@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contract.tables import tables
 from memoranda.config import Settings
-from memoranda.engine.overview import KEYS
+from memoranda.documents import MEMORY_KEYS
 from memoranda.errors import InvalidInput
 from memoranda.faces import ALL, registry
 from memoranda.faces.agent.session import tool_list
@@ -118,7 +118,7 @@ def test_reading_gives_the_memory_object_and_counts(desk: Any) -> None:
     ref = desk.write("深色 \U0001f600", category="knowledge")
     text = desk.result("memory_read", id=ref[:8])["content"]
     read = json.loads(text)
-    assert list(read) == sorted(KEYS)
+    assert list(read) == sorted(MEMORY_KEYS)
     assert text == json.dumps(read, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert (read["id"], read["access_count"], read["links"], read["expires_at"]) == (
         ref,

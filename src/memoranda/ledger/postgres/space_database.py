@@ -20,8 +20,7 @@ from memoranda.ledger.postgres.space_rows import (
     Snapshot,
     SpaceState,
     SqlStatement,
-    counted,
-    of_log,
+    of_fold,
     of_step,
 )
 from memoranda.store.base import sha256
@@ -32,8 +31,9 @@ if TYPE_CHECKING:
     from psycopg.sql import Identifier
 
     from memoranda.ledger.change import Change, Step
+    from memoranda.ledger.reads import ReadRow
 
-SCHEMA = 3
+SCHEMA = 4
 """The number of the last migration."""
 _PARTITIONED = ("note", "journal", "blob", "access")
 _SHARED = ("shared_file", "counted", "space")
@@ -42,8 +42,8 @@ _POLICY = (
     "alter table {} force row level security",
     "create policy one_space on {} using (space = current_setting('memoranda.space', true))",
 )
+# How long rewriting a table waits for others that use it.
 _VACUUM_WAITS = "10s"
-"""How long rewriting a table waits for others that use it."""
 _OWN_TABLES = """
 select c.oid::regclass::text from pg_class c
 left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
@@ -57,12 +57,12 @@ _OTHER_SNAPSHOTS = """
 select count(*) from pg_stat_activity
 where backend_xmin is not null and pid <> pg_backend_pid() and datname = current_database()
 """
+# Settings of a server, the values at which it keeps what was written [all but -1], and how.
 _KEEPING = (
     ("log_statement", ("all", "mod"), "the server writes statements into its log"),
     ("log_min_duration_statement", None, "the server writes slow statements into its log"),
     ("archive_mode", ("on", "always"), "the write-ahead log is archived"),
 )
-"""Settings of a server, the values at which it keeps what was written [all but -1], and how."""
 
 
 class SpaceDatabase(Connection):
@@ -116,9 +116,11 @@ class SpaceDatabase(Connection):
                 return state
             for table in _PARTITIONED:
                 parent = sql.Identifier("memoranda", table)
-                own = sql.Identifier("memoranda", f"{table}_{suffix}")
-                db.execute(sql.SQL("create table {} (like {} including all)").format(own, parent))
-                self._attach(db, parent, own)
+                table_name = sql.Identifier("memoranda", f"{table}_{suffix}")
+                db.execute(
+                    sql.SQL("create table {} (like {} including all)").format(table_name, parent)
+                )
+                self._attach(db, parent, table_name)
             db.execute("insert into memoranda.space (name) values (%s)", [self.space])
             state = self._newest(db)
         assert state is not None
@@ -308,6 +310,12 @@ class SpaceDatabase(Connection):
         sql = "select 1 from memoranda.counted where space = %s and mark = %s"
         return bool(self._rows(sql, self.space, mark))
 
+    def forget_reads(self, ids: Sequence[str]) -> None:
+        """Leave nothing of the reads of these notes."""
+        sql = "delete from memoranda.access where space = %s and id = any(%s)"
+        with self._connected() as db:
+            db.execute(sql, [self.space, [*ids]])
+
     def forget_mark(self, mark: UUID) -> None:
         """No log holds the mark any more."""
         sql = "delete from memoranda.counted where space = %s and mark = %s"
@@ -357,7 +365,10 @@ class SpaceDatabase(Connection):
         found = ["the server's write-ahead log, until it is recycled", "backups of the server"]
         for name, values, text in _KEEPING:
             value = settings.get(name, "")
-            is_on = value in values if values is not None else value not in ("", "-1")
+            if values is not None:
+                is_on = value in values
+            else:
+                is_on = value not in ("", "-1")
             if is_on:
                 found.append(f"{text} ({name} = {value})")
         replicas = self._rows("select count(*) from pg_stat_replication")[0][0]
@@ -399,9 +410,12 @@ class SpaceDatabase(Connection):
         """Take the lock if it is free, and see in the same round trip where the space is then."""
         with db.pipeline():
             got = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
-            found = db.execute(STATE, [self.space])
-        row = found.fetchone()
-        self._state = SpaceState(*row) if row else None
+            found_row = db.execute(STATE, [self.space])
+        row = found_row.fetchone()
+        if row:
+            self._state = SpaceState(*row)
+        else:
+            self._state = None
         return bool(got.fetchall()[0][0])
 
     def _wait_for_lock(self, seconds: float) -> None:
@@ -422,11 +436,14 @@ class SpaceDatabase(Connection):
                         [f"{max(1, int(seconds * 1000))}ms"],
                     )
                     db.execute("select pg_advisory_lock(%s)", [self._writers])
-                    found = db.execute(STATE, [self.space])
+                    found_row = db.execute(STATE, [self.space])
             except psycopg.errors.LockNotAvailable:
                 raise Busy(self.holder()) from None
-            row = found.fetchone()
-        self._state = SpaceState(*row) if row else None
+            row = found_row.fetchone()
+        if row:
+            self._state = SpaceState(*row)
+        else:
+            self._state = None
 
     def holder(self) -> str:
         """Who holds the lock of the writers, as far as the server tells."""
@@ -478,24 +495,25 @@ class SpaceDatabase(Connection):
     # --- changes
 
     def commit(
-        self, changes: Sequence[tuple[Change, Sequence[Step]]], logs: Sequence[Step] = ()
+        self,
+        changes: Sequence[tuple[Change, Sequence[Step]]],
+        folded: Mapping[str, ReadRow] | None = None,
     ) -> None:
         """Commit changes with their steps, all or none; the lock must be held. On return they are
-        durable. `logs`: steps that leave less in the access log.
+        durable. `folded`: reads that their texts tell of.
 
         Raises Conflict when a file is not as read, Exists when a destination is taken,
         DatabaseRefused, DatabaseAway: then nothing changed. Raises OutcomeUnknown when the
         connection was lost and nobody can be asked.
         """
         statements = [
-            each
+            statement
             for change, steps in changes
             for step in steps
-            for each in of_step(self.server, self.space, change.number, step)
+            for statement in of_step(self.server, self.space, change.number, step)
         ]
-        for step in logs:
-            assert step.old is not None
-            statements += of_log(self.space, counted(step.old.data), counted(step.data or b""))
+        if folded:
+            statements += of_fold(self.space, folded)
         self._write(statements, [change for change, _ in changes])
 
     def append(self, change: Change, texts: Mapping[str, bytes]) -> None:
@@ -515,7 +533,7 @@ class SpaceDatabase(Connection):
             [parse_stamp(change.time) for change in changes],
             [change.dump() for change in changes],
         ]
-        every = [
+        every_statements = [
             *statements,
             SqlStatement(
                 "insert into memoranda.journal (space, number, id, at, line) select %s, * from "
@@ -533,12 +551,15 @@ class SpaceDatabase(Connection):
         try:
             with self._pipeline(db):
                 db.execute("begin")
-                done = [(each, db.execute(each.sql, each.values)) for each in every]
-            for each, cursor in done:
-                if each.rows is not None and cursor.rowcount != each.rows:
+                cursors = [
+                    (statement, db.execute(statement.sql, statement.values))
+                    for statement in every_statements
+                ]
+            for statement, cursor in cursors:
+                if statement.rows is not None and cursor.rowcount != statement.rows:
                     db.rollback()
-                    assert each.refused is not None
-                    raise each.refused()
+                    assert statement.refused is not None
+                    raise statement.refused()
             self._acknowledge(ids[-1])
         except MemorandaError:
             raise
@@ -594,11 +615,11 @@ class SpaceDatabase(Connection):
             db.cursor().executemany(sql, rows)
             db.execute("update memoranda.space set epoch = epoch + 1 where name = %s", [space])
 
-    def sweep(self, wanted: set[str]) -> int:
+    def sweep(self, wanted_digests: set[str]) -> int:
         """Remove the texts of the history but for these. The lock must be held. Returns how many."""
         sql = "delete from memoranda.blob where space = %s and sha256 <> all(%s)"
         with self._connected() as db:
-            return db.execute(sql, [self.space, [*wanted]]).rowcount
+            return db.execute(sql, [self.space, [*wanted_digests]]).rowcount
 
     @contextmanager
     def sharing(self) -> Iterator[None]:

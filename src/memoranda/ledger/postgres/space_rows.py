@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.errors import Conflict, DatabaseRefused, Exists
+from memoranda.ledger.change import SET
 
 if TYPE_CHECKING:
     import psycopg
 
     from memoranda.ledger.change import Step
+    from memoranda.ledger.reads import ReadRow
 
+# Rows of notes fetched at once.
 _ROWS = 200
-"""Rows of notes fetched at once."""
 
 
 class SpaceState(NamedTuple):
@@ -94,9 +96,9 @@ class Snapshot:
     def row(self, project: str, path: str) -> FileRow | None:
         """What is at one place."""
         sql = f"{FILE_ROWS} and project = %s and path = %s"
-        found = self._db.execute(sql, [self._space, project, path]).fetchone()
-        if found:
-            return FileRow(*found)
+        row = self._db.execute(sql, [self._space, project, path]).fetchone()
+        if row:
+            return FileRow(*row)
         return None
 
 
@@ -114,6 +116,9 @@ class SqlStatement:
 
 def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """What one step does to the rows."""
+    if step.do == SET:
+        yield from of_row(space, number, step)
+        return
     where = [space, step.project, step.path]
     at = "where space = %s and project = %s and path = %s"
     below = (
@@ -206,27 +211,45 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
         yield SqlStatement(f"delete from memoranda.note {at} and kind = 'folder'", where)
 
 
-def of_log(
-    space: str, before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]
-) -> Iterator[SqlStatement]:
-    """What was counted `before` (reads, last use) and is not any more goes; what came since stays."""
-    for id, (count, used) in before.items():
-        left, still = after.get(id, (0, 0))
-        if (count, used) != (left, still):
-            sql = (
-                "update memoranda.access set count = greatest(0, count - %s), "
-                "used = case when used > %s then used else %s end where space = %s and id = %s"
-            )
-            yield SqlStatement(sql, [count - left, used, still, space, id])
+def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
+    """What a step does that sets a row of the ledger: it is a file without a place on disk."""
+    where = [space, step.project, step.path]
+    at = "where space = %s and project = %s and path = %s"
+    if step.old is not None:
+        old = step.old.etag
+    else:
+        old = None
+
+    def conflict() -> Exception:
+        return Conflict(step.path, "unknown", old[:8] if old else "none")
+
+    if old is not None and step.kept:
+        yield SqlStatement(
+            "insert into memoranda.blob (space, sha256, body) select space, sha256, body "
+            f"from memoranda.note {at} and sha256 = %s on conflict do nothing",
+            [*where, old],
+        )
+    if old is not None:
+        yield SqlStatement(
+            f"delete from memoranda.note {at} and sha256 = %s", [*where, old], 1, conflict
+        )
+    if step.data is not None:
+        yield SqlStatement(
+            "insert into memoranda.note (space, project, path, kind, body, sha256, mode, number) "
+            "values (%s, %s, %s, 'file', %s, %s, %s, %s) on conflict do nothing",
+            [*where, step.data, step.etag, 0o600, number],
+            1,
+            conflict,
+        )
+
+
+def of_fold(space: str, folded: Mapping[str, ReadRow]) -> Iterator[SqlStatement]:
+    """What is in headers now goes from the reads; what came since stays."""
+    for key, row in folded.items():
+        sql = (
+            "update memoranda.access set count = greatest(0, count - %s), "
+            "used = case when used > %s then used else 0 end where space = %s and id = %s"
+        )
+        yield SqlStatement(sql, [row.times, row.used_at, space, key])
     sql = "delete from memoranda.access where space = %s and count = 0 and used = 0"
     yield SqlStatement(sql, [space])
-
-
-def counted(log: bytes) -> dict[str, tuple[int, int]]:
-    """(reads, last use) by id of the lines of an access log with one line of a kind for each."""
-    found: dict[str, tuple[int, int]] = {}
-    for line in log.decode("utf-8", "replace").splitlines():
-        said, _, id = line.partition(" ")
-        count, used = found.get(id, (0, 0))
-        found[id] = (count, int(said[1:])) if said[:1] == "@" else (int(said), used)
-    return found

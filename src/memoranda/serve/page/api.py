@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from memoranda import documents
 from memoranda.engine.history import Revision
-from memoranda.ledger.change import Change
 from memoranda.serve.page.visit import Visit
 
 _CHANGES = 50
@@ -21,7 +21,7 @@ def changes(visit: Visit) -> dict[str, Any]:
         agent=visit.fields.get("agent") or None,
         before=visit.number("before", 0),
     )
-    return {"runs": [[change_row(change) for change in run] for run in runs]}
+    return {"runs": [[documents.change(change) for change in run] for run in runs]}
 
 
 def change(visit: Visit) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def change(visit: Visit) -> dict[str, Any]:
     number = visit.number("change", 0)
     revisions = visit.memory.revisions(number, limit=visit.number("limit", _FILES))
     files = [_file_row(revision) for revision in revisions]
-    first = change_row(revisions[0].change) if revisions else {}
+    first = documents.change(revisions[0].change) if revisions else {}
     return {"files": files} | first
 
 
@@ -43,20 +43,3 @@ def _file_row(revision: Revision) -> dict[str, Any]:
         "before": revision.before,
         "after": revision.after,
     }
-
-
-def change_row(done: Change) -> dict[str, Any]:
-    """A change without its texts; what it does not say is left out."""
-    row = {
-        "change": done.number,
-        "time": done.time,
-        "verb": done.verb,
-        "project": done.project,
-        "path": done.path,
-        "agent": done.agent,
-        "face": done.face,
-        "by": done.by,
-        "undoes": done.undoes,
-        "run": done.run,
-    }
-    return {name: value for name, value in row.items() if value is not None}

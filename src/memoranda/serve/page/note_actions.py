@@ -7,12 +7,12 @@ from typing import Any
 
 from starlette.responses import Response
 
+from memoranda import documents
 from memoranda.engine import MemorySession
 from memoranda.engine.memory_links import header_time
-from memoranda.engine.overview import record
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.index.rows import Edge, NoteInfo
+from memoranda.index.rows import NoteInfo
 from memoranda.jobs.lifecycle import archive_named, upgrade_named
 from memoranda.note.edit import Append, Rewrite, SetKeys
 from memoranda.note.frontmatter import REMOVE
@@ -169,30 +169,4 @@ def as_json(visit: Visit) -> dict[str, Any]:
         return changed | {"note": None}
     # Else what was archived would come back
     note = memory.read(info, count=not (visit.csrf or visit.is_post))
-    more = {
-        "project": note.project,
-        "title": note.title,
-        "type": note.type,
-        "permalink": note.permalink,
-        "checksum": note.checksum,
-        "text": note.text,
-        "observations": [
-            {
-                "category": observation.category,
-                "content": observation.content,
-                "tags": list(observation.tags),
-            }
-            for observation in note.observations
-        ],
-        "provenance": info.provenance.row(),
-        "outgoing": _edge_rows(memory.outgoing(info)),
-        "incoming": _edge_rows(memory.incoming(info)),
-    }
-    return changed | {"note": record(memory, note, note.content) | more}
-
-
-def _edge_rows(edges: Sequence[Edge]) -> list[dict[str, Any]]:
-    return [
-        {"type": edge.type, "target": edge.target, "id": edge.note.id if edge.note else None}
-        for edge in edges
-    ]
+    return changed | {"note": documents.page_of_note(memory, note, info)}

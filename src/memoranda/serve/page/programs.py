@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 from memoranda.note.names import stem
 
 PROGRAM_SCHEMES = frozenset(("obsidian", "logseq", "vscode", "zotero"))
-"""Addresses in the text of a note that the page leads to, besides those of the web."""
+"""Addresses in the text of a note that the page leads to, in addition to those of the web."""
 _OF_EDITOR = ("Foam", "Dendron", "zk")
 _FILE = "file"
 _LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -35,21 +35,21 @@ def openings(programs: list[str], root: str, path: str) -> list[Opening]:
     """How the note at `path` of the folder `root` is opened, in the programs that keep the folder
     and as a file."""
     file = str(PurePosixPath(root, path))
-    found = []
+    ways = []
     if "Obsidian" in programs:
-        found.append(Opening("Obsidian", f"obsidian://open?path={quote(file, safe='')}"))
+        ways.append(Opening("Obsidian", f"obsidian://open?path={quote(file, safe='')}"))
     if "Logseq" in programs:
         graph = quote(PurePosixPath(root).name, safe="")
         page = quote(_page_of_logseq(path), safe="")
-        found.append(Opening("Logseq", f"logseq://graph/{graph}?page={page}"))
+        ways.append(Opening("Logseq", f"logseq://graph/{graph}?page={page}"))
     if any(program in programs for program in _OF_EDITOR):
-        found.append(Opening("VS Code", f"vscode://file{quote(file)}"))
-    found.append(Opening(_FILE, f"file://{quote(file)}"))
-    return found
+        ways.append(Opening("VS Code", f"vscode://file{quote(file)}"))
+    ways.append(Opening(_FILE, f"file://{quote(file)}"))
+    return ways
 
 
 def _page_of_logseq(path: str) -> str:
-    """The name of a page: its file's name, in which `___` stands for `/`."""
+    """The name of a page: its file's name, with `/` for `___`."""
     return stem(PurePosixPath(path).name).replace("___", "/")
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from memoranda import documents
 from memoranda.engine.review import KEEP, ReviewItem
 from memoranda.engine.telling import author
 from memoranda.errors import Ambiguous, NotFound
@@ -189,7 +190,7 @@ def _answer(visit: Visit) -> Response | dict[str, Any]:
     item = visit.memory.decide(visit.fields.get("key", ""), visit.fields.get("choice", ""))
     take_out(visit, item.key, before)
     if visit.is_api:
-        return {"change": visit.memory.changed or None, "item": item_row(item)}
+        return {"change": visit.memory.changed or None, "item": documents.question(item)}
     return visit.back(visit.text("next") or REVIEW)
 
 
@@ -197,16 +198,4 @@ def _as_json(visit: Visit) -> dict[str, Any]:
     items = visit.memory.review(
         limit=visit.number("limit", _API_ITEMS), kind=visit.text("kind") or None
     )
-    return {"items": [item_row(item) for item in items]}
-
-
-def item_row(item: ReviewItem) -> dict[str, Any]:
-    """A question as JSON."""
-    return {
-        "key": item.key,
-        "kind": item.kind,
-        "text": item.text,
-        "refs": item.refs,
-        "lines": item.lines,
-        "choices": [{"letter": letter, "label": label} for letter, label in item.choices],
-    }
+    return {"items": [documents.question(item) for item in items]}

@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from memoranda import documents
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
 from memoranda.index.rows import Hit
@@ -134,15 +135,12 @@ def as_json(visit: Visit) -> dict[str, Any]:
 
 
 def _row(hit: Hit) -> dict[str, Any]:
-    names = ("id", "title", "project", "path", "source", "category")
-    return {name: getattr(hit.note, name) for name in names} | {
-        "passage": hit.passage,
-        "line": hit.line,
-        "date": hit.note.date or hit.note.created,
-        "tags": list(hit.note.tags),
-        "score": round(hit.score, 4),
-        "shares": hit.shares,
-        "why": hit.why,
+    return {
+        "id": hit.note.id,
+        "path": hit.note.path,
+        "category": hit.note.category,
+        **documents.reference(hit.note),
+        **documents.hit(hit),
     }
 
 

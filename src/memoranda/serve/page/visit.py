@@ -20,9 +20,10 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.types import Receive, Scope, Send
 
 from memoranda.engine import MemorySession
+from memoranda.engine.access_table import AccessRefused
 from memoranda.errors import InvalidInput, MemorandaError, NotFound
 from memoranda.ledger.change import ERASE, Change
-from memoranda.serve.auth import AccessRefused, PageVisitors, digest
+from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.rendering import render

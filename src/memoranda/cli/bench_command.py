@@ -1,0 +1,47 @@
+"""`bench`: how well the notes of this memory are found."""
+
+from __future__ import annotations
+
+from memoranda.cli.invocation import Invocation
+from memoranda.cli.syntax import Number, command, option
+
+_ROW = "{:<20} {:>6} {:>8} {:>8} {:>9}"
+
+
+@command(
+    "bench",
+    keys=("recall", "given", "read", "sessions"),
+    example="memory bench --notes 30",
+)
+@option("--notes", type=Number(), default=60, help="How many notes to look for.")
+@option("--seed", type=Number(), default=1, help="Another number draws other notes and words.")
+def bench(call: Invocation, *, notes: int, seed: int) -> None:
+    """Measure how well your own notes are found, and what sessions did with what they were told.
+
+    Notes are drawn at random and looked for by their own words: two of them, a part of a sentence,
+    a question, the title. Nothing leaves the machine, and nothing is changed.
+    """
+    from memoranda.engine.measuring import measure_recall
+
+    with call.memory() as memory:
+        figures = measure_recall(memory, notes, seed)
+        sessions, given = memory.notes_given()
+        known = {info.id: info for info in memory.list(limit=0)[0]}
+    read = sum(1 for note in given if note in known and known[note].access_count)
+    if call.json:
+        recall = [figure._asdict() for figure in figures]
+        return call.document(recall=recall, given=len(given), read=read, sessions=sessions)
+    if not figures:
+        return call.answer("There is no note that says enough to look for it.")
+    rows = [
+        (
+            figure.kind,
+            str(figure.asked),
+            f"{figure.first:.0f}%",
+            f"{figure.page:.0f}%",
+            f"{figure.milliseconds:.1f}",
+        )
+        for figure in figures
+    ]
+    told = f"Sessions were told {len(given)} notes ({sessions} sessions); {read} of these were read"
+    call.table(("Looked for by", "Notes", "First", "Top 10", "ms"), rows, told, form=_ROW, rule=56)

@@ -1,0 +1,87 @@
+"""Who may come in to a home over HTTP, as the server and the command ask its ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from memoranda.errors import StorageError
+from memoranda.ledger.access_rows import AccessRows
+from memoranda.ledger.database import LedgerDatabase
+from memoranda.ledger.takeover import take_over_file
+from memoranda.store.files import make_private, reason, storing
+from memoranda.store.layout import PRIVATE, Layout, changing_shared, follow_shared, shared_space
+
+
+class AccessRefused(StorageError):
+    """The tokens cannot be read; until they can, nobody is let in."""
+
+    def __init__(self, why: str, name: str = "ledger.db"):
+        super().__init__(name, why)
+        place = f"{PRIVATE}/{name}"
+        self.args = (f"{place} of the home cannot be read: {why}. Fix it, or restore a backup.",)
+
+
+class AccessTable:
+    """The rows of the home at `root`, opened when they are first asked for."""
+
+    def __init__(self, root: Path):
+        self.layout = Layout(root)
+        self._rows: AccessRows | None = None
+
+    @property
+    def space(self) -> str | None:
+        """The space of the database the home is a copy of, None for a home in a folder."""
+        return shared_space(self.layout.root)
+
+    def all(self) -> Mapping[str, Any]:
+        """Everything there is; not to be changed. Raises AccessRefused."""
+        follow_shared(self.layout.root)
+        is_there = self.layout.ledger.exists() or self.layout.access.exists()
+        if self._rows is None and not is_there:
+            return {}
+        try:
+            return self._opened().all()
+        except AccessRefused:
+            raise
+        except StorageError as error:
+            raise AccessRefused(error.reason) from None
+
+    @contextmanager
+    def changing(self) -> Iterator[dict[str, Any]]:
+        """Everything there is, to be changed; written durably at the end. Raises AccessRefused,
+        StorageError.
+        """
+        with storing("who may come in"):
+            make_private(self.layout.private)
+        with (
+            changing_shared(self.layout.root, self.layout.access),
+            self._opened().changing() as rows,
+        ):
+            yield rows
+
+    def calls_of(self, who: str, day: str) -> int:
+        """How many calls were counted of somebody on a day. Raises StorageError."""
+        return self._opened().calls_of(who, day)
+
+    def count_call(self, who: str, day: str) -> None:
+        """Count a call. Raises StorageError."""
+        self._opened().count_call(who, day)
+
+    def _opened(self) -> AccessRows:
+        """The rows of the ledger, with what a version before kept in a file."""
+        if self._rows is None:
+            self._rows = AccessRows(LedgerDatabase(self.layout.ledger))
+        if self.layout.access.exists():
+            self._take_over(self._rows)
+        return self._rows
+
+    def _take_over(self, rows: AccessRows) -> None:
+        try:
+            take_over_file(rows.database, self.layout.access, rows.take_over)
+        except ValueError as error:
+            raise AccessRefused(str(error), self.layout.access.name) from None
+        except OSError as error:
+            raise AccessRefused(reason(error), self.layout.access.name) from None

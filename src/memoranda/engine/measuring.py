@@ -1,0 +1,110 @@
+"""How well a person's own notes are found: known items, asked for in their own words.
+
+A known item is a note somebody saw once and looks for. Of notes drawn at random, words are drawn
+at random, and the search has to bring the note back. What a search finds depends on nothing but
+the notes and the seed, so two versions of the program can be compared on one memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from random import Random
+from statistics import fmean, median
+from typing import NamedTuple
+
+from memoranda.engine.engine import verb
+from memoranda.engine.reading import ReadVerbs
+from memoranda.index.rows import NoteInfo
+from memoranda.note.model import KV_PROJECT, TRACE_PROJECT
+from memoranda.query import Query
+from memoranda.text.tokens import stop_words, words
+
+PAGE = 10
+# Characters of a note from which words are drawn.
+_READ = 4_000
+_PHRASE = 8
+# Notes that say less are not asked for: many others may say the same.
+_LEAST_WORDS = 6
+
+
+class KnownItem(NamedTuple):
+    """A query of a kind, and the row of the note it was made from."""
+
+    kind: str
+    query: str
+    row: int
+
+
+class RecallFigure(NamedTuple):
+    """Of `asked` queries of a kind: how many found their note `first` and on the first `page`, in
+    percent; and the median of the milliseconds by the clock."""
+
+    kind: str
+    asked: int
+    first: float
+    page: float
+    milliseconds: float
+
+
+@verb
+def measure_recall(memory: ReadVerbs, notes: int = 60, seed: int = 1) -> list[RecallFigure]:
+    """Search for at most `notes` notes of the caller's, in several ways each.
+
+    Archived notes, traces and entries of the key-value store are not asked for. Nothing is counted
+    as read or used.
+    """
+    figures: dict[str, list[tuple[int | None, float]]] = {}
+    for item in _known_items(memory, notes, seed):
+        begin = time.perf_counter()
+        hits = memory.index.search(
+            memory._query(item.query, valid=True),
+            viewer=memory.agent,
+            limit=PAGE,
+            today=memory._today(),
+            near=memory._nearness(),
+        )
+        took = (time.perf_counter() - begin) * 1000
+        rows = [hit.note.row for hit in hits]
+        if item.row in rows:
+            place = rows.index(item.row)
+        else:
+            place = None
+        figures.setdefault(item.kind, []).append((place, took))
+    return [_figure(kind, found) for kind, found in figures.items()]
+
+
+def _figure(kind: str, found: Sequence[tuple[int | None, float]]) -> RecallFigure:
+    first = 100 * fmean(place == 0 for place, _ in found)
+    page = 100 * fmean(place is not None for place, _ in found)
+    return RecallFigure(
+        kind, len(found), round(first, 1), round(page, 1), round(median(ms for _, ms in found), 1)
+    )
+
+
+def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem]:
+    chance = Random(seed)
+    infos, _ = memory.list(Query(archived=False), limit=0, order="path")
+    wanted = [info for info in infos if info.project not in (KV_PROJECT, TRACE_PROJECT)]
+    chance.shuffle(wanted)
+    left = notes
+    for info in wanted:
+        if not left:
+            return
+        text = memory.index.notes.text_of(info.row)[1][:_READ]
+        if len(set(words(text)) - stop_words()) >= _LEAST_WORDS:
+            left -= 1
+            yield from _items_of(info, text, chance)
+
+
+def _items_of(info: NoteInfo, text: str, chance: Random) -> Iterator[KnownItem]:
+    """Two words of the note, words in a row of it, a question about it, and its title."""
+    informative = sorted(set(words(text)) - stop_words())
+    yield KnownItem("two words", " ".join(chance.sample(informative, 2)), info.row)
+    about = " ".join(chance.sample(informative, 4))
+    yield KnownItem("question", f"What do I know about {about}?", info.row)
+    written = text.split()
+    start = chance.randrange(max(1, len(written) - _PHRASE))
+    yield KnownItem("part of a sentence", " ".join(written[start : start + _PHRASE]), info.row)
+    if len(words(info.title)) > 1:
+        yield KnownItem("title", info.title, info.row)

@@ -1,0 +1,160 @@
+"""Who may come in over HTTP, and how often today, as rows of the ledger.
+
+The rows of a section are a list (tokens, grants) or a mapping by key, as `serve/auth.py` has them.
+A section `visitors.codes` is the mapping `codes` in the mapping `visitors`.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from sqlite3 import Connection
+from typing import Any
+
+from memoranda.ledger.database import LedgerDatabase
+
+# Sections whose rows say their key themselves, as `id`.
+_LISTS = ("tokens", "grants")
+# Sections of sections.
+_NESTED = ("visitors", "oauth")
+
+Document = dict[str, Any]
+"""Everything: section -> its rows."""
+
+
+class AccessRows:
+    """The rows of one home. Thread-safe."""
+
+    def __init__(self, database: LedgerDatabase):
+        self.database = database
+        self._guard = threading.RLock()
+        self._version = -1
+        self._known: Document = {}
+
+    def all(self) -> Document:
+        """Everything, as it is now in the ledger; not to be changed. Raises StorageError."""
+        with self._guard:
+            version = self.database.version()
+            if version != self._version:
+                self._known = _document_of(self._stored())
+                self._version = version
+            return self._known
+
+    def _stored(self) -> dict[tuple[str, str], str]:
+        rows = self.database.rows("select section, key, value from access order by number")
+        return {(row["section"], row["key"]): row["value"] for row in rows}
+
+    @contextmanager
+    def changing(self) -> Iterator[Document]:
+        """Everything, to be changed; on disk at the end. No other process changes it meanwhile.
+
+        Raises StorageError; then nothing changed.
+        """
+        with self._guard, self.database.transaction() as connection:
+            before = self._stored()
+            document = _document_of(before)
+            yield document
+            self._write(connection, before, _rows_of(document))
+            self._version = -1
+
+    def _write(
+        self,
+        connection: Connection,
+        before: Mapping[tuple[str, str], str],
+        after: Mapping[tuple[str, str], str],
+    ) -> None:
+        """Write what differs: rows that stay keep their order."""
+        gone = [place for place in before if place not in after]
+        changed = [(*place, value) for place, value in after.items() if before.get(place) != value]
+        connection.executemany("delete from access where section = ? and key = ?", gone)
+        connection.executemany(
+            "insert into access (section, key, value) values (?, ?, ?) "
+            "on conflict (section, key) do update set value = excluded.value",
+            changed,
+        )
+
+    def dump(self) -> bytes | None:
+        """Everything as JSON, None when there is nothing."""
+        document = self.all()
+        if not document:
+            return None
+        return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
+
+    def load(self, data: bytes | None) -> None:
+        """Make this JSON everything there is. Raises StorageError, ValueError."""
+        if data is not None:
+            rows = _rows_of(parse_access(data))
+        else:
+            rows = {}
+        with self._guard, self.database.transaction() as connection:
+            self._write(connection, self._stored(), rows)
+            self._version = -1
+
+    def take_over(self, connection: Connection, data: bytes) -> None:
+        """Add what a file of an earlier version holds; what is here already stays.
+
+        Raises ValueError for a file that is none.
+        """
+        sql = "insert or ignore into access (section, key, value) values (?, ?, ?)"
+        rows = _rows_of(parse_access(data))
+        connection.executemany(sql, [(*place, value) for place, value in rows.items()])
+        self._version = -1
+
+    # --- calls of a day
+
+    def calls_of(self, who: str, day: str) -> int:
+        """How many calls were counted of somebody on a day."""
+        row = self.database.row("select calls from day_calls where who = ? and day = ?", (who, day))
+        if row is None:
+            return 0
+        return int(row["calls"])
+
+    def count_call(self, who: str, day: str) -> None:
+        """Count a call. Raises StorageError."""
+        sql = (
+            "insert into day_calls (who, day, calls) values (:who, :day, 1) on conflict (who) do "
+            "update set calls = case when day = :day then calls + 1 else 1 end, day = :day"
+        )
+        with self.database.transaction(durable=False) as connection:
+            connection.execute(sql, {"who": who, "day": day})
+
+
+def parse_access(data: bytes) -> Document:
+    """What the JSON of a file of tokens holds. Raises ValueError with why it is none."""
+    try:
+        document = json.loads(data)
+    except ValueError:
+        raise ValueError("it is not JSON") from None
+    if not isinstance(document, dict):
+        raise ValueError("it holds no object")
+    return document
+
+
+def _document_of(rows: Mapping[tuple[str, str], str]) -> Document:
+    document: Document = {}
+    for (section, key), text in rows.items():
+        value = json.loads(text)
+        if section in _LISTS:
+            document.setdefault(section, []).append(value)
+            continue
+        parts = section.split(".")
+        place = document
+        for part in parts:
+            place = place.setdefault(part, {})
+        place[key] = value
+    return document
+
+
+def _rows_of(document: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    rows: dict[tuple[str, str], str] = {}
+    for section, held in document.items():
+        if section in _LISTS:
+            rows |= {(section, str(value["id"])): json.dumps(value) for value in held}
+        elif section in _NESTED:
+            for kind, values in held.items():
+                rows |= _rows_of({f"{section}.{kind}": values})
+        else:
+            rows |= {(section, key): json.dumps(value) for key, value in held.items()}
+    return rows

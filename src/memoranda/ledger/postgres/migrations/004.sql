@@ -1,0 +1,4 @@
+-- reads: 4
+-- writes: 4
+-- Answers of the owner and requests of agents are rows of `note` by themselves, in the project `.memoranda`: a path
+-- `answer/KEY` or `request/KEY`. The two files that held all of them are taken apart by the first writer.

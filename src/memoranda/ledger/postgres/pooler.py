@@ -1,0 +1,48 @@
+"""Recognising a pooler that gives each transaction another connection to the server.
+
+Such a pooler (pgbouncer with `pool_mode = transaction`, Supabase at port 6543, Neon's `-pooler`
+address) keeps no session: the lock of the writers would belong to nobody. A pooler is known by the
+process number it tells at the start, which is not the one the server tells. What kind it is shows a
+second connection: where it gets the process of the first, which is still open, processes are
+shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Server = psycopg.Connection[Any]
+
+REFUSAL = (
+    "it is reached through a pooler in transaction mode, which keeps no lock; use the address of "
+    "the server itself or of a pooler in session mode (docs/teams.md)"
+)
+# Connections that are opened beside the first one, each keeping a process busy.
+_PROBES = 3
+
+
+def shares_processes(db: Server, connect: Callable[[], Server]) -> bool:
+    """Whether what answers at the other end of `db` gives its server process to others between two
+    transactions. `connect` opens another connection in the same way. Raises psycopg.Error.
+    """
+    own = _process(db)
+    if own == db.info.backend_pid:
+        # The server itself
+        return False
+    with ExitStack() as opened:
+        for _ in range(_PROBES):
+            other = opened.enter_context(connect())
+            # Inside a transaction, so that it keeps its process
+            opened.enter_context(other.transaction())
+            if _process(other) == own:
+                return True
+        return _process(db) != own
+
+
+def _process(db: Server) -> int:
+    return int(db.execute("select pg_backend_pid()").fetchall()[0][0])

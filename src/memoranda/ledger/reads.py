@@ -1,0 +1,230 @@
+"""How often notes were read and when they were last used, as far as no header says it yet.
+
+A read rewrites no note: it is a row here. Counts shown are those of the header and these. Upkeep
+folds them into headers, in the transaction of the change that writes those.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from sqlite3 import Connection, Row
+from typing import NamedTuple
+
+from memoranda.clock import Clock
+from memoranda.errors import StorageError
+from memoranda.ledger.database import LedgerDatabase
+
+# Keys that are asked for by name; for more, all rows are read.
+_MOST_KEYS = 500
+_ADD = (
+    "insert into read (key, count, read_at, used_at, restarted) values (?, ?, ?, ?, ?) "
+    "on conflict (key) do update set "
+    "count = case when excluded.restarted then excluded.count else count + excluded.count end, "
+    "read_at = case when excluded.restarted then excluded.read_at "
+    "else max(read_at, excluded.read_at) end, "
+    "used_at = case when excluded.restarted then excluded.used_at "
+    "else max(used_at, excluded.used_at) end, "
+    "restarted = max(restarted, excluded.restarted)"
+)
+_SUBTRACT = (
+    "update read set count = max(0, count - :count), "
+    "used_at = case when used_at > :used_at then used_at else 0 end where key = :key"
+)
+_CLEAR = "delete from read where count = 0 and used_at = 0 and restarted = 0"
+
+
+class ReadRow(NamedTuple):
+    """The reads of one note: how many `times`, when the last was, when it was last used.
+
+    Moments are seconds since 1970, 0 for never. `restarted`: a database is to forget what it counted.
+    """
+
+    times: int = 0
+    read_at: int = 0
+    used_at: int = 0
+    restarted: int = 0
+
+
+class Reads:
+    """The reads of one home. Thread-safe.
+
+    A read is never held up and never refused: while somebody else writes the ledger, it waits in
+    memory for the next one, or for `close`.
+    """
+
+    def __init__(self, database: LedgerDatabase, clock: Clock):
+        self._database = database
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._waiting: list[tuple[str, ReadRow]] = []
+        self._has_written = False
+
+    # --- counting
+
+    def count_read(self, key: str, times: int = 1) -> None:
+        """Count reads of `key`."""
+        self._add([(key, ReadRow(times, int(self._clock().timestamp())))])
+
+    def note_use(self, keys: Iterable[str], moment: datetime) -> None:
+        """Note that these were used at `moment`."""
+        second = int(moment.timestamp())
+        self._add([(key, ReadRow(used_at=second)) for key in keys])
+
+    def restart(self, *keys: str) -> None:
+        """Forget the reads of these: other notes begin in their place."""
+        known = self.rows(keys)
+        self._add([(key, ReadRow(restarted=1)) for key in dict.fromkeys(keys) if key in known])
+
+    def _add(self, rows: Iterable[tuple[str, ReadRow]]) -> None:
+        with self._guard:
+            self._waiting += rows
+        self._write(may_wait=False)
+
+    def _write(self, *, may_wait: bool) -> None:
+        """Have what waits in the ledger, if it can be written. A full disk costs the counts alone."""
+        if not self._waiting or not self._database.mutex.acquire(blocking=may_wait):
+            return
+        try:
+            with self._guard:
+                rows = self._waiting
+                self._waiting = []
+            if not self._is_written(rows, may_wait=may_wait):
+                with self._guard:
+                    self._waiting = [*rows, *self._waiting]
+        finally:
+            self._database.mutex.release()
+
+    def _is_written(self, rows: Iterable[tuple[str, ReadRow]], *, may_wait: bool) -> bool:
+        if not self._database.is_writable:
+            return False
+        try:
+            with self._database.transaction(durable=False, may_wait=may_wait) as connection:
+                connection.executemany(_ADD, [(_text(key), *row) for key, row in rows])
+                self._forget_restarted(connection)
+        except StorageError:
+            return False
+        self._has_written = True
+        return True
+
+    def _forget_restarted(self, connection: Connection) -> None:
+        """A home whose counts are here alone need not remember that they began again."""
+        connection.execute("update read set restarted = 0 where restarted = 1")
+        connection.execute(_CLEAR)
+
+    # --- asking
+
+    def rows(self, keys: Collection[str] | None = None) -> dict[str, ReadRow]:
+        """The reads of these keys, or of all, those of other processes included."""
+        rows = self._written_rows(keys)
+        for key, row in [*self._waiting]:
+            if keys is None or key in keys:
+                rows[key] = sum_of(rows.get(key, ReadRow()), row)
+        return rows
+
+    def _written_rows(self, keys: Collection[str] | None) -> dict[str, ReadRow]:
+        return {
+            row["key"]: ReadRow(row["count"], row["read_at"], row["used_at"], row["restarted"])
+            for row in self._stored(keys)
+        }
+
+    def _stored(self, keys: Collection[str] | None) -> Iterable[Row]:
+        if keys is None or len(keys) > _MOST_KEYS:
+            return self._database.rows("select * from read")
+        marks = ",".join("?" * len(keys))
+        return self._database.rows(
+            f"select * from read where key in ({marks})", [*map(_text, keys)]
+        )
+
+    def counts(self, keys: Collection[str] | None = None) -> Counter[str]:
+        """The number of reads by key, of these keys or of all."""
+        return Counter({key: row.times for key, row in self.rows(keys).items() if row.times})
+
+    def used(self, keys: Collection[str] | None = None) -> dict[str, int]:
+        """When each key was last used, in seconds since 1970."""
+        return {key: row.used_at for key, row in self.rows(keys).items() if row.used_at}
+
+    def whole(self) -> dict[str, ReadRow]:
+        """All reads that a fold may take away; of a copy of a database those of all machines."""
+        self.flush()
+        return self._written_rows(None)
+
+    def stamp(self) -> tuple[int, int]:
+        """Two numbers that are others after each read that is counted or folded."""
+        row = self._database.row(
+            "select total(count) as reads, max(max(read_at), max(used_at)) as latest from read"
+        )
+        if row is None:
+            return (0, 0)
+        return (int(row["reads"]) + len(self._waiting), row["latest"] or 0)
+
+    # --- taking away
+
+    def subtract(self, connection: Connection, folded: Mapping[str, ReadRow]) -> None:
+        """Take reads away that are in headers now, in the transaction that writes those."""
+        rows = [
+            {"key": _text(key), "count": row.times, "used_at": row.used_at}
+            for key, row in folded.items()
+        ]
+        connection.executemany(_SUBTRACT, rows)
+        connection.execute(_CLEAR)
+
+    def add_back(self, folded: Mapping[str, ReadRow]) -> None:
+        """Count reads again: the change that wrote them into headers was not made."""
+        self._add(folded.items())
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Leave nothing of these keys. Raises StorageError."""
+        self.flush()
+        gone = {*keys}
+        with self._guard:
+            self._waiting = [pair for pair in self._waiting if pair[0] not in gone]
+        with self._database.transaction(durable=False) as connection:
+            for table in ("read", "sent_read"):
+                sql = f"delete from {table} where key = ?"
+                connection.executemany(sql, [(_text(key),) for key in gone])
+
+    def flush(self) -> None:
+        """Have in the ledger what waits, as soon as it may be written."""
+        self._write(may_wait=True)
+
+    def close(self) -> None:
+        """Write what waits."""
+        self.flush()
+
+
+def parse_log(data: bytes) -> Iterator[tuple[str, ReadRow]]:
+    """The reads that the lines of an access log tell, as versions before kept it, in their order."""
+    for line in data.decode("utf-8", "replace").split("\n"):
+        value, _, key = line.partition(" ")
+        if not key:
+            continue
+        if value == "0":
+            yield key, ReadRow(restarted=1)
+        elif value.isdigit():
+            yield key, ReadRow(int(value))
+        elif value[:1] == "@" and value[1:].isdigit():
+            yield key, ReadRow(used_at=int(value[1:]))
+
+
+def add_reads(connection: Connection, rows: Iterable[tuple[str, ReadRow]]) -> None:
+    """Count reads, inside a transaction of the database."""
+    connection.executemany(_ADD, [(_text(key), *row) for key, row in rows])
+
+
+def sum_of(before: ReadRow, more: ReadRow) -> ReadRow:
+    if more.restarted:
+        return more
+    return ReadRow(
+        before.times + more.times,
+        max(before.read_at, more.read_at),
+        max(before.used_at, more.used_at),
+        before.restarted,
+    )
+
+
+def _text(key: str) -> str:
+    """A key as SQLite takes it: half a character pair is no text."""
+    return key.encode("utf-8", "replace").decode()

@@ -1,0 +1,135 @@
+"""What the owner answered, and what agents ask for: rows that a step `set` of a change writes.
+
+So an answer is part of a change like a text: it is there if and only if the change is, and undo
+takes it back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from sqlite3 import Connection
+from typing import Any
+
+from memoranda.errors import Conflict
+from memoranda.ledger.change import SET, Step, Touched
+from memoranda.ledger.database import LedgerDatabase
+from memoranda.store.base import File, Stamp, sha256
+from memoranda.store.layout import PRIVATE
+
+ANSWER = "answer"
+REQUEST = "request"
+_NO_STAMP = Stamp(0, 0, 0)
+
+
+def is_row(project: str, path: str) -> bool:
+    """Whether a place of a step is a row of the ledger."""
+    return project == PRIVATE and row_place(path)[0] in (ANSWER, REQUEST)
+
+
+def row_place(path: str) -> tuple[str, str]:
+    """The kind and the key of the row that the path of a step names."""
+    kind, _, key = path.partition("/")
+    return kind, key
+
+
+class ReviewRows:
+    """The rows of one home."""
+
+    def __init__(self, database: LedgerDatabase, folder: str):
+        self._database = database
+        self._folder = folder
+
+    def all(self, kind: str) -> dict[str, dict[str, Any]]:
+        """The values of all rows of a kind, by key. Raises StorageError."""
+        rows = self._database.rows("select key, value from review where kind = ?", (kind,))
+        return {row["key"]: json.loads(row["value"]) for row in rows}
+
+    def value(self, kind: str, key: str) -> dict[str, Any] | None:
+        """What one row holds, None when there is none. Raises StorageError."""
+        data = self.bytes_at(f"{kind}/{key}")
+        if data is None:
+            return None
+        return json.loads(data)
+
+    def bytes_at(self, path: str) -> bytes | None:
+        """What the row at this path of a step holds, None when there is none."""
+        sql = "select value from review where kind = ? and key = ?"
+        row = self._database.row(sql, row_place(path))
+        if row is None:
+            return None
+        return str(row["value"]).encode()
+
+    def paths(self) -> list[str]:
+        """The paths of all rows."""
+        rows = self._database.rows("select kind, key from review order by kind, key")
+        return [f"{row['kind']}/{row['key']}" for row in rows]
+
+    # --- steps
+
+    def step(self, kind: str, key: str, value: Any, *, kept: bool = True) -> Step:
+        """The step that gives a row this value; None takes the row away."""
+        data = None
+        if value is not None:
+            data = json.dumps(value).encode()
+        return self.step_at(f"{kind}/{key}", data, kept=kept)
+
+    def step_at(self, path: str, data: bytes | None, *, kept: bool = True) -> Step:
+        """The same for the bytes a row is to hold."""
+        before = self.bytes_at(path)
+        old = None
+        if before is not None:
+            old = File(before, _NO_STAMP, sha256(before))
+        return Step(SET, PRIVATE, self._folder, path, data=data, old=old, kept=kept)
+
+    def apply(self, connection: Connection, steps: Iterable[Step]) -> None:
+        """Carry out the steps that set rows, in the transaction that records them.
+
+        Raises Conflict when a row is not as it was read.
+        """
+        for step in steps:
+            if step.do != SET:
+                continue
+            before = self.bytes_at(step.path)
+            if step.old is not None:
+                expected = step.old.data
+            else:
+                expected = None
+            if before != expected:
+                raise Conflict(step.path, _name_of(before), _name_of(expected))
+            self.put(connection, step.path, step.data)
+
+    def put(self, connection: Connection, path: str, data: bytes | None) -> None:
+        """Make the row at `path` hold these bytes; None takes it away."""
+        place = row_place(path)
+        if data is None:
+            connection.execute("delete from review where kind = ? and key = ?", place)
+            return
+        sql = "insert or replace into review (kind, key, value) values (?, ?, ?)"
+        connection.execute(sql, (*place, data.decode()))
+
+    def store(self, path: str, data: bytes | None) -> None:
+        """Make the row at `path` what another machine says it is. Raises StorageError."""
+        with self._database.transaction(durable=False) as connection:
+            self.put(connection, path, data)
+
+    def take_back(self, connection: Connection, files: Sequence[Touched]) -> None:
+        """Put back what the steps of a change replaced: it was not made."""
+        for touched in reversed(files):
+            if touched.do != SET:
+                continue
+            row = None
+            if touched.old is not None:
+                sql = "select data from text where sha256 = ?"
+                row = connection.execute(sql, (touched.old,)).fetchone()
+            self.put(connection, touched.path, None if row is None else bytes(row["data"]))
+
+    def paths_naming(self, names: Sequence[str]) -> list[str]:
+        """The paths of rows whose key has one of these names in it."""
+        return [path for path in self.paths() if any(name in row_place(path)[1] for name in names)]
+
+
+def _name_of(data: bytes | None) -> str:
+    if data is None:
+        return "none"
+    return sha256(data)[:8]

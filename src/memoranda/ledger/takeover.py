@@ -1,0 +1,152 @@
+"""Files of the version before, whose content is in the ledger now.
+
+Each is taken over once: its rows and the note that they are there are one transaction, then the
+file is removed. Where that is cut off, the note tells the next process that only the file is left.
+A file that cannot be understood stays, and is named by who needs what it held.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any
+
+from memoranda.errors import StorageError
+from memoranda.ledger.database import LedgerDatabase
+from memoranda.ledger.reads import add_reads, parse_log
+from memoranda.ledger.review_rows import ANSWER, REQUEST
+from memoranda.ledger.sessions import NOTE, TEXT
+from memoranda.store.base import File
+from memoranda.store.files import read_file
+from memoranda.store.layout import PRIVATE, Layout
+
+Insert = Callable[[Connection, bytes], None]
+
+
+class Damaged(StorageError):
+    """A file of the version before cannot be understood."""
+
+    def __init__(self, name: str, what: str):
+        super().__init__(what, f"{PRIVATE}/{name} is damaged; move it away")
+
+
+def take_over_file(database: LedgerDatabase, path: Path, insert: Insert) -> bool:
+    """Have what the file at `path` holds in the ledger, by `insert`, and remove the file.
+
+    Returns whether there was a file. `insert` raises ValueError for a file it does not understand,
+    which then stays. Raises ValueError, StorageError, OSError.
+    """
+    try:
+        file = read_file(str(path))
+    except FileNotFoundError:
+        return False
+    with database.transaction() as connection:
+        data = file.data[_bytes_taken(connection, path.name, file) :]
+        if data:
+            insert(connection, data)
+        sql = "insert or replace into taken_over (name, inode, size) values (?, ?, ?)"
+        connection.execute(sql, (path.name, file.stamp.inode, file.stamp.size))
+    os.unlink(path)
+    with database.transaction(durable=False) as connection:
+        connection.execute("delete from taken_over where name = ?", (path.name,))
+    return True
+
+
+def _bytes_taken(connection: Connection, name: str, file: File) -> int:
+    """How much of the file is in the ledger already."""
+    sql = "select size from taken_over where name = ? and inode = ?"
+    row = connection.execute(sql, (name, file.stamp.inode)).fetchone()
+    if row is None:
+        return 0
+    return int(row["size"])
+
+
+def take_over(layout: Layout, database: LedgerDatabase) -> None:
+    """Take over the reads and sessions an earlier version kept in the home.
+
+    For the holder of the home's lock. Raises StorageError, OSError.
+    """
+    names = set(os.listdir(layout.private))
+    if layout.access_log.name in names:
+        take_over_file(database, layout.access_log, _insert_reads)
+    if layout.sessions.name in names:
+        for path in sorted(layout.sessions.iterdir()):
+            with suppress(OSError):
+                take_over_file(database, path, _session_of(path.name))
+        with suppress(OSError):
+            layout.sessions.rmdir()
+    if layout.access_lock.name in names:
+        layout.access_lock.unlink(missing_ok=True)
+
+
+def is_left(layout: Layout) -> bool:
+    """Whether the home has files that `take_over` is to look at."""
+    places = (layout.access_log, layout.review, layout.requests, layout.sessions)
+    return any(map(os.path.exists, places))
+
+
+def take_over_review(layout: Layout, database: LedgerDatabase, kind: str) -> None:
+    """Take over the answers of the owner, or the requests of agents. Raises Damaged."""
+    path, what = review_files(layout)[kind]
+    try:
+        take_over_file(database, path, _rows_of(kind))
+    except ValueError:
+        raise Damaged(path.name, what) from None
+
+
+def review_files(layout: Layout) -> dict[str, tuple[Path, str]]:
+    """The files that held answers and requests, by the kind of their rows, and what they are."""
+    return {
+        ANSWER: (layout.review, "the answers of review"),
+        REQUEST: (layout.requests, "the requests of agents"),
+    }
+
+
+def review_values(data: bytes) -> dict[str, dict[str, Any]]:
+    """The rows of a file of answers or requests, by key. Raises ValueError for a damaged one."""
+    values = json.loads(data)
+    if not isinstance(values, dict) or not all(isinstance(row, dict) for row in values.values()):
+        raise ValueError("not an object of objects")
+    return values
+
+
+def _rows_of(kind: str) -> Insert:
+    def insert(connection: Connection, data: bytes) -> None:
+        rows = [(kind, key, json.dumps(value)) for key, value in review_values(data).items()]
+        sql = "insert or ignore into review (kind, key, value) values (?, ?, ?)"
+        connection.executemany(sql, rows)
+
+    return insert
+
+
+def _insert_reads(connection: Connection, data: bytes) -> None:
+    add_reads(connection, parse_log(data))
+    connection.execute("update read set restarted = 0")
+    connection.execute("delete from read where count = 0 and used_at = 0")
+
+
+def _session_of(name: str) -> Insert:
+    """How a file of a session is taken over: its name is the client and a hash."""
+    client, _, session = name.rpartition("-")
+
+    def insert(connection: Connection, data: bytes) -> None:
+        rows = [*_session_lines(data)]
+        saw = max((value for word, value in rows if word == "saw"), default=None)
+        sql = "insert or ignore into session (client, session, changed, saw) values (?, ?, ?, ?)"
+        connection.execute(sql, (client, session, saw or "", saw))
+        connection.executemany(
+            "insert or ignore into session_item (client, session, kind, value) values (?, ?, ?, ?)",
+            [(client, session, word, value) for word, value in rows if word in (NOTE, TEXT)],
+        )
+
+    return insert
+
+
+def _session_lines(data: bytes) -> Iterator[tuple[str, str]]:
+    for line in data.decode("ascii", "replace").splitlines():
+        word, _, value = line.partition(" ")
+        yield word, value

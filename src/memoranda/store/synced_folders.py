@@ -1,0 +1,65 @@
+"""Recognising folders that another program copies between machines, or that a server holds.
+
+Notes may lie there. A database in use may not: its file and its log are copied at different
+moments, and two machines that write tear it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+# Names that a program leaves in the top folder of what it copies.
+_MARKS = {
+    ".stfolder": "Syncthing",
+    ".dropbox": "Dropbox",
+    ".dropbox.cache": "Dropbox",
+    ".owncloudsync.log": "Nextcloud",
+    ".nextcloudsync.log": "Nextcloud",
+}
+_FOLDERS = (
+    (re.compile(r"/Library/Mobile Documents(/|$)|/iCloud ?Drive(/|$)"), "iCloud Drive"),
+    (re.compile(r"/Library/CloudStorage/([A-Za-z]+)"), ""),
+    (re.compile(r"/OneDrive( - [^/]+)?(/|$)"), "OneDrive"),
+    (re.compile(r"/Dropbox( \([^/]+\))?(/|$)"), "Dropbox"),
+    (re.compile(r"/Google ?Drive(/|$)"), "Google Drive"),
+)
+_NETWORK = {"nfs": "NFS", "nfs4": "NFS", "cifs": "SMB", "smb3": "SMB", "smbfs": "SMB"}
+_MOUNTS = Path("/proc/mounts")
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def synced_by(folder: Path, mounts: Path = _MOUNTS) -> str:
+    """The program that copies `folder` to other machines, or the kind of network disk it is on.
+
+    Empty for a folder of this machine alone, as far as can be told by names.
+    """
+    real = Path(os.path.realpath(folder))
+    for place in (real, *real.parents):
+        for name, program in _MARKS.items():
+            if os.path.lexists(place / name):
+                return program
+    for pattern, program in _FOLDERS:
+        match = pattern.search(f"{real}")
+        if match is not None:
+            return program or match[1]
+    return _NETWORK.get(_file_system(real, mounts), "")
+
+
+def _file_system(place: Path, mounts: Path) -> str:
+    """The kind of the file system that holds an absolute path, empty where it is not known."""
+    kinds: dict[str, str] = {}
+    try:
+        lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return ""
+    for line in lines:
+        fields = line.split(" ")
+        if len(fields) > 2:
+            folder = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[1])
+            kinds[folder] = fields[2]
+    for above in (place, *place.parents):
+        if str(above) in kinds:
+            return kinds[str(above)]
+    return ""

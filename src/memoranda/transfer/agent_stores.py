@@ -1,0 +1,220 @@
+"""What agents and other memory programs keep on disk, read as memories (docs/moving-in.md): stores
+of Anthropic's memory, notes of deja-vu, and the memory files of Codex, Gemini CLI and Copilot.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from memoranda.store.files import reason
+from memoranda.transfer.exports import Exported, Found
+from memoranda.transfer.moving import WrongStore
+
+_LARGEST = 1 << 20
+_STORE_MARK = ".anthropic-memory-store"
+_TEXTS = (".md", ".txt", ".json", ".yaml", ".yml", ".xml", "")
+_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$", re.M)
+_ITEM = re.compile(r"^[-*+]\s+(.+(?:\n(?:[ \t]+\S.*))*)", re.M)
+_MEMORIES = re.compile(r"memor|remember", re.I)
+_STATES = ("rejected", "superseded", "stale")
+_FOLDERS = (
+    ("codex", ".codex", "memories/**/*.md"),
+    ("gemini", ".gemini", "tmp/*/memory/**/*.md"),
+    ("gemini", ".gemini", "memory/**/*.md"),
+    ("copilot", ".copilot", "memories/**/*.md"),
+)
+# Files of instructions: what stands under a heading about memories is one.
+_FILES = (
+    ("codex", ".codex/AGENTS.md"),
+    ("gemini", ".gemini/GEMINI.md"),
+    ("copilot", ".copilot/copilot-instructions.md"),
+    ("copilot", ".github/copilot-instructions.md"),
+)
+
+
+def _moment(value: Any) -> datetime | None:
+    """A time as ISO 8601; None for anything else."""
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    if moment.tzinfo:
+        return moment
+    return moment.replace(tzinfo=UTC)
+
+
+def _read(file: Path) -> str | tuple[str, str]:
+    """The text of a file, or its name and why it is left out."""
+    try:
+        if file.stat().st_size > _LARGEST:
+            return str(file), "larger than 1 MB"
+        return file.read_text("utf-8-sig")
+    except OSError as error:
+        return str(file), reason(error)
+    except UnicodeDecodeError:
+        return str(file), "not UTF-8 text"
+
+
+def _changed(file: Path) -> datetime:
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def anthropic_memory(path: Path) -> Found:
+    """A folder that the SDK keeps in step with a memory store, or a listing of one as JSON."""
+    if path.is_file():
+        yield from _listed(path)
+        return
+    result = False
+    for file in sorted(path.rglob("*")):
+        name = "/" + file.relative_to(path).as_posix()
+        is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+        if not file.is_file() or file.is_symlink() or is_hidden:
+            continue
+        result = True
+        if file.suffix not in _TEXTS:
+            yield name, "not a text"
+            continue
+        text = _read(file)
+        yield text if isinstance(text, tuple) else Exported(name, text, None, _changed(file))
+    if not result and not (path / _STORE_MARK).exists():
+        raise WrongStore(f"{path} holds no memory store")
+
+
+def _listed(path: Path) -> Found:
+    """The entries of a listing: `data`, `memories` or the list itself, or a line each."""
+    text = _read(path)
+    if isinstance(text, tuple):
+        raise WrongStore(f"{path}: {text[1]}")
+    rows = list(_rows(text))
+    if not any("path" in row for row in rows):
+        raise WrongStore(f"{path} holds no listing of a memory store")
+    for row in rows:
+        name = str(row.get("path") or row.get("id") or "")
+        content = row.get("content")
+        if not isinstance(content, str):
+            yield name or "an entry", "it has no content; list the store with its contents"
+            continue
+        created = _moment(row.get("created_at"))
+        yield Exported(name, content, created, _moment(row.get("updated_at")))
+
+
+def _rows(text: str) -> Iterator[dict[str, Any]]:
+    try:
+        values = [json.loads(text)]
+    except (ValueError, RecursionError):
+        values = [_json(line) for line in text.splitlines() if line.strip()]
+    for value in values:
+        if isinstance(value, dict):
+            inner = value.get("data", value.get("memories"))
+            if isinstance(inner, list):
+                value = inner
+            else:
+                value = [value]
+        yield from (row for row in value or () if isinstance(row, dict))
+
+
+def _json(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def deja_vu(path: Path) -> Found:
+    """The notes of deja-vu: `notes.jsonl`, or the folder it is in."""
+    if path.is_dir():
+        file = path / "notes.jsonl"
+    else:
+        file = path
+    text = _read(file)
+    if isinstance(text, tuple):
+        raise WrongStore(f"{file}: {text[1]}")
+    rows = [row for row in _rows(text) if isinstance(row.get("text"), str)]
+    if not rows:
+        raise WrongStore(f"{file} holds no notes of deja-vu")
+    # A later line of a session says what holds of it now
+    states = {row["session"]: row.get("state") for row in rows if row.get("session")}
+    for row in rows:
+        words = row["text"].strip()
+        title = str(row.get("title") or "").strip()
+        state = states.get(row.get("session")) or row.get("state")
+        name = title or " ".join(words.split())[:60]
+        if state in _STATES:
+            yield f"deja-vu {name}", f"it is {state} there"
+            continue
+        if title and not words.startswith(title):
+            words = f"{title}\n\n{words}"
+        tags = [str(tag) for tag in row.get("tags") or () if isinstance(tag, str)]
+        tags += [str(row["project"])] if row.get("project") else []
+        made = _moment(row.get("src_ts")) or _moment(row.get("ts"))
+        ref = str(row.get("session") or "") or _mark(f"{row.get('ts')} {words}")
+        yield Exported(ref, words, made, _moment(row.get("ts")) or made, tuple(tags))
+
+
+def agent_files(path: Path) -> Found:
+    """The memory files of Codex, Gemini CLI and Copilot below a folder; or one such file."""
+    if path.is_file():
+        yield from _instructions("agent", path, path.name)
+        return
+    result = 0
+    for agent, folder, pattern in _FOLDERS:
+        for file in sorted((path / folder).glob(pattern)):
+            if file.is_file():
+                result += 1
+                text = _read(file)
+                ref = file.relative_to(path).as_posix()
+                tags = (agent,)
+                yield (
+                    text
+                    if isinstance(text, tuple)
+                    else Exported(ref, text, None, _changed(file), tags)
+                )
+    for agent, name in _FILES:
+        if (path / name).is_file():
+            result += 1
+            yield from _instructions(agent, path / name, name)
+    if not result:
+        raise WrongStore(f"{path} holds no memories of Codex, Gemini CLI or Copilot")
+
+
+def _instructions(agent: str, file: Path, name: str) -> Found:
+    """The items that stand in a file of instructions under a heading about memories."""
+    text = _read(file)
+    if isinstance(text, tuple):
+        yield text
+        return
+    for section in _memory_sections(text):
+        for item in _ITEM.finditer(section):
+            words = " ".join(item[1].split())
+            yield Exported(f"{name}#{_mark(words)}", words, None, _changed(file), (agent,))
+
+
+def _memory_sections(text: str) -> Iterator[str]:
+    headings = list(_HEADING.finditer(text))
+    for number, heading in enumerate(headings):
+        if not _MEMORIES.search(heading[2]):
+            continue
+        depth = len(heading[1])
+        later = (other for other in headings[number + 1 :] if len(other[1]) <= depth)
+        end = next((other.start() for other in later), len(text))
+        yield text[heading.end() : end]
+
+
+def _mark(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+STORES: Mapping[str, Callable[[Path], Found]] = {
+    "anthropic-memory": anthropic_memory,
+    "deja-vu": deja_vu,
+    "agent-files": agent_files,
+}
+"""The readers by their names for `memory import --from`."""

@@ -1,0 +1,351 @@
+"""Open Knowledge Format 0.2: notes as a bundle of Markdown files that say where they come from, who
+confirmed them and until when they hold, and back, with no byte lost (docs/moving-in.md).
+
+A note that has a header keeps it as it is; what the format wants besides stands below a comment at
+its end, and is taken out on the way back. A note without a header, or with one that is no YAML,
+gets a header of its own, in which the old one is kept as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from memoranda.engine import MemorySession
+from memoranda.engine.exchange import Exchange
+from memoranda.engine.plain_files import Files
+from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.index.rows import NoteInfo
+from memoranda.note.frontmatter import parse, split
+from memoranda.note.model import TRACE_PROJECT
+from memoranda.query import Query
+from memoranda.store.base import File
+from memoranda.store.files import reason
+from memoranda.text.unicode import flat
+from memoranda.transfer.moving import IMPORT, MoveAction, MovePlan, WrongStore
+
+VERSION = "0.2"
+_MARK = "# memoranda: added for the Open Knowledge Format"
+_META = "memoranda"
+_INDEX = "index.md"
+_RESERVED = ("index.md", "log.md")
+_PLAIN_TYPE = "Note"
+_DIFFERS = "another text is there"
+_LARGEST = 64 << 20
+
+
+class About(NamedTuple):
+    """What a bundle says of a note: see OKF 0.2, 4 and 5. Empty values are left out."""
+
+    type: str
+    title: str
+    project: str
+    path: str
+    generated: Mapping[str, str]
+    verified: Mapping[str, str] | None = None
+    status: str = ""
+    stale_after: str = ""
+    sources: tuple[Mapping[str, str], ...] = ()
+
+    def keys(self) -> dict[str, Any]:
+        """As keys of a header, without those of the project."""
+        result: dict[str, Any] = {"type": self.type, "title": self.title}
+        result |= {"generated": dict(self.generated)}
+        if self.verified:
+            result["verified"] = [dict(self.verified)]
+        if self.status:
+            result["status"] = self.status
+        if self.stale_after:
+            result["stale_after"] = self.stale_after
+        if self.sources:
+            result["sources"] = [dict(source) for source in self.sources]
+        return result
+
+
+class Unpacked(NamedTuple):
+    """A file of a bundle as it is in a memory: `project` "" for one that came from elsewhere."""
+
+    project: str
+    path: str
+    data: bytes
+
+
+def packed(data: bytes, about: About) -> bytes:
+    """A note as a concept document of a bundle, from which `unpacked` makes the same bytes."""
+    with suppress(UnicodeDecodeError):
+        document = _packed_text(data.decode("utf-8"), about)
+        if unpacked("", document).data == data and _is_concept(document):
+            return document
+    # Not text, or text that would be read in another way
+    return _enclosed("", "", about, {"base64": base64.b64encode(data).decode()})
+
+
+def _is_concept(document: bytes) -> bool:
+    yaml = split(document.decode("utf-8")).yaml
+    if yaml is not None:
+        header = _header(yaml)
+    else:
+        header = None
+    return header is not None and _META in header and bool(str(header.get("type") or "").strip())
+
+
+def _packed_text(text: str, about: About) -> bytes:
+    parts = split(text)
+    if parts.yaml is None or text.startswith("\ufeff"):
+        return _enclosed("", text, about, {})
+    body = text[parts.body_at :]
+    head = text[: parts.body_at]
+    header = _header(parts.yaml)
+    closing = head.rstrip("\r\n").rpartition("\n")
+    is_usual = closing[2].rstrip("\r") == "---" and parts.yaml.endswith("\n")
+    if header is None or not is_usual or not _fits(header):
+        return _enclosed(head, body, about, {})
+    if "\r\n" in head:
+        newline = "\r\n"
+    else:
+        newline = "\n"
+    added = {key: value for key, value in about.keys().items() if key not in header}
+    added[_META] = {"project": about.project, "path": about.path}
+    rows = [_MARK, *(f"{key}: {_flow(value)}" for key, value in added.items())]
+    block = "".join(f"{row}{newline}" for row in rows)
+    end = len(closing[0]) + 1
+    return (head[:end] + block + head[end:] + body).encode()
+
+
+def unpacked(path: str, data: bytes) -> Unpacked:
+    """A file of a bundle as the note it was, or as it is where another program made it."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return Unpacked("", path, data)
+    parts = split(text)
+    if parts.yaml is not None:
+        at = parts.yaml.rfind(_MARK)
+    else:
+        at = -1
+    if parts.yaml is None or at < 0:
+        return Unpacked("", path, data)
+    start = text.index(parts.yaml) + at
+    block = text[start:]
+    result = re.search(rf"^{_META}: (.*?)\r?\n", block, re.M)
+    try:
+        if result:
+            meta = json.loads(result[1])
+        else:
+            meta = None
+    except ValueError:
+        meta = None
+    if result is None or not isinstance(meta, dict) or "path" not in meta:
+        return Unpacked("", path, data)
+    project = str(meta.get("project") or "")
+    name = str(meta["path"])
+    if "base64" in meta:
+        return Unpacked(project, name, base64.b64decode(meta["base64"]))
+    if "head" in meta:
+        body = text[parts.body_at :]
+        return Unpacked(project, name, (str(meta["head"]) + body).encode("utf-8", "surrogatepass"))
+    return Unpacked(project, name, (text[:start] + block[result.end() :]).encode())
+
+
+def _enclosed(head: str, body: str, about: About, more: Mapping[str, str]) -> bytes:
+    """A note in a header of its own, in which the old one is a text."""
+    meta = {"project": about.project, "path": about.path, "head": head, **more}
+    keys = about.keys() | {_META: meta}
+    rows = ["---", _MARK, *(f"{key}: {_flow(value)}" for key, value in keys.items()), "---", ""]
+    return ("\n".join(rows) + body).encode("utf-8", "surrogatepass")
+
+
+def _flow(value: Any) -> str:
+    """A value on one line: JSON is YAML."""
+    return json.dumps(value, ensure_ascii=True)
+
+
+def _header(yaml: str) -> dict[str, Any] | None:
+    try:
+        return parse(yaml)
+    except ValueError:
+        return None
+
+
+def _fits(header: Mapping[str, Any]) -> bool:
+    """Whether what a header says already is what the format means by these keys."""
+    kind = header.get("type", _PLAIN_TYPE)
+    return isinstance(kind, str) and bool(kind.strip()) and _META not in header
+
+
+def bundle_path(project: str, path: str, taken: set[str]) -> str:
+    """Where a note is in a bundle: not where the format has something else."""
+    place = PurePosixPath(path)
+    name = place.name
+    stem = name.rpartition(".")[0] or name
+    if name.lower() in _RESERVED or not name.lower().endswith(".md"):
+        if name.lower() in _RESERVED:
+            name = f"{stem}-note.md"
+        else:
+            name = f"{name}.md"
+    folder = place.parent
+    result = str(PurePosixPath(project, folder, name))
+    number = 1
+    while result.lower() in taken:
+        number += 1
+        result = str(PurePosixPath(project, folder, f"{name.removesuffix('.md')}-{number}.md"))
+    taken.add(result.lower())
+    return result
+
+
+def about(memory: MemorySession, info: NoteInfo) -> About:
+    """What a bundle says of a note, as the memory knows it."""
+    provenance = info.provenance
+    time = provenance.time or info.changed
+    who = provenance.who
+    if who == "owner":
+        by = "human:owner"
+    elif who.startswith("agent:"):
+        by = f"{who.removeprefix('agent:')}/{provenance.client or 'unknown'}"
+    else:
+        by = f"process:{who}"
+    is_confirmed = provenance.trust == "owner"
+    if is_confirmed:
+        verified = {"by": "human:owner", "at": time}
+    else:
+        verified = None
+    sources = []
+    if provenance.origin:
+        sources.append({"resource": provenance.origin})
+    ref = info.header.get("source_ref")
+    if isinstance(ref, str):
+        sources.append({"resource": ref})
+    until = info.header.get("valid_until")
+    ends = info.expires or (str(until) if until else "")
+    return About(
+        info.type.capitalize() if info.type == "note" else info.type or _PLAIN_TYPE,
+        info.title,
+        info.project,
+        info.path,
+        {"by": by, "at": time},
+        verified,
+        "deprecated" if info.phase == "archived" else "stable" if is_confirmed else "draft",
+        ends if "T" in ends else "",
+        tuple(sources),
+    )
+
+
+def documents(
+    memory: MemorySession, projects: Sequence[str] = ()
+) -> Iterator[tuple[str, bytes, NoteInfo]]:
+    """The files of a bundle with all notes, or those of some projects: path, bytes, note."""
+    names = tuple(projects) or tuple(
+        project.name for project in memory.projects if project.name != TRACE_PROJECT
+    )
+    infos, _ = memory.list(Query(projects=names), limit=0, order="path")
+    archived, _ = memory.list(Query(projects=names, archived=True), limit=0, order="path")
+    taken: set[str] = set()
+    for info in {info.row: info for info in (*infos, *archived)}.values():
+        path = bundle_path(info.project, info.path, taken)
+        yield path, packed(_bytes(memory, info), about(memory, info)), info
+
+
+def _bytes(memory: MemorySession, info: NoteInfo) -> bytes:
+    """The file of a note, byte for byte; of one that is no file its text."""
+    try:
+        return Files(memory, info.project).read(info.path).data
+    except (MemorandaError, AttributeError, TypeError):
+        return memory.text_of(info).encode("utf-8", "surrogatepass")
+
+
+def write_bundle(memory: MemorySession, folder: Path, projects: Sequence[str] = ()) -> int:
+    """Write a bundle into a folder that is empty or not there; returns how many notes. Raises
+    InvalidInput for any other, StorageError.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidInput(f"{folder} is not empty", "Give a folder that is not there yet.")
+    listed: dict[str, list[tuple[str, str]]] = {}
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for path, data, info in documents(memory, projects):
+            place = folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+            listed.setdefault(info.project, []).append((path, info.title))
+        (folder / _INDEX).write_text(_index(listed), "utf-8")
+    except OSError as error:
+        raise InvalidInput(f"cannot write {folder}: {reason(error)}") from None
+    return sum(map(len, listed.values()))
+
+
+def _index(listed: Mapping[str, Iterable[tuple[str, str]]]) -> str:
+    lines = ["---", f'okf_version: "{VERSION}"', "---"]
+    for project, rows in listed.items():
+        lines += ["", f"# {flat(project)}", ""]
+        for path, title in rows:
+            name = flat(title).replace("[", "(").replace("]", ")")
+            lines.append(f"* [{name}](/{path.replace(' ', '%20')})")
+    return "\n".join(lines) + "\n"
+
+
+def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
+    """The plan for taking in a bundle: notes of a memory go where they were if that project is
+    there, all others into a folder of `project` named as the bundle. A file that is there with
+    another text stays. Raises WrongStore, ProjectNotFound.
+    """
+    if not folder.is_dir():
+        raise WrongStore(f"no such folder: {folder}")
+    exchange = Exchange(memory)
+    names = {known.name for known in memory.projects}
+    fallback = memory.project(project).name
+
+    def act(items: Sequence[MoveAction]) -> None:
+        by_project: dict[str, list[tuple[str, bytes]]] = {}
+        for item in items:
+            result: Unpacked = item.what
+            by_project.setdefault(result.project, []).append((result.path, result.data))
+        for name, files in by_project.items():
+            exchange.add_files(name, files)
+
+    plan = MovePlan(act)
+    for path, data in _files(folder, plan):
+        result = unpacked(path, data)
+        if result.project not in names:
+            if result.project:
+                place = result.path
+            else:
+                place = f"{folder.name}/{result.path}"
+            result = Unpacked(fallback, place, result.data)
+        there = _there(memory, result)
+        if there is None:
+            plan.items.append(MoveAction(IMPORT, path, len(result.data), result))
+        elif there.data == result.data:
+            plan.unchanged += 1
+        else:
+            plan.skipped.append((path, _DIFFERS))
+    return plan
+
+
+def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
+    """The documents of a bundle; of our own ones the index of the root is none."""
+    for file in sorted(folder.rglob("*.md")):
+        path = str(file.relative_to(folder))
+        if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():
+            continue
+        try:
+            if file.stat().st_size <= _LARGEST:
+                data = file.read_bytes()
+            else:
+                data = b""
+        except OSError as error:
+            plan.skipped.append((path, reason(error)))
+            continue
+        if path != _INDEX or b"okf_version" not in data[:200]:
+            yield path, data
+
+
+def _there(memory: MemorySession, result: Unpacked) -> File | None:
+    try:
+        return Files(memory, result.project).read(result.path)
+    except MemorandaError:
+        return None

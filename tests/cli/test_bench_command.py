@@ -1,0 +1,38 @@
+"""`memory bench`: how well the notes of a memory are found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+THINGS = (
+    "The harbour crane lifts pallets of oranges on Tuesdays before noon",
+    "Grandmother keeps walnut recipes inside a tin behind the oven",
+    "Postgres replicas lag when the nightly vacuum meets a bulk import",
+    "Our beagle limps after long walks along the frozen canal",
+)
+
+
+def test_notes_are_found_by_their_own_words(terminal: Any) -> None:
+    for text in THINGS:
+        terminal.write(text)
+    found = terminal("bench", "--json").json
+    kinds = {row["kind"]: row for row in found["recall"]}
+    assert set(kinds) == {"two words", "question", "part of a sentence", "title"}
+    assert all(row["asked"] == len(THINGS) and row["page"] == 100 for row in kinds.values())
+    assert (found["given"], found["read"], found["sessions"]) == (0, 0, 0)
+
+
+def test_the_same_seed_asks_for_the_same_notes(terminal: Any) -> None:
+    for text in THINGS:
+        terminal.write(text)
+
+    def found(*options: str) -> list[tuple[str, int, float, float]]:
+        rows = terminal("bench", "--json", "--notes", "2", *options).json["recall"]
+        return [(row["kind"], row["asked"], row["first"], row["page"]) for row in rows]
+
+    assert found() == found("--seed", "1")
+    assert all(asked == 2 for _, asked, _, _ in found("--seed", "2"))
+
+
+def test_a_memory_without_notes_has_nothing_to_look_for(terminal: Any) -> None:
+    assert "no note that says enough" in terminal.ok("bench")

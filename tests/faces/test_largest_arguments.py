@@ -1,0 +1,49 @@
+"""No call takes long because an argument is as large as it may be: `tools/try_sizes.py` on a small
+home (10,000 notes: run the tool).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoranda.engine import open_session
+
+TOOL = Path(__file__).parents[2] / "tools/try_sizes.py"
+NOTES = 60
+LARGE = 20_000
+MOST_SECONDS = 2.0
+
+
+@pytest.fixture
+def try_sizes(monkeypatch: pytest.MonkeyPatch) -> Any:
+    spec = importlib.util.spec_from_file_location("try_sizes", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "try_sizes", module)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "LARGE", LARGE)
+    return module
+
+
+@pytest.mark.slow
+@pytest.mark.promise("arguments-sizes")
+@pytest.mark.parametrize("tool", ["memory ", "edit_note", "search_notes"])
+def test_no_call_takes_long_for_its_largest_argument(
+    tmp_path: Path, try_sizes: Any, tool: str
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.yaml").write_text(
+        "limits:\n  agent_notes_per_day: 0\n  agent_bytes_per_day: 0\n", "utf-8"
+    )
+    with open_session(home, watch=False) as memory:
+        try_sizes.fill(memory, NOTES)
+        costs = list(try_sizes.measure(memory, only=tool))
+    assert len(costs) > 10
+    assert [cost for cost in costs if cost.seconds > MOST_SECONDS] == []

@@ -514,22 +514,14 @@ def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
     """Where each link leads; plain targets are looked up together."""
     resolver.prefetch({link.target for link in links if not link.target.startswith(("./", "../"))})
-    known: dict[tuple[object, ...], LinkTarget] = {}
-    answers = []
-    for link in links:
-        folder = posixpath.dirname(link.path)
-        asked = (
+    return [
+        resolver.link(
             link.target,
             link.project,
-            folder,
+            posixpath.dirname(link.path),
             link.target_project,
             link.scope,
             link.rest,
         )
-        # Notes of one folder name the same notes again and again
-        answer = known.get(asked)
-        if answer is None:
-            answer = resolver.link(*asked)
-            known[asked] = answer
-        answers.append(answer)
-    return answers
+        for link in links
+    ]

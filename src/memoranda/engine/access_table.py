@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,7 +74,10 @@ class AccessTable:
     def _opened(self) -> AccessRows:
         """The rows of the ledger, with what a version before kept in a file."""
         if self._rows is None:
-            self._rows = AccessRows(LedgerDatabase(self.layout.ledger))
+            database = LedgerDatabase(self.layout.ledger)
+            self._rows = AccessRows(database)
+            # Commands and the page make many of these, each for a few lines.
+            weakref.finalize(self, database.close)
         if self.layout.access.exists():
             self._take_over(self._rows)
         return self._rows

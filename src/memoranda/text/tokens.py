@@ -235,3 +235,11 @@ def _stop_words() -> tuple[frozenset[str], re.Pattern[str]]:
     latin = frozenset(word for word in every_stop_words if not is_cjk(word))
     cjk = sorted((word for word in every_stop_words if is_cjk(word)), key=len, reverse=True)
     return latin, re.compile("|".join(cjk))
+
+
+def tokens_in(text: str) -> int:
+    """About how many tokens `text` has, rather too many: 4 characters each, a Chinese or Japanese
+    one by itself.
+    """
+    wide = 0 if text.isascii() else sum(map(is_cjk, text))
+    return wide + (len(text) - wide + 3) // 4

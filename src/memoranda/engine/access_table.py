@@ -71,6 +71,12 @@ class AccessTable:
         """Count a call. Raises StorageError."""
         self._opened().count_call(who, day)
 
+    def close(self) -> None:
+        """Release the ledger; the next question opens it again."""
+        if self._rows is not None:
+            self._rows.database.close()
+            self._rows = None
+
     def _opened(self) -> AccessRows:
         """The rows of the ledger, with what a version before kept in a file."""
         if self._rows is None:

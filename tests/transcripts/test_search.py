@@ -63,7 +63,7 @@ def test_a_transcript_that_went_is_forgotten(memory, claude):
     tier.sync()
     assert found(memory, "kelp")
     claude.path.unlink()
-    assert tier.sync().gone == 1
+    assert tier.sync().removed == 1
     assert found(memory, "kelp") == []
 
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ from memoranda.text.tokens import is_cjk, pairs, words
 from memoranda.transcripts.formats import FORMATS
 from memoranda.transcripts.index import TraceIndex, TurnRow
 from memoranda.transcripts.mask import Mask
-from memoranda.transcripts.turn import Kind, NotUnderstood
+from memoranda.transcripts.turn import Kind, NotUnderstood, shortened
 
 _MOST_WORDS = 10
 _MOST_TURNS = 40_000
 """Turns that the words looked for may be in together, so that a look-up is quick."""
 _PASSAGE = 320
+_BEFORE = 40
+"""Characters that are shown before the first word."""
+_MOST_STARTS = 200
 _OTHER = 0.6
 """What further turns of an exchange add to its score, against the first."""
 _FURTHER = 3
@@ -77,7 +81,7 @@ class TraceHit:
             "agent": self.agent,
             "project": self.project,
             "folder": self.folder,
-            "time": self.time.strftime("%Y-%m-%dT%H:%M:%SZ") if self.time else None,
+            "time": self.time and self.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "who": self.who,
             "passage": self.passage,
             "answer": self.answer,
@@ -103,14 +107,16 @@ def find(
     by_exchange: dict[int, list[tuple[TurnRow, float]]] = {}
     for turn, score in index.match(expression, filters, values):
         by_exchange.setdefault(turn.exchange, []).append((turn, score))
+
+    # An exchange is what is found: a question and its answer often share the words.
     scores = {exchange: _score(turns) for exchange, turns in by_exchange.items()}
     scores = _with_neighbours(by_exchange, scores)
     best = sorted(scores, key=lambda exchange: -scores[exchange])
     hits: list[TraceHit] = []
     for exchange in best:
         hit = _hit(index, mask, by_exchange[exchange], scores[exchange], looked_for)
-        # The same words in several places are one hit
-        if hit is not None and all(hit.passage != other.passage for other in hits):
+        # The same words in several places are one hit.
+        if hit is not None and hit.passage not in [earlier.passage for earlier in hits]:
             hits.append(hit)
         if len(hits) == limit:
             break
@@ -140,20 +146,22 @@ def _with_neighbours(
 
 
 def _expression(index: TraceIndex, text: str) -> tuple[str, list[str]]:
-    """The words of `text` for FTS5, and those words: the rarest, so that they are in no more than
-    _MOST_TURNS turns together.
+    """The words of `text` for FTS5, and those words: the rarest, which are together in at most
+    _MOST_TURNS turns.
     """
     looked_for = words(text)
-    parts = {word: [pair for pair in pairs(word) if pair] for word in looked_for}
-    counts = index.frequencies([part for pieces in parts.values() for part in pieces])
-    sizes = {
-        word: min((counts.get(piece, 0) for piece in pieces), default=0)
-        for word, pieces in parts.items()
-    }
-    rarest = sorted((word for word in sizes if sizes[word]), key=lambda word: sizes[word])
+    parts = {word: list(filter(None, pairs(word))) for word in looked_for}
+    counts = index.frequencies(list(chain.from_iterable(parts.values())))
+    # A phrase is in no more turns than the rarest of its parts.
+    sizes: dict[str, int] = {}
+    for word, pieces in parts.items():
+        size = min((counts.get(piece, 0) for piece in pieces), default=0)
+        if size:
+            sizes[word] = size
+
     chosen: list[str] = []
     room = _MOST_TURNS
-    for word in rarest[:_MOST_WORDS]:
+    for word in sorted(sizes, key=sizes.__getitem__)[:_MOST_WORDS]:
         room -= sizes[word]
         if chosen and room < 0:
             break
@@ -179,7 +187,9 @@ def _conditions(where: TraceFilter) -> tuple[str, list[Any]]:
     if where.until is not None:
         parts.append("hit.time < ?")
         values.append(int(where.until.timestamp()))
-    return (f"where {' and '.join(parts)}" if parts else ""), values
+    if not parts:
+        return "", []
+    return f"where {' and '.join(parts)}", values
 
 
 def _hit(
@@ -195,14 +205,14 @@ def _hit(
         return None
     answer = ""
     further = [turn for turn, _ in turns[1:]]
+    # To what a person said, what the agent answered is the best addition.
     if best.kind is Kind.SAID:
         further += [turn for turn in index.exchange(best.exchange) if turn.kind is Kind.ANSWERED]
     for turn in further[:_FURTHER]:
-        other = text_of(turn, mask)
-        if other and other != text:
-            answer = passage(other, looked_for)
+        further_text = text_of(turn, mask)
+        if further_text and further_text != text:
+            answer = passage(further_text, looked_for)
             break
-    shown = passage(text, looked_for)
     return TraceHit(
         ref_of(best),
         best.agent,
@@ -210,7 +220,7 @@ def _hit(
         best.folder,
         moment(best.time),
         _KINDS[best.kind],
-        shown,
+        passage(text, looked_for),
         answer,
         score,
         mask.is_suspicious(text) or mask.is_suspicious(answer),
@@ -220,7 +230,9 @@ def _hit(
 
 def moment(time: int) -> datetime | None:
     """The time of a turn; None where nobody knows."""
-    return datetime.fromtimestamp(time, UTC) if time else None
+    if not time:
+        return None
+    return datetime.fromtimestamp(time, UTC)
 
 
 def raw_text(turn: TurnRow) -> str | None:
@@ -234,7 +246,9 @@ def raw_text(turn: TurnRow) -> str | None:
 def text_of(turn: TurnRow, mask: Mask) -> str | None:
     """The text of a turn, read from its transcript, without secrets; None where it is gone."""
     text = raw_text(turn)
-    return mask.clean(text) if text is not None else None
+    if text is None:
+        return None
+    return mask.clean(text)
 
 
 def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
@@ -242,37 +256,61 @@ def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
     flat = " ".join(text.split())
     if len(flat) <= most:
         return flat
-    folded = fold(flat)
+    starts = _starts(fold(flat), looked_for)
+    if not starts:
+        return shortened(flat, most)
+    start = _densest(starts, most - 2 * _BEFORE)
+    # Folding may have moved it.
+    begin = max(0, min(start, len(flat) - most) - _BEFORE)
+    end = min(len(flat), begin + most - 2)
+    part = flat[begin:end]
+    if begin:
+        part = f"…{part}"
+    if end < len(flat):
+        part = f"{part}…"
+    return part
+
+
+def _starts(folded: str, looked_for: Iterable[str]) -> list[int]:
+    """Where the words are in a folded text, in order."""
     starts: list[int] = []
     for word in looked_for:
-        stem = word if is_cjk(word) or len(word) < 5 else word[: max(4, len(word) - 3)]
+        stem = _stem(word)
         at = folded.find(stem)
-        while at >= 0 and len(starts) < 200:
+        while at >= 0 and len(starts) < _MOST_STARTS:
             starts.append(at)
             at = folded.find(stem, at + 1)
-    if not starts:
-        return f"{flat[: most - 1]}…"
-    starts.sort()
-    span = most - 80
-    start = max(starts, key=lambda begin: sum(begin <= at < begin + span for at in starts))
-    # Folding may have moved it
-    begin = max(0, min(start, len(flat) - most) - 40)
-    end = min(len(flat), begin + most - 2)
-    return f"{'…' if begin else ''}{flat[begin:end]}{'…' if end < len(flat) else ''}"
+    return sorted(starts)
+
+
+def _stem(word: str) -> str:
+    """What all forms of a word begin with, roughly."""
+    if is_cjk(word) or len(word) < 5:
+        return word
+    return word[: max(4, len(word) - 3)]
+
+
+def _densest(starts: Sequence[int], span: int) -> int:
+    """The first of these places from which on most of them are within `span` characters."""
+    counts = [bisect_left(starts, start + span) - bisect_left(starts, start) for start in starts]
+    return starts[counts.index(max(counts))]
 
 
 def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[TraceHit]:
-    """The exchange in which the turn named `ref` is, turn by turn; [] where there is none."""
+    """The exchange in which the turn named `ref` is, turn by turn; [] if no turn has that name."""
     session, _, position = ref.rpartition("@")
-    result = index.find_turn(session, position) if session else []
-    if len({turn.session for turn in result}) != 1:
+    if not session:
+        return []
+    turns = index.find_turn(session, position)
+    # A part of a name may fit several sessions.
+    if len({turn.session for turn in turns}) != 1:
         return []
     hits = []
-    for turn in index.exchange(result[0].exchange):
+    for turn in index.exchange(turns[0].exchange):
         text = text_of(turn, mask)
         if text is None:
             continue
-        text = text if len(text) <= most else f"{text[: most - 1]}…"
+        text = shortened(text, most)
         hits.append(
             TraceHit(
                 ref_of(turn),

@@ -58,6 +58,29 @@ class LessonRow(NamedTuple):
     mark: int
 
 
+class TraceQuery(NamedTuple):
+    """A search: `words` are words or phrases of FTS5, the rarest first.
+
+    A turn with one of the first `rare` words is scored, and any turn with two words. `newest` is
+    the part of the turns that is looked at, from 0 to 1.
+    """
+
+    words: tuple[str, ...]
+    rare: int
+    newest: float = 1.0
+
+    @property
+    def selective(self) -> str:
+        """Matches the turns that are scored; "" where that is every turn with one of the words."""
+        if self.rare == len(self.words):
+            return ""
+        terms = list(self.words[: self.rare])
+        common = self.words[self.rare :]
+        for position, word in enumerate(common[:-1], 1):
+            terms.append(f"({word} AND ({' OR '.join(common[position:])}))")
+        return " OR ".join(terms) or common[0]
+
+
 class NewTurn(NamedTuple):
     """A turn to be written: `words` is what it is found by."""
 
@@ -374,22 +397,52 @@ class TraceIndex:
         return counts
 
     def match(
-        self, expression: str, filters: str = "", values: Sequence[Any] = ()
+        self, query: TraceQuery, filters: str = "", values: Sequence[Any] = ()
     ) -> list[tuple[TurnRow, float]]:
-        """The turns that match an expression of FTS5, best first, each with how well."""
+        """The turns that match, best first, each with how well. `filters` is a condition on them,
+        with `values` for its marks.
+        """
+        most = _CANDIDATES
+        if filters:
+            # What other agents and projects have is dropped after the search.
+            most *= 20
+        first = self._first(query.newest)
+        scored = self._scored(query.words, query.selective, first, most)
+        if not scored:
+            # No turn has two of the words: one of them has to do.
+            scored = self._scored(query.words[:1], "", first, most)
         rows = self._database.execute(
-            "select found.rank as score, hit.* from"
-            " (select rowid, rank from turn_fts where turn_fts match ? order by rank limit ?)"
-            f" as found join ({_TURN}) as hit on hit.id = found.rowid {filters}"
-            " order by found.rank",
-            (expression, _CANDIDATES if not filters else 20 * _CANDIDATES, *values),
+            "with scored(id, score, place) as (select value ->> 0, value ->> 1, key"
+            " from json_each(?))"
+            f" select scored.score, hit.* from scored join ({_TURN}) as hit on hit.id = scored.id"
+            f" {filters} order by scored.place limit {_CANDIDATES}",
+            (json.dumps(scored), *values),
         )
-        result = []
-        for row in rows:
-            result.append((_turn_row(row), -float(row["score"])))
-            if len(result) == _CANDIDATES:
-                break
-        return result
+        return [(_turn_row(row), -float(row["score"])) for row in rows]
+
+    def _scored(
+        self, words: Sequence[str], selective: str, first: int, most: int
+    ) -> list[tuple[int, float]]:
+        """The ids of the best turns from `first` on that have one of `words`, with their scores.
+        Only turns that match `selective`, if it is given, are scored.
+        """
+        condition = ""
+        values: list[Any] = [" OR ".join(words), first]
+        if selective:
+            # The sign keeps SQLite from asking the full-text table once for each id.
+            condition = " and +rowid in (select rowid from turn_fts where turn_fts match ?)"
+            values.append(selective)
+        rows = self._database.execute(
+            "select rowid, bm25(turn_fts) as score from turn_fts"
+            f" where turn_fts match ? and rowid >= ?{condition} order by score limit ?",
+            (*values, most),
+        )
+        return [(row["rowid"], row["score"]) for row in rows]
+
+    def _first(self, newest: float) -> int:
+        """The id from which on turns are in the newest part, from 0 to 1, of all."""
+        row = self._database.execute("select max(id) as last from turn").fetchone()
+        return int((row["last"] or 0) * (1 - newest))
 
     def turns(self, ids: Iterable[int]) -> dict[int, TurnRow]:
         """Turns by their ids."""

@@ -17,13 +17,17 @@ from typing import Any
 from memoranda.text.folding import fold
 from memoranda.text.tokens import is_cjk, pairs, words
 from memoranda.transcripts.formats import FORMATS
-from memoranda.transcripts.index import TraceIndex, TurnRow
+from memoranda.transcripts.index import TraceIndex, TraceQuery, TurnRow
 from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.turn import Kind, NotUnderstood, shortened
 
 _MOST_WORDS = 10
-_MOST_TURNS = 40_000
+_MOST_TURNS = 16_000
 """Turns that the words looked for may be in together, so that a look-up is quick."""
+_MOST_SCORED = 6_000
+"""Turns that may be scored because of one word. Scoring costs ten times as much as finding."""
+_MOST_COMMON_WORDS = 3
+"""Words that are looked for where each of them is in more than _MOST_TURNS turns."""
 _PASSAGE = 320
 _BEFORE = 40
 """Characters that are shown before the first word."""
@@ -100,12 +104,13 @@ def find(
     index: TraceIndex, mask: Mask, text: str, where: TraceFilter, limit: int
 ) -> list[TraceHit]:
     """The exchanges that fit `text` best."""
-    expression, looked_for = _expression(index, text)
-    if not expression:
+    looked_for = words(text)
+    query = _trace_query(index, looked_for)
+    if query is None:
         return []
     filters, values = _conditions(where)
     by_exchange: dict[int, list[tuple[TurnRow, float]]] = {}
-    for turn, score in index.match(expression, filters, values):
+    for turn, score in index.match(query, filters, values):
         by_exchange.setdefault(turn.exchange, []).append((turn, score))
 
     # An exchange is what is found: a question and its answer often share the words.
@@ -145,11 +150,12 @@ def _with_neighbours(
     return raised
 
 
-def _expression(index: TraceIndex, text: str) -> tuple[str, list[str]]:
-    """The words of `text` for FTS5, and those words: the rarest, which are together in at most
-    _MOST_TURNS turns.
+def _trace_query(index: TraceIndex, looked_for: Sequence[str]) -> TraceQuery | None:
+    """What to ask the index for these words; None where it has none of them.
+
+    The work is bounded, however large the index is: only the rarest words are looked for, which
+    are together in at most _MOST_TURNS turns, and of common words only turns with two are scored.
     """
-    looked_for = words(text)
     parts = {word: list(filter(None, pairs(word))) for word in looked_for}
     counts = index.frequencies(list(chain.from_iterable(parts.values())))
     # A phrase is in no more turns than the rarest of its parts.
@@ -158,16 +164,32 @@ def _expression(index: TraceIndex, text: str) -> tuple[str, list[str]]:
         size = min((counts.get(piece, 0) for piece in pieces), default=0)
         if size:
             sizes[word] = size
+    rarest = sorted(sizes, key=sizes.__getitem__)[:_MOST_WORDS]
+    if not rarest:
+        return None
 
+    chosen = _within(rarest, sizes, _MOST_TURNS)
+    newest = 1.0
+    if not chosen:
+        # All words are very common: look at the newest part of the turns.
+        chosen = rarest[:_MOST_COMMON_WORDS]
+        newest = _MOST_TURNS / sum(sizes[word] for word in chosen)
+    phrases = ['"' + " ".join(parts[word]).replace('"', "") + '"' for word in chosen]
+    rare = 0
+    if newest == 1.0:
+        rare = len(_within(chosen, sizes, _MOST_SCORED))
+    return TraceQuery(tuple(phrases), rare, newest)
+
+
+def _within(words_by_size: Sequence[str], sizes: dict[str, int], most: int) -> list[str]:
+    """The first of these words, as long as they are together in at most `most` turns."""
     chosen: list[str] = []
-    room = _MOST_TURNS
-    for word in sorted(sizes, key=sizes.__getitem__)[:_MOST_WORDS]:
-        room -= sizes[word]
-        if chosen and room < 0:
+    for word in words_by_size:
+        most -= sizes[word]
+        if most < 0:
             break
         chosen.append(word)
-    phrases = ['"' + " ".join(parts[word]).replace('"', "") + '"' for word in chosen]
-    return " OR ".join(phrases), looked_for
+    return chosen
 
 
 def _conditions(where: TraceFilter) -> tuple[str, list[Any]]:
